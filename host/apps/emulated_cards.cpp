@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTree = "XILINX_XRT";
 constexpr const char* kCards = "TANDEM_CARDS";
+constexpr int kMostCards = 16;  // of the emulation
 
 std::optional<std::string> variable(const char* name) {
   const char* value = std::getenv(name);
@@ -54,7 +56,7 @@ std::optional<int> card_index(std::string_view id) {
   return id.starts_with(kPrefix) ? number(id.substr(kPrefix.size())) : std::nullopt;
 }
 
-std::string cards(int count) { return std::to_string(count) + (count == 1 ? " card" : " cards"); }
+std::string cards(std::int64_t count) { return std::to_string(count) + (count == 1 ? " card" : " cards"); }
 
 }  // namespace
 
@@ -73,10 +75,10 @@ CardEnvironment card_environment() {
 
 std::map<std::string, std::string> card_variables(const std::vector<std::string>& ids,
                                                   const CardEnvironment& environment) {
-  int wanted = 0;
+  std::int64_t wanted = 0;
   std::string last;
   for (const std::string& id : ids) {
-    const int index = card_index(id).value_or(-1);
+    const std::int64_t index = card_index(id).value_or(-1);
     if (index < wanted) continue;
     wanted = index + 1;
     last = id;
@@ -88,6 +90,11 @@ std::map<std::string, std::string> card_variables(const std::vector<std::string>
     variables[kTree] = environment.own_tree;
   } else if (!environment.is_emulation) {
     return variables;
+  }
+  if (wanted > kMostCards) {
+    throw Error("attention", last + " asks for " + cards(wanted) + "; at most " +
+                                 cards(kMostCards) + " are emulated, xrt:0 to xrt:" +
+                                 std::to_string(kMostCards - 1));
   }
   if (!environment.tandem_cards) {
     variables[kCards] = std::to_string(wanted);

@@ -45,6 +45,19 @@ TEST(EmulatedCards, StayAsManyAsTheVariableSays) {
   }
 }
 
+TEST(EmulatedCards, AreAtMostSixteen) {
+  EXPECT_THAT(card_variables({"xrt:15"}, sourced()), ElementsAre(Pair("TANDEM_CARDS", "16")));
+  for (const std::string id : {"xrt:16", "xrt:70", "xrt:2147483647"}) {
+    try {
+      card_variables({"xrt:0", id}, sourced());
+      FAIL() << id;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(id + " asks for"));
+      EXPECT_THAT(error.what(), HasSubstr("at most 16 cards are emulated, xrt:0 to xrt:15"));
+    }
+  }
+}
+
 TEST(EmulatedCards, ComeWithTheProgramWhereNoRuntimeIsSetUp) {
   CardEnvironment environment;
   environment.own_tree = "/opt/tandem/xrt";
