@@ -56,7 +56,9 @@ std::optional<int> card_index(std::string_view id) {
   return id.starts_with(kPrefix) ? number(id.substr(kPrefix.size())) : std::nullopt;
 }
 
-std::string cards(std::int64_t count) { return std::to_string(count) + (count == 1 ? " card" : " cards"); }
+std::string cards(std::int64_t count) {
+  return std::to_string(count) + (count == 1 ? " card" : " cards");
+}
 
 }  // namespace
 
@@ -93,8 +95,8 @@ std::map<std::string, std::string> card_variables(const std::vector<std::string>
   }
   if (wanted > kMostCards) {
     throw Error("attention", last + " asks for " + cards(wanted) + "; at most " +
-                                 cards(kMostCards) + " are emulated, xrt:0 to xrt:" +
-                                 std::to_string(kMostCards - 1));
+                                 cards(kMostCards) +
+                                 " are emulated, xrt:0 to xrt:" + std::to_string(kMostCards - 1));
   }
   if (!environment.tandem_cards) {
     variables[kCards] = std::to_string(wanted);
