@@ -133,6 +133,16 @@ inline bool eventually(const std::function<bool()>& condition) {
   return false;
 }
 
+// The card's process. Of clients that start at once each starts one; all but one of them end.
+inline pid_t shared_card_process(const std::string& scope) {
+  std::vector<pid_t> found;
+  eventually([&] {
+    found = shared_card_processes(scope);
+    return found.size() == 1;
+  });
+  return found.at(0);
+}
+
 inline bool all_gone(const std::string& scope) {
   return eventually([&] { return shared_card_processes(scope).empty(); });
 }

@@ -113,7 +113,7 @@ TEST(SharedCard, ThatIsStoppedTakesMemoryRefusesMoreAndThenGoesOn) {
   const uint64_t before = free_bytes(card.device);
   std::vector<xrt::bo> buffers;
   for (int i = 0; i < 500; ++i) buffers.emplace_back(card.device, 4096, card.kernel.group_id(2));
-  const pid_t process = shared_card_processes(scope).at(0);
+  const pid_t process = shared_card_process(scope);
   test::stop(process);
   buffers.clear();
   testing::internal::CaptureStderr();
@@ -136,7 +136,7 @@ TEST(SharedCard, ThatIsStoppedDoesNotHoldAProcessThatEnds) {
     return true;
   });
   leaving.line().hear();
-  const pid_t process = shared_card_processes(scope).at(0);
+  const pid_t process = shared_card_process(scope);
   test::stop(process);
   leaving.line().say("go");
   EXPECT_TRUE(leaving.ended_well());
@@ -210,7 +210,7 @@ TEST(SharedCard, EndsWhereNoUnitCanTakeThePlaceOfOneThatWasEnded) {
   victim.line().hear();
   auto queued = card.kernel(static_cast<uint32_t>(kWrite), 6u, card.out);
   const rlimit little{1 << 20, 1 << 20};
-  prlimit(shared_card_processes(scope).at(0), RLIMIT_AS, &little, nullptr);
+  prlimit(shared_card_process(scope), RLIMIT_AS, &little, nullptr);
   victim.kill();
   EXPECT_EQ(queued.wait(std::chrono::milliseconds(40000)), ERT_CMD_STATE_ERROR);
   EXPECT_TRUE(all_gone(scope));
@@ -238,7 +238,7 @@ TEST(SharedCard, FailsForAllOfItsClientsWhenItIsKilled) {
   {
     TrialCard card;
     other.line().hear();
-    kill(shared_card_processes(scope).at(0), SIGKILL);
+    kill(shared_card_process(scope), SIGKILL);
     EXPECT_TRUE(other.ended_well());
     EXPECT_EQ(card.run(kWrite, 1), ERT_CMD_STATE_ERROR);
   }
