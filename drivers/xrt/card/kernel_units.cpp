@@ -63,6 +63,26 @@ std::vector<KernelUnit> load_kernel_units(xrt::device& device, const KernelImage
   return units;
 }
 
+std::vector<KernelUnit> load_own_kernel(xrt::device& device, const std::string& kernel_name,
+                                        const std::string& path, const SharedPorts& shared) {
+  const KernelImage image = {path.empty() ? find_kernel_image(kernel_name) : path, kernel_name,
+                             kernel_name +
+                                 ".xclbin is neither beside the program nor installed; build the "
+                                 "target xclbin_" +
+                                 kernel_name};
+  std::vector<KernelUnit> units = load_kernel_units(device, image);
+  for (const KernelUnit& unit : units) {
+    const int memory = unit.kernel.group_id(shared.arguments.front());
+    for (const int argument : shared.arguments) {
+      if (unit.kernel.group_id(argument) == memory) continue;
+      throw Error("xrt", "the kernel image " + image.path + " connects the " + shared.kind +
+                             " ports of " + unit.name + " to different memories: link " +
+                             shared.names + " to one (sp= in " + kernel_name + ".cfg)");
+    }
+  }
+  return units;
+}
+
 std::string find_kernel_image(const std::string& name) {
   namespace fs = std::filesystem;
   const fs::path file = fs::path("bitstreams") / (name + ".xclbin");

@@ -43,6 +43,18 @@ struct KernelImage {
 // at least one.
 std::vector<KernelUnit> load_kernel_units(xrt::device& device, const KernelImage& image);
 
+// Arguments of a kernel that must reach one memory.
+struct SharedPorts {
+  std::vector<int> arguments;
+  std::string kind;   // "input": as in "connects the input ports of"
+  std::string names;  // as in "descriptor, positions and values"
+};
+
+// load_kernel_units() of one of Tandem's kernels. An empty `path`: find_kernel_image(). Error where
+// a unit's shared ports reach different memories.
+std::vector<KernelUnit> load_own_kernel(xrt::device& device, const std::string& kernel_name,
+                                        const std::string& path, const SharedPorts& shared);
+
 // <name>.xclbin of Tandem: next to the program (../share/tandem/bitstreams), else in Tandem's
 // installed folder; empty when it is in neither place.
 std::string find_kernel_image(const std::string& name);
