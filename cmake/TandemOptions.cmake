@@ -14,7 +14,9 @@ endif()
 
 find_program(TANDEM_CCACHE ccache)
 if(TANDEM_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+  # Without this ccache keeps nothing that uses a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${TANDEM_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${TANDEM_CCACHE})
 endif()
 

@@ -61,6 +61,16 @@ function(tandem_excuse_libraries name)
   endif()
 endfunction()
 
+# tandem_share_headers(target): a fast build parses GoogleTest and the standard headers once for all tests. Precompiled
+# headers are valid for one set of code options, hence the PIC. CMake shares none with a target that has a source in C.
+function(tandem_share_headers name)
+  get_target_property(sources ${name} SOURCES)
+  if(TANDEM_UNITY AND NOT "${sources}" MATCHES "\\.c(;|$)")
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
+    target_precompile_headers(${name} REUSE_FROM tandem_test_headers)
+  endif()
+endfunction()
+
 # tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [CONCURRENT] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
 # A GoogleTest program; every case becomes a ctest case. Label `unit` unless others are given. CONCURRENT: threads or
 # processes share memory in what it tests, so the thread sanitizer runs it; label `concurrent`.
@@ -83,6 +93,7 @@ function(tandem_add_test name)
   tandem_excuse_libraries(${name})
   # The cost of a test is its compilation. Assertions gain nothing from the release's -O3.
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+  tandem_share_headers(${name})
   if("unit" IN_LIST ARG_LABELS)
     if("interpreted" IN_LIST ARG_LABELS)
       tandem_unit_program(${name} INTERPRETED)
