@@ -2,11 +2,10 @@
 //
 // The layout of weights in device memory: plain floats, or the blocks of GGUF files byte for byte.
 //
-// The blocks' members, sizes and meanings are those of host/tensor/quantized_blocks.h, whose
-// comments say what each holds (a test dequantises the same bytes both ways). A matrix begins at a
-// multiple of 16 bytes; rows follow each other without gaps, so blocks of 34, 18, 22 and 210 bytes
-// begin at multiples of 2, of 20 at multiples of 4, of 24 at multiples of 8, of 144 and 176 at
-// multiples of 16. Host and device.
+// Members, sizes and meanings of the blocks are those of host/tensor/quantized_blocks.h, whose
+// comments explain them; a test dequantises the same bytes both ways. A matrix begins at a multiple
+// of 16 bytes, and its rows follow each other without gaps. So a block is only aligned to its
+// kAlignment bytes. Host and device.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +31,7 @@ enum class StoredType : std::uint8_t {
   kQ6_K
 };
 
+// The line above each block is the formula of a value: d is `scale`, m and dmin are `min`.
 // d * q
 struct BlockQ8_0 {
   static constexpr int kValues = 32, kAlignment = 2;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What settings of the HLS compiler change in a kernel's registers: counted auto restart, mailbox,
-// software reset; and how arguments share memory ports.
+// The settings of the HLS compiler that change a kernel's registers (counted auto restart, mailbox,
+// software reset) or the way in which arguments share memory ports.
 //
-// They come from Tcl scripts (hls.pre_tcl: "config_interface -s_axilite_mailbox both") and from
+// Settings come from Tcl scripts (hls.pre_tcl: "config_interface -s_axilite_mailbox both") and from
 // keys (hls.syn.interface.s_axilite_mailbox=both). Other commands of a script concern synthesis and
 // have no effect. Errors: Error("v++", ...) naming file and line, or the setting. Threads: any.
 // Source: the vendor's HLS user guide, config_interface and auto-restarting kernels.
