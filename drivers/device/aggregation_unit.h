@@ -3,9 +3,10 @@
 // AggregationUnit: a device that adds up sparse vectors of several sources (a card, a GPU).
 //
 // A source has sorted unique positions of one partition, and their values. One call takes the
-// sources in rank order and returns the sorted union, with the values reduced in that order: bit
-// for bit the result of a loop over the sources in f32 or u64. Ownership: inputs are borrowed until
-// the call returns; the result is valid until the next call. Threads: one at a time.
+// sources in rank order and returns the sorted union of positions. Values of equal positions are
+// reduced in that order: the result has the bits of a loop over the sources in f32 or u64.
+// Ownership: inputs are borrowed until the call returns; the result is valid until the next call.
+// Threads: one at a time.
 // Errors: Error, with the unit unchanged, for a shape that refusal() rejects, sources that do not
 // match the shape, or a position that is not below num_positions. Positions that do not ascend are
 // an Error if the unit detects it; else the result is undefined, but no other memory is touched.

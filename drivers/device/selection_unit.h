@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SelectionUnit: what is left of one gradient (the residual), kept in a device's memory, and the
-// selection of its large entries there. Only indices and values of entries travel to the host.
+// SelectionUnit: keeps the residual of one gradient (what has not been sent yet) in a device's
+// memory, and selects its large entries there. Only indices and values of entries travel to the
+// host.
 //
-// A step: accumulate() adds the gradient; at_least() or top() selects; clear_at() forgets what was
-// sent. GradientMemory (gradient_memory.h) checks gradients before and writes means after it.
-// Results are those of a plain loop in f32, in every run and on every device; a product is rounded
-// before it is added. Sums are in f64; their order is the device's. Ownership:
+// A step: accumulate() adds the gradient; at_least() or top() selects; clear_at() sets to 0 what
+// was sent. GradientMemory (gradient_memory.h) checks gradients before a step and writes means
+// after it.
+// Numerics: those of a plain loop in f32 on every device and in every run; a product is rounded
+// before it is added. Sums are in f64, added in an order that the device chooses. Ownership:
 // arguments are borrowed until the call returns; results are valid until the next call. Threads:
-// one at a time. Errors: Error, with the unit unchanged, for an argument that does not fit its
-// shape, or memory that accepts() denies. DeviceError, with the unit unchanged, if memory for the
-// call cannot be allocated. DeviceError, with the unit and its residual lost (every later call
-// fails at once), if started work failed or missed the deadline.
+// one at a time.
+// Errors: Error, with the unit unchanged, for an argument that does not fit its shape, or memory
+// that accepts() denies. DeviceError, with the unit unchanged, if memory for the call cannot be
+// allocated. DeviceError, with the unit and its residual lost (every later call fails at once), if
+// started work failed or missed the deadline.
 #pragma once
 
 #include <cstddef>

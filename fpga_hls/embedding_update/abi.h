@@ -3,16 +3,15 @@
 // The interface of the embedding_update kernel and its driver: a table's records, the input of one
 // update, its result, and the model of its cycles.
 //
-// A table is a run of records in the card's memory, one per row, of record_words() words. kSgd: the
-// weights, 16 a word. kRowwiseAdagrad: a word whose first value is the accumulator, then the
-// weights. kRowAdam: for every 16 weights a word of them, of first and of second moments. Values
-// after the row's last are 0.
-//
-// The input is one InputHeader word, one word of factors (places in Factor), the row table
-// (RowEntry, eight a word, rows ascending), and the gradients: for each entry in order `count` rows
-// of row_words() words, which the kernel adds in that order. The result is one ResultHeader word,
-// then the new record of each entry. Little-endian. C++14, no dependency: compiled by Vitis HLS and
-// by the host.
+// A table is a sequence of records in the card's memory, one per row, of record_words() words.
+// kSgd: the weights, 16 per word. kRowwiseAdagrad: a word whose first value is the accumulator,
+// then the weights. kRowAdam: for every 16 weights three words: weights, first moments, second
+// moments. Values after the row's last one are 0.
+// The input is one InputHeader word, one word of factors (order: Factor), the row table (RowEntry,
+// eight per word, rows ascending), and the gradients. Each entry has `count` gradient rows of
+// row_words() words; the kernel adds them in this order. The result is one ResultHeader word, then
+// the new record of each entry. Little-endian. C++14, no dependency: compiled by Vitis HLS and by
+// the host.
 #pragma once
 
 #include <cstdint>

@@ -3,16 +3,15 @@
 // The interface of the sparse_aggregation kernel and its driver: the descriptor of one aggregation,
 // its result, and the model of its cycles.
 //
-// A descriptor is a run of 64-byte words: DescriptorHeader, SourceEntry table, tile table (u32,
-// ascending), ends table, then positions and values of every source; the header and the sources
-// give the first word of each part. Positions are divided into tiles of 2^tile_bits; only the tiles
-// of the table are visited. ends[t][s] counts the entries of source s in tiles 0 .. t of the table;
-// rows are padded to words.
-//
-// The result is one ResultHeader word. Then for kCoo come records of 16 entries (a word of
-// positions, one word of f32 or two of u64 values), for kBitmap 2^tile_bits bits per tile of the
-// table and then the values, packed. Little-endian. C++14, no dependency: compiled by Vitis HLS and
-// by the host.
+// A descriptor is a sequence of 64-byte words: DescriptorHeader, SourceEntry table, tile table
+// (u32, ascending), ends table, then positions and values of every source. The header and the
+// source entries give the first word of each part. Positions are divided into tiles of 2^tile_bits
+// positions; the kernel visits only the tiles in the table. ends[t][s] is the number of entries of
+// source s in tiles 0 .. t of the table; each row t is padded to whole words.
+// A result is one ResultHeader word, then the entries. kCoo: records of 16 entries, each one word
+// of positions and one word of f32 or two words of u64 values. kBitmap: 2^tile_bits bits per tile
+// of the table, then the values without gaps. Little-endian. C++14, no dependency: compiled by
+// Vitis HLS and by the host.
 #pragma once
 
 #include <cstdint>

@@ -6,14 +6,14 @@
 //   SparseTensor sum = sparse_allreduce(group, SparseView::of(indices, values, num_units));
 //
 // All ranks of a group make the same calls in the same order, with equal shapes, types and options.
-// Each call begins with an exchange of headers (ceil(log2 n) steps). So a mismatch, or an invalid
-// argument on one rank, is the same Error on every rank; it names rank and field. Results are
-// sorted, unique, and have the same bits on every rank and on every run with the same inputs,
-// options and scheme. Ownership: inputs are borrowed until the call returns (asynchronous: until
-// the handle is done). Calls in place write only after everything has arrived (broadcast: while it
-// arrives). Errors: Error (arguments, or no memory for a rank's input; the group stays usable),
-// TransportError (the group is broken; see group.h), std::bad_alloc (later; the group is broken).
-// No call waits longer than its timeout.
+// Each call begins with an exchange of headers (ceil(log2 n) steps). A mismatch, or an invalid
+// argument on one rank, is therefore the same Error on every rank; it names rank and field. Results
+// are sorted and unique. They have the same bits on every rank, and on every run with the same
+// inputs, options and scheme. Ownership: inputs are borrowed until the call returns (asynchronous:
+// until the handle is done). Calls in place write only after all data has arrived (broadcast: while
+// it arrives). No call waits longer than its timeout.
+// Errors: Error for arguments, or when memory for a rank's input is exhausted; the group stays
+// usable. TransportError, or a later std::bad_alloc: the group is broken (group.h).
 #pragma once
 
 #include <chrono>
