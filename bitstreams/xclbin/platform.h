@@ -43,7 +43,7 @@ struct Platform {
   uint32_t pcie_lanes = 16;
   double memory_gb_per_s = 0;  // HBM and DDR together
   bool has_dma = true;         // false: "nodma" shells, whose host copies go through HOST memory
-  uint64_t address_space_bytes = 0;  // more than the banks need: of a card that is yet undecided
+  uint64_t address_space_bytes = 0;  // 0: as much as the banks need; more for kUndecidedPlatform
   std::string description;  // a user's platform: its JSON text, so that it can travel with a file
 
   // One past the last device address of the card.

@@ -35,7 +35,7 @@ struct Memory {
   bool used = false;
   uint64_t base = 0;
   uint64_t size_bytes = 0;
-  uint64_t link_depth = 0;  // MEM_STREAMING_CONNECTION: elements; 0: the stream's own
+  uint64_t link_depth = 0;  // MEM_STREAMING_CONNECTION: elements; 0: as in the source
 };
 
 enum class Control : uint8_t { kHandshake = 0, kChain = 1, kNone = 2 };

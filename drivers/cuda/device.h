@@ -33,7 +33,8 @@ class CudaDevice final : public device::Device {
       const device::SelectionShape& shape) override;
   std::unique_ptr<device::GradientMemory> make_gradient_memory() override;
   device::DeviceSpeed speed_now() override;
-  // Null where a unit is no GPU's or two are of one; sums: null without NCCL, too.
+  // Null if one of the units is not a GPU's, or if two units are of the same GPU. The second one is
+  // null without NCCL, too.
   std::unique_ptr<device::PeerCopy> make_peer_copy(
       std::span<device::ComputeUnit* const> units) override;
   std::unique_ptr<device::Reducer> make_reducer(

@@ -41,8 +41,9 @@ struct AttentionGeometry {
   DType kv_dtype = DType::kF16;  // kF16, kBF16, kI8 or kF8E4M3; a unit refuses what it cannot store
 };
 
-// One f32 scale per token and head: kI8 max|x| / 127; kF8E4M3 the least power of two from 2^-126 to
-// 2^119 that keeps |x| / scale at most 448; larger values become 448 * 2^119.
+// Whether the type has an f32 scale per token and head. kI8: max|x| / 127. kF8E4M3: the smallest
+// power of two from 2^-126 to 2^119 for which |x| / scale is at most 448; larger values become 448
+// * 2^119.
 bool kv_has_scales(DType kv_dtype);
 
 struct AttentionCapacity {

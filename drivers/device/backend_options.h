@@ -30,7 +30,7 @@ struct BackendOption {
   std::string_view name;  // "cuda-kernels": --cuda-kernels, and the key of the file
   OptionType type = OptionType::kFlag;
   std::string_view help;
-  std::string_view default_value;           // of a kFile: what is used instead, in words
+  std::string_view default_value;           // of a kFile: a description of what is used without it
   std::span<const std::string_view> words;  // of a kWord
   std::string_view environment;             // a variable that sets it; may be empty
   OptionUse use = OptionUse::kModel;
@@ -47,7 +47,7 @@ class BackendValues {
   void set(std::string_view name, std::string value) {
     values_.insert_or_assign(std::string(name), std::move(value));
   }
-  // What was set; none: the backend's default holds.
+  // The value that was set; none: the backend uses its default.
   std::optional<std::string> find(const BackendOption& option) const;
   // Of a kWord or a kFlag: what was set, else the default.
   std::string word(const BackendOption& option) const;
@@ -59,7 +59,7 @@ class BackendValues {
   std::map<std::string, std::string, std::less<>> values_;
 };
 
-// `declared`: of every backend of the build. Looks for no file.
+// `declared`: the options of every backend of the build. Does not check that files exist.
 void check_values(const BackendValues& values, std::span<const BackendOption> declared);
 
 }  // namespace tandem::device

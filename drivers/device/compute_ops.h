@@ -160,14 +160,14 @@ struct CopyOp {
   Slice from, to;
 };
 
-// A ring of one slot hands rows to a host thread and takes its answer, without the thread that
-// enqueues. Every post is awaited before the next one. Posts and awaits are operations of the queue
-// like others; those of equal steps are equal values. Optional: ComputeUnit::supports(). Both sides
-// share RingWords, in a host buffer, zero before the first post. The host thread sees a change of
-// `posted`, works, and stores the same words in `answered` (both with acquire and release). If it
-// will not answer any more, it stores 1 in `abandoned`. Then no operation waits. The first await
-// that sees it and all later operations copy nothing: results, and what is computed from them, are
-// undefined, and the side that abandons must not use them.
+// A ring of one slot passes rows to a host thread and receives its answer. The thread that enqueues
+// takes no part. Every post is awaited before the next one. Posts and awaits are operations of the
+// queue like others; those of equal steps are equal values. Optional: ComputeUnit::supports(). Both
+// sides share RingWords, in a host buffer, zero before the first post. The host thread sees a
+// change of `posted`, works, and stores the same words in `answered` (both with acquire and
+// release). If it will not answer any more, it stores 1 in `abandoned`. Then no operation waits.
+// The first await that sees it and all later operations copy nothing: results, and what is computed
+// from them, are undefined, and the side that abandons must not use them.
 struct RingWords {
   alignas(64) std::uint64_t posted;  // (number of posts, with this one) << 32 | tag
   alignas(64) std::uint64_t answered;

@@ -34,7 +34,7 @@ namespace tandem::device {
 
 // What a weight is for. A unit stores it in the order that this use needs.
 enum class WeightRole {
-  kProduct,  // matrix products; of a vector also what kVector says
+  kProduct,  // matrix products; a vector also as kVector
   kTable,    // EmbedOp
   kBoth,     // a table that is also the output projection
   kVector    // norms and biases alone: out_features = 1

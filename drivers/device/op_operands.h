@@ -36,7 +36,8 @@ class OperandMap {
 class OpLists {
  public:
   enum class Keep { kBorrowed, kCopies };
-  // kBorrowed: lists without operands (ids, positions) stay the caller's. kCopies: all are copied.
+  // kBorrowed: lists without operands (ids, positions) are not copied. kCopies: all lists are
+  // copied.
   explicit OpLists(Keep keep) : keep_(keep) {}
   OpLists(const OpLists&) = delete;
   OpLists& operator=(const OpLists&) = delete;
@@ -59,7 +60,7 @@ class OpLists {
   std::pmr::monotonic_buffer_resource memory_{first_.data(), first_.size()};
 };
 
-// The result borrows from `lists`, and what kBorrowed says from `op`.
+// The result borrows from `lists`, and with kBorrowed also from `op`.
 Op map_operands(const Op& op, OpLists& lists, OperandMap& map);
 
 }  // namespace tandem::device

@@ -33,7 +33,8 @@ struct SelectionShape {
   bool velocity = false;         // for momentum correction: as much memory again
 };
 
-// g: the gradient; clipped: a NaN is 0, others lie in [-clip_at, clip_at].
+// g: the gradient. With clip_at a NaN becomes 0, and other values are limited to [-clip_at,
+// clip_at].
 //   velocity = momentum * velocity + scale * g; g = velocity      where the shape has a velocity
 //   residual = decay * residual + g
 struct AccumulateStep {
@@ -55,7 +56,7 @@ struct SelectedEntries {
   std::span<const float> values;
 };
 
-// What a call of accumulate() begins from, and what a checkpoint holds.
+// The state of a unit, as a checkpoint holds it.
 struct ResidualView {
   std::span<float> residual;  // [num_values], host memory
   std::span<float> velocity;  // [num_values] if the shape has one, else empty
@@ -73,7 +74,7 @@ class SelectionUnit {
   virtual GradientMoments accumulate(const GradientView& gradient, const AccumulateStep& step,
                                      Deadline deadline) = 0;
 
-  // Questions about the residual. A NaN reaches no threshold.
+  // The next calls measure the residual and select from it. A NaN reaches no threshold.
   virtual GradientMoments moments_at_least(SelectionRange range, float threshold, bool logarithms,
                                            Deadline deadline) = 0;
   // The sums of squares of finite values of each range.
@@ -83,7 +84,8 @@ class SelectionUnit {
                                                      std::span<const float> thresholds,
                                                      Deadline deadline) = 0;
   virtual SelectedEntries at_least(SelectionRange range, float threshold, Deadline deadline) = 0;
-  // The `count` largest magnitudes; of equal ones the lower place. All numbers if there are fewer.
+  // The `count` largest magnitudes; of equal ones the lower place. If there are fewer numbers
+  // (values that are not NaN), all of them.
   virtual SelectedEntries top(SelectionRange range, std::uint64_t count, Deadline deadline) = 0;
   virtual std::span<const float> values_at(std::span<const std::uint32_t> indices,
                                            Deadline deadline) = 0;
@@ -93,7 +95,7 @@ class SelectionUnit {
   virtual std::span<const std::byte> pack_chunks(std::uint32_t count, std::uint32_t last_count,
                                                  Deadline deadline) = 0;
 
-  // Residual and velocity become 0 at unique places.
+  // Sets residual and velocity to 0 at these places, which are unique.
   virtual void clear_at(std::span<const std::uint32_t> indices, Deadline deadline) = 0;
   // residual[indices[i]] += values[i], at unique places.
   virtual void add_at(std::span<const std::uint32_t> indices, std::span<const float> values,
@@ -103,8 +105,8 @@ class SelectionUnit {
   virtual void load(const ResidualView& from, Deadline deadline) = 0;
 };
 
-// What every unit checks of arguments, before it changes anything. Each throws Error, naming
-// `unit`.
+// The checks of arguments that every unit makes before it changes anything. Each throws Error that
+// names `unit`.
 void check_selection_shape(const std::string& unit, const SelectionShape& shape);
 void check_gradient(const SelectionUnit& unit, const GradientView& gradient, std::uint64_t first);
 void check_range(const SelectionUnit& unit, SelectionRange range);

@@ -80,7 +80,7 @@ class TensorBuffer : public Buffer {
   std::size_t units() const { return shards_.size(); }
   void check(std::size_t begin, std::size_t end) const;
   std::size_t shard_bytes(std::size_t row_bytes) const;
-  // Makes rows whole that the border of a range cuts in two.
+  // Makes those rows whole that the border of a range divides.
   void spare_rows_at(std::size_t at);
   std::vector<Range> ranges(std::size_t begin, std::size_t end) const;
   void gather_on_devices(const Range& range);

@@ -3,11 +3,11 @@
 // The interface of the attention_decode kernel and its driver: the descriptor of one (layer,
 // sub-batch), its result, and the blocks that store KV pages.
 //
-// A descriptor is a run of 64-byte words: DescriptorHeader (2 words), SequenceEntry table, page
-// table (u32), q rows, k rows, v rows; the header gives the first word of each part. All compute
-// units of a card get the same descriptor. The scalar arguments of a unit select its KV heads
-// [head_begin, head_begin + head_count) and its pages with page % num_slices == slice; its pools
-// hold only those.
+// A descriptor is a sequence of 64-byte words: DescriptorHeader (2 words), SequenceEntry table,
+// page table (u32), q rows, k rows, v rows; the header gives the first word of each part. All
+// compute units of a card get the same descriptor. The scalar arguments of a unit select its KV
+// heads [head_begin, head_begin + head_count) and its pages with page % num_slices == slice; its
+// pools hold only those.
 //
 // The result is one ResultHeader word, then one block per (q row, own KV head). Little-endian;
 // every row of head_dim values is padded with zeros to a multiple of 32. C++14, no dependency:

@@ -158,7 +158,8 @@ check_sequences:
     for (std::uint32_t j = 0; j < s.num_pages; ++j) {
 #pragma HLS pipeline II = 1
       const std::uint32_t page = read_page(descriptor, h, s.page_begin + j);
-      // Pages of other slices are theirs to check: slices differ in how many they have.
+      // The units of other slices check their pages, because the number of pages differs between
+      // slices.
       pages_fit = pages_fit && (page % unit.num_slices != unit.slice || page_fits(h, unit, page));
     }
     if (!pages_fit) return verdict(kBadPage, i);

@@ -132,7 +132,7 @@ inline float sum_of_chunks(const float partial[kMaxChunks], std::uint32_t chunks
 inline void score_pages(WordStream& words, ScaleStream& scales, CountStream& counts,
                         TileShape shape, Run run, const QueryTile query, TokenStream& scores,
                         CountStream& counts_on) {
-  float partial[kTileRows][kMaxChunks];  // of the token at hand; summed once its row is complete
+  float partial[kTileRows][kMaxChunks];  // of the current token; summed when its row is complete
 #pragma HLS array_partition variable = partial dim = 2 complete
 #pragma HLS array_partition variable = partial dim = 1 cyclic factor = 2
   TokenLanes score[kTileRows];
@@ -175,8 +175,8 @@ score_pages:
   }
 }
 
-// Turns scores into weights exp(score - peak) under the new peak, and says by how much everything
-// accumulated under the old one shrinks.
+// Turns scores into weights exp(score - peak) with the new peak. Also writes the factor by which
+// all that was accumulated with the old peak is multiplied.
 inline void soften_pages(TokenStream& scores, CountStream& counts, TileShape shape, Run run,
                          RowState peaks, RowState weight_sums, TokenStream& weights,
                          RowStream& shrinks) {
@@ -216,7 +216,8 @@ soften_pages:
   }
 }
 
-// Takes the page's weights (times the scales of its values), and shrinks what was accumulated.
+// Reads the page's weights, multiplied by the scales of its values, and applies the factor of each
+// row to its sums.
 inline void shrink_rows(TokenStream& weights, RowStream& shrinks, const TokenLanes& scale,
                         TileShape shape, std::uint32_t tokens, TokenLanes weight[kTileRows],
                         OutputTile output) {

@@ -34,7 +34,7 @@ constexpr std::uint32_t kMaxInputs = 1u << 28;  // gradient rows of one call
 enum Rule : std::uint32_t { kSgd = 0, kRowwiseAdagrad = 1, kRowAdam = 2 };
 enum DecayMode : std::uint32_t { kNoDecay = 0, kL2 = 1, kDecoupled = 2 };
 
-// Places of the factors, f32 bits each, as host/training/optimizer/rules.h means them.
+// Places of the factors in their word, as bits of f32. Meaning: host/training/optimizer/rules.h.
 enum Factor : std::uint32_t {
   kScale = 0,
   kRate = 1,
@@ -58,7 +58,7 @@ using kernel_status::kRunning;
 using kernel_status::Status;
 
 // The statuses of this kernel alone. After any status but kOk the table is unchanged.
-constexpr Status kBadRow = 6;     // detail: the entry whose row is not above the last, or not there
+constexpr Status kBadRow = 6;  // detail: the entry whose row does not ascend or is beyond the table
 constexpr Status kBadCount = 7;   // detail: the entry; counts are above 0, their sum is num_inputs
 constexpr Status kBadResult = 8;  // the result might not fit its buffer
 static_assert(kBadRow == kernel_status::kFirstOwnStatus, "own statuses follow the common ones");

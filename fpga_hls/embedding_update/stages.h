@@ -25,7 +25,7 @@ const std::uint32_t kDepth = 512;
 typedef hls::stream<Word, kDepth> WordStream;
 typedef hls::stream<RowEntry, kDepth> EntryStream;
 
-// What the stages know of the call.
+// The sizes of the call, which all stages get.
 struct Shape {
   std::uint32_t rule;
   std::uint32_t decay_mode;
@@ -46,7 +46,7 @@ struct RowFactors {
   std::uint32_t keep;
 };
 
-// What `measure` found of a row.
+// The result of `measure` for a row.
 struct RowMeasure {
   Word squares;  // 16 partial sums
   std::uint32_t accumulator;
@@ -100,7 +100,7 @@ load_rows:
   }
 }
 
-// The gradient rows of an entry as one. cycles: what it took.
+// Adds up the gradient rows of each entry. cycles: the cycles of this stage.
 inline void sum_rows(const Shape& shape, EntryStream& entries, WordStream& gradients,
                      WordStream& sums, std::uint32_t& cycles) {
   Word row[kMaxRowWords];
@@ -129,7 +129,7 @@ sum_entries:
   }
 }
 
-// g of one word: scaled, and with the decay where it is L2.
+// The gradient of one word, scaled; with decay mode L2 the decay is added.
 inline std::uint32_t scaled(const Word& factors, bool l2, std::uint32_t gradient,
                             std::uint32_t weight) {
 #pragma HLS inline
@@ -137,8 +137,8 @@ inline std::uint32_t scaled(const Word& factors, bool l2, std::uint32_t gradient
   return l2 ? exact_f32::add(g, exact_f32::multiply(factors[kDecay], weight)) : g;
 }
 
-// Passes sums and records on; of kRowwiseAdagrad also the squares of each row. cycles: what it
-// took.
+// Forwards sums and records; for kRowwiseAdagrad also the squares of each row. cycles: the cycles
+// of this stage.
 inline void measure_rows(const Shape& shape, const Word& factors, WordStream& sums,
                          WordStream& records, WordStream& sums_on, WordStream& records_on,
                          MeasureStream& measures, std::uint32_t& cycles) {
@@ -291,7 +291,7 @@ apply_entries:
   }
 }
 
-// Into the table, and after one another into the result.
+// Writes the new records into the table and, without gaps, into the result.
 inline void store_records(const Shape& shape, EntryStream& entries, WordStream& updated,
                           Word* table, Word* result) {
   std::uint32_t next = 1;

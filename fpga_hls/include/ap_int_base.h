@@ -94,7 +94,7 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
     const_cast<ap_int_base&>(*this) = ap_int_base(value);
   }
 
-  // The number in whole words: modulo 2^64, modulo 2^128, 64 bits of it extended without end.
+  // The number modulo 2^64, modulo 2^128, and limb i of the sign-extended number.
   const ap_int_base& value() const { return *this; }
   Limb low64() const { return bits_.low64(); }
   ap_detail::Uint128 low128() const { return bits_.low128(); }
@@ -122,7 +122,7 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
     result.bits_.set_limbs(limbs);
     return result;
   }
-  // Of numbers of more than 128 bits.
+  // For numbers of more than 128 bits.
   Limb* wide_limbs() { return bits_.limbs(); }
   ap_int_base& cut_top() {
     bits_.cut_top();

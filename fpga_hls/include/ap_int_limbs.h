@@ -75,7 +75,7 @@ inline void shift_left(const Limb* a, int by, int n, Limb* result) {
   for (int i = whole - 1; i >= 0; --i) result[i] = 0;
 }
 
-// `fill`: what comes in from above, all zeros or all ones. `result` may be a. `by` is less than
+// `fill`: the bits that are shifted in, all zeros or all ones. `result` may be a. `by` is less than
 // 64 n.
 inline void shift_right(const Limb* a, int by, Limb fill, int n, Limb* result) {
   const int whole = by / 64, part = by % 64, last = n - 1 - whole;
@@ -94,7 +94,7 @@ inline Limb extract(const Limb* a, int low, int count, int n) {
   return cut(value, count, false);
 }
 
-// Puts the low `count` (at most 64) bits of `value` there.
+// Writes the low `count` (at most 64) bits of `value` to bits low .. low + count - 1.
 inline void insert(Limb* a, int low, int count, Limb value) {
   const int at = low / 64, part = low % 64;
   const Limb mask = cut(~Limb(0), count, false);

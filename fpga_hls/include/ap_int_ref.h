@@ -41,7 +41,7 @@ class ap_bit_ref : public ap_detail::Bit {
   ap_bit_ref& operator^=(bool value) { return *this = get() != value; }
   void set(bool value) { number_.put(at_, 1, value ? 1 : 0); }
 
-  // What a part of a concatenation answers.
+  // The interface of a part of a concatenation.
   static constexpr int kWidth = 1;
   ap_detail::Limb low64() const { return number_.get(at_, 1); }
   ap_int_base<1, false> value() const { return ap_int_base<1, false>(get()); }
@@ -268,7 +268,7 @@ class ap_concat_ref : public ap_detail::Number<ap_concat_ref<A, B>> {
 
 namespace ap_detail {
 
-// What a concatenation holds of each operand. A constant number is held by value.
+// How a concatenation stores each operand: a constant number by value, others by reference.
 template <int W>
 struct Constant : ap_int_base<W, false> {
   static constexpr int kWidth = W;

@@ -16,8 +16,8 @@
 
 namespace tandem_hls {
 
-// The first port from `turn` on that is ready at `side`; waits for one. For a writer in a plain
-// program that is one whose reader asks.
+// Waits for a port that is ready at `side`, and returns the first one from `turn` on. For a writer
+// in a plain program, a port is ready when its reader waits for a value.
 template <typename Stream, int kPorts>
 int ready_port(Stream (&ports)[kPorts], int side, int turn) {
   const bool plain = !tandem_channel_await_any;

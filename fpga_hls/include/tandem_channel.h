@@ -55,7 +55,7 @@ struct Channel {
     const std::uint64_t taken = read.load(std::memory_order_acquire);
     return written.load(std::memory_order_acquire) - taken;
   }
-  // The values that kMostBytes are.
+  // The number of values in kMostBytes.
   std::uint64_t most() const {
     return element_bytes < 2 ? kMostBytes : (kMostBytes + element_bytes - 1) / element_bytes;
   }

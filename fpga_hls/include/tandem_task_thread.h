@@ -27,8 +27,8 @@ namespace tandem_hls {
 // Ends a task whose object is destroyed, at its wait.
 struct TaskEnded {};
 
-// The thread of a task. Only the thread that gives turns calls functions other than wait(), look()
-// and run().
+// The thread of a task. wait(), look() and run() are called by this thread, all other functions by
+// the thread that gives turns.
 class TaskThread {
  public:
   // Runs until it first waits.
@@ -68,7 +68,7 @@ class TaskThread {
       std::rethrow_exception(failure);
     }
   }
-  // Makes a full channel larger that the task writes to.
+  // Enlarges a full channel to which the task writes.
   bool grow() {
     for (std::size_t i = 0; i < count_; ++i) {
       Channel& channel = *channels_[i];
@@ -80,7 +80,7 @@ class TaskThread {
     }
     return false;
   }
-  // A channel is destroyed, or another one is made at its address.
+  // Forgets a channel that is destroyed, or at whose address another one is made.
   void lose(const Channel& channel) {
     for (std::size_t i = 0; i < count_; ++i) {
       if (channels_[i] == &channel) gone_ = &channel;

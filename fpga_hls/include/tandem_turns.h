@@ -37,7 +37,7 @@ inline std::atomic<int>& stream_patience_ms() {
 
 namespace tandem_hls {
 
-// What a channel holds at least before a task waits at it or is waited for.
+// The number of values that a channel may hold before a task that writes to it waits.
 inline std::uint64_t room_ahead(const Channel& channel) {
   const std::uint64_t bytes = channel.element_bytes;
   const std::uint64_t ahead = bytes <= 64 ? 1024 : (bytes <= 32768 ? 65536 / bytes : 2);
@@ -50,21 +50,22 @@ inline bool is_ready(const Channel& channel, int side) {
   return channel.held() < room_ahead(channel) + channel.extra.load();
 }
 
-// The tasks of the program, as waits see them.
+// The tasks of the program: the interface that waits use.
 class TaskTurns {
  public:
   // Whether this thread is a task; only then wait() and look() may be called.
   virtual bool in_task() const = 0;
   virtual void wait(Channel* const* channels, const int* sides, std::size_t count) = 0;
   virtual void look() = 0;
-  // Of other threads. A turn for each task that can go on; false when there was none but tasks that
-  // only look. True where another thread gives turns already.
+  // Called by threads that are no task. Runs each task that can continue, until it waits. Returns
+  // false if none could continue, except tasks that only test streams. Returns true at once if
+  // another thread is in give().
   virtual bool give() = 0;
-  // As give(), again and again until the channel has room.
+  // Repeats give() until the channel has room.
   virtual void give_for_room(const Channel& channel) = 0;
-  // Makes one full channel larger that a task writes to.
+  // Enlarges one full channel to which a task writes.
   virtual bool grow() = 0;
-  // A channel dies, or another one is born, maybe where one was.
+  // lose(): a channel is destroyed. find(): a channel is made, maybe at the same address.
   virtual void lose(const Channel& channel) = 0;
   virtual void find(const Channel& channel) = 0;
 
@@ -88,7 +89,8 @@ inline void vanish(const Channel& channel) {
   if (TaskTurns* const turns = task_turns().load(std::memory_order_acquire)) turns->lose(channel);
 }
 
-// What `reader` of a channel holds: all tasks count as one, for they run when others wait.
+// The value of Channel::reader: the same for all tasks, because they run only while another thread
+// waits.
 inline const void* task_mark() {
   static const char mark = 0;
   return &mark;
@@ -105,7 +107,7 @@ inline void note_reader(Channel& channel) {
   }
 }
 
-// Waits on a thread that is no task; false when patience is at its end.
+// Waits on a thread that is no task. False after stream_patience_ms().
 template <typename Ready>
 bool wait_for_others(const Ready& ready) {
   typedef std::chrono::steady_clock Clock;
@@ -145,7 +147,7 @@ __attribute__((noinline)) inline std::uint64_t await_data(Channel& channel) {
   return channel.written.load(std::memory_order_acquire);
 }
 
-// For a writer that is no task.
+// The count of `written` up to which a writer that is no task may write.
 inline std::uint64_t space_for_thread(Channel& channel) {
   if (channel.depth == 0) return ~std::uint64_t{0};
   const void* const reader = channel.reader.load(std::memory_order_relaxed);
@@ -193,7 +195,7 @@ inline void idle(const Channel& looked_at, int side) {
   TaskTurns* const turns = task_turns().load(std::memory_order_acquire);
   if (turns == nullptr) return;
   if (turns->in_task()) return turns->look();
-  // Some rounds, as what is looked for may pass through several tasks.
+  // Several rounds, because a value may pass through several tasks.
   for (int round = 0; round < 64 && turns->give(); ++round) {
     if (side == kReader ? channel.held() != 0 : channel.held() < channel.depth) return;
   }

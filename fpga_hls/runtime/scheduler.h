@@ -47,8 +47,8 @@ class Scheduler {
   // The unit's thread calls these first and last; leave_thread() unwinds the tasks.
   void adopt_thread();
   void leave_thread();
-  // Called instead of these two when the thread was ended from outside; then the object is never
-  // destroyed.
+  // Called in place of leave_thread() when the thread was ended from outside. The object is then
+  // never destroyed.
   void lose_thread();
   // The calling thread's; null on threads that have none.
   static Scheduler* current();
@@ -62,14 +62,14 @@ class Scheduler {
   bool has_tasks() const { return num_tasks_ != 0; }
 
   const std::string& name() const { return settings_.name; }
-  // Running a command or free-running, and all its processes wait for other units.
+  // Whether the unit runs (a command, or free-running) and all its processes wait for other units.
   bool asleep() const { return asleep_.load(std::memory_order_acquire); }
   bool active() const { return active_.load(std::memory_order_acquire); }
   // From any thread: ends all present and later waits of the unit.
   void stop();
   void signal();
   void end_in_deadlock(const std::string& message);
-  // Whether processes wait for their turn. begin_held_soon() lets one begin before it.
+  // Whether processes wait for their turn. begin_held_soon() starts one of them early.
   bool holds_processes() const { return num_held_.load(std::memory_order_acquire) != 0; }
   void begin_held_soon();
 

@@ -44,8 +44,7 @@ using kernel_status::kOk;
 using kernel_status::kRunning;
 using kernel_status::Status;
 
-// The statuses of this kernel alone. The detail of kBadSection is 0 for the tables, else 1 +
-// source.
+// The statuses of this kernel alone. For kBadSection the detail is 0 (a table) or 1 + the source.
 constexpr Status kBadTile = 6;      // detail: the place in the tile table
 constexpr Status kBadEnds = 7;      // detail: the source whose entries the tiles do not cover
 constexpr Status kBadPosition = 8;  // detail: a source with a position out of its tile or of order
@@ -133,7 +132,7 @@ constexpr std::uint64_t result_words(std::uint32_t format, std::uint32_t value_t
 // The cycle model. A pseudo-channel gives 14.4 GB/s: 48 bytes of the port's 64 a cycle at 300 MHz.
 constexpr std::uint32_t kClockMhz = 300;
 constexpr std::uint32_t kPortBytesPerCycle = 48;
-constexpr std::uint32_t kDrainCycles = 16;  // read, add, write: after it the next source may follow
+constexpr std::uint32_t kDrainCycles = 16;  // read, add, write; then the next source may follow
 constexpr std::uint32_t kRefillCycles = 4;  // of the row loop, per block that is not empty
 constexpr std::uint32_t kRunCycles = 120;  // HBM latency and the stages' fill, per accumulating run
 constexpr std::uint32_t kEmitRunCycles = 40;  // the stages' fill, per emitting run
@@ -144,7 +143,8 @@ constexpr std::uint32_t port_cycles(std::uint32_t words) {
   return (words * kWordBytes + kPortBytesPerCycle - 1) / kPortBytesPerCycle;
 }
 
-// Of one unit. Reading the tables: a cycle per source, and per source and tile, and a latency each.
+// The cycles of one unit. Reading the tables takes a cycle per source, a cycle per source and tile,
+// and a latency per tile.
 inline std::uint64_t modelled_cycles(std::uint32_t num_sources, std::uint32_t num_tiles,
                                      const ResultHeader& result) {
   return kStartCycles + num_sources +

@@ -16,7 +16,8 @@ namespace sparse_aggregation {
 using kernel_status::Verdict;
 using kernel_status::verdict;
 
-// The sources on chip: where they are, how long, and how far the tiles have come.
+// The sources' table on chip: where the entries of each source are, how many, and how many are
+// done.
 struct Sources {
   std::uint32_t positions_word[kMaxSources];
   std::uint32_t values_word[kMaxSources];

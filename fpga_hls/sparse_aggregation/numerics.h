@@ -23,7 +23,8 @@ inline std::uint32_t add_f32(std::uint32_t a, std::uint32_t b) {
   return exact_f32::add(a, b);
 }
 
-// The larger; of equals (zeros of either sign too) the first; a NaN wins, of two the second.
+// The larger value. Of equal values (+0 and -0 are equal) the first; if one is NaN, that one; if
+// both are, the second.
 inline std::uint32_t max_f32(std::uint32_t a, std::uint32_t b) {
 #pragma HLS inline
   if (is_nan(b)) return b;

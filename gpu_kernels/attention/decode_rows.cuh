@@ -2,12 +2,12 @@
 //
 // The running softmax of a warp's query heads over tiles of 16 tokens, and O^T.
 //
-// In scores^T a lane has rows lane / 4 and + 8 of the tile of heads 2 (lane % 4) and + 1, in O^T
-// the same heads: peaks and their factors stay where they are. Probabilities reach the second
-// product through a transposition of 8 x 8. They are scaled by 2^10, so that their low halves keep
-// bits, and with 8-bit types carry V's scales relative to the largest met, a power of two. Each
-// tile's products are summed apart and added in f32, since the tensor cores truncate. All lanes of
-// a warp together.
+// A lane holds heads 2 (lane % 4) and + 1, both in scores^T (rows lane / 4 and + 8 of the tile) and
+// in O^T. So the peaks of a head and their factors stay in one lane. Probabilities are transposed
+// in blocks of 8 x 8 for the second product. They are scaled by 2^10, so that their low halves keep
+// bits. With 8-bit types they are also multiplied by V's scale over the largest scale so far,
+// rounded up to a power of two. Tensor cores truncate sums, so the products of each tile are summed
+// separately and added to O in f32. All lanes of a warp call the functions together.
 #pragma once
 
 #include "attention/decode_stages.cuh"
@@ -86,7 +86,8 @@ __device__ void score_tile(const unsigned char* keys, const std::uint32_t* queri
   }
 }
 
-// Sums to probabilities, in place; factors receive what earlier results shrink by.
+// Turns sums into probabilities, in place. `factors` receives the factors by which earlier results
+// are multiplied.
 template <typename Tile, int kRowTiles>
 __device__ void soften(const DecodeLaunch& job, const float* k_scales, TileRange range,
                        RowState<Tile::kWidth, kRowTiles>& state, float (&scores)[kRowTiles][4],
@@ -119,7 +120,8 @@ __device__ void soften(const DecodeLaunch& job, const float* k_scales, TileRange
   }
 }
 
-// Probabilities times V's scales over the unit of acc, which grows to the largest power of two met.
+// Multiplies probabilities by V's scales over the unit of acc. The unit grows to the largest power
+// of two so far.
 template <typename Tile, int kRowTiles>
 __device__ void apply_v_scales(const float* v_scales, TileRange range,
                                RowState<Tile::kWidth, kRowTiles>& state,
@@ -208,7 +210,7 @@ __device__ void attend_tile(const DecodeLaunch& job, const TileRange& range, con
   add_values<Tile>(parts.v, scores, factors, state);
 }
 
-// Leaves a warp's rows in shared memory: O as f32 [8 * kRowTiles, kWidth], peaks and sums in stats.
+// Stores a warp's rows in shared memory: O as f32 [8 * kRowTiles, kWidth], peaks and sums in stats.
 template <KvType kType, int kWidth, int kRowTiles>
 __device__ void leave_rows(const RowState<kWidth, kRowTiles>& state, float* o, float* stats) {
   const int lane = static_cast<int>(threadIdx.x & 31u), warp = static_cast<int>(threadIdx.x / 32u);

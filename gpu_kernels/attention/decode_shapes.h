@@ -31,7 +31,7 @@ __host__ __device__ constexpr int half_tile_bytes(KvType type, int width) {
 __host__ __device__ constexpr int decode_stages(KvType type, int width) {
   return 3 * kDecodeWarps * 2 * half_tile_bytes(type, width) <= 72 * 1024 ? 3 : 2;
 }
-// 16-bit parts that q is split into.
+// The number of 16-bit parts into which q is split.
 __host__ __device__ constexpr int query_parts(KvType type) { return type == KvType::kBF16 ? 3 : 2; }
 
 // Offsets of the parts of a block's shared memory.
@@ -100,8 +100,8 @@ __host__ __device__ constexpr BulkShared bulk_shared(KvType type, int width, int
   return at;
 }
 
-// How many blocks of how many stages a multiprocessor holds: the most blocks that its registers
-// hold and that have three stages, or one block of two. None where it has no room for that.
+// The number of blocks on a multiprocessor, and of stages per block: as many blocks of three stages
+// as its registers and shared memory hold, else one block of two stages, else none.
 struct BulkResidency {
   int blocks = 0, stages = 0;
 };

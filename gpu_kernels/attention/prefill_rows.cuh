@@ -27,7 +27,7 @@ __device__ inline SeenTokens seen_by_row(const PrefillJob& job, const PrefillTil
   return seen;
 }
 
-// What some and what all of several rows see.
+// The tokens that at least one of several rows sees, and those that all of them see.
 __device__ inline SeenTokens seen_by_some(const SeenTokens* first, const SeenTokens* last) {
   return {first->begin, last->end};
 }
@@ -64,8 +64,8 @@ __device__ RowScale row_scale(const PrefillJob& job, float largest) {
   return {up, job.softcap > 0.0f ? down * (job.scale / job.softcap) : down * (job.scale * kLog2E)};
 }
 
-// What a quad of lanes holds of a row when all keys are done; poisoned: a bit per dimension whose
-// values of V are not finite.
+// The part of a row that a quad of lanes holds after the last key. poisoned: a bit per dimension in
+// which a value of V is not finite.
 struct FinishedRow {
   int row;          // of the tile
   float sum, peak;  // of the whole quad's keys

@@ -103,8 +103,8 @@ __device__ void keep_key(PrefillShared<Traits>& shared, int tile_index, const Ke
   }
 }
 
-// Starts the copies of a tile whose places are kept. Unrolled, its addresses would take registers
-// that the widest rows do not have.
+// Starts the copies of a tile whose places are stored. The loop is not unrolled, because its
+// addresses would need registers that the kernels for the widest rows do not have.
 template <typename Traits>
 __device__ void copy_tile(const PrefillJob& job, PrefillShared<Traits>& shared, int tile_index) {
   if constexpr (!Traits::kIsFloat) {
@@ -208,9 +208,9 @@ __device__ inline std::uint64_t seen_bits(int tile_at, SeenTokens seen) {
   return below(seen.end) & ~below(seen.begin);
 }
 
-// A weight of 0 hides a token from a query head, but not what is not finite in its v. Where a tile
-// that only some heads see holds such values, the heads that see them are marked, to become NaN in
-// the end, and the values become 0.
+// A weight of 0 hides a token from a query head, but 0 times a NaN or an infinity of V is NaN. So
+// in tiles that only some heads see, such values are set to 0, and the heads that see them are
+// marked. Marked results become NaN at the end.
 template <typename Traits>
 __device__ void hide_non_finite(PrefillShared<Traits>& shared, int buffer, int tile_at) {
   constexpr std::uint32_t kExponent = Traits::kIsHalf ? 0x7c00 : 0x7f80;

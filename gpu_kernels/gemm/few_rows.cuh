@@ -36,7 +36,8 @@ struct FewRowsCall {
   void* workspace = nullptr;
 };
 
-// False if no kernel computes the call. Depends on shapes only, except for `rows`.
+// False if no kernel can compute the call. The plan depends on shapes only, except for its member
+// `rows`.
 inline bool plan_few_rows(const FewRowsCall& call, int max_rows, FewRows& plan) {
   if (call.rows < 1 || call.rows > max_rows || call.tiles < 1 || call.num_targets < 1 ||
       call.num_targets > kMaxTargets || call.workspace == nullptr) {
@@ -137,7 +138,7 @@ __device__ inline void finish_panel(const FewRows& job, const PanelPlace& at,
   __syncthreads();
   if (!is_last) return;
   __threadfence();
-  // past the first-level cache, which may hold what neighbours' lines were before
+  // past the first-level cache, which may hold old contents of these lines
   for (unsigned place = threadIdx.x; place < count; place += blockDim.x) {
     float sum = __ldcg(partials + place);
     for (unsigned part = 1; part < job.parts; ++part) {

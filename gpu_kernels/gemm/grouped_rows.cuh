@@ -30,7 +30,7 @@ struct GroupedRows {
 template <typename Outputs>
 inline constexpr bool kIsGrouped = std::is_same_v<Outputs, GroupedRows>;
 
-// False for what no kernel computes.
+// False if no kernel can compute the job.
 inline bool plan_grouped_rows(const GroupedProduct& job, std::int64_t tiles_of_inputs,
                               GroupedRows& plan) {
   if (job.num_targets < 1 || job.num_targets > kMaxGroupedTargets || tiles_of_inputs < 1 ||

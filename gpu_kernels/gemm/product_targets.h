@@ -33,9 +33,9 @@ inline constexpr int kSplitPanels = 128;  // fewer panels than these are cut alo
 inline constexpr int kSplitBlocks = 256;  // into at most so many blocks in all
 inline constexpr int kMaxFewRows = 16;    // of any kernel for few rows
 
-// Bytes of workspace that suffice for any call of the kernels for few rows, aligned to 16. They are
-// zeros before the first call, and what each call leaves serves the next; calls that may run at the
-// same time need a workspace each.
+// Bytes of workspace that suffice for any call of the kernels for few rows, aligned to 16. The
+// caller zeroes them before the first call; each call leaves them ready for the next. Calls that
+// may run at the same time need separate workspaces.
 inline constexpr std::size_t kFewRowsWorkspaceBytes =
     kSplitPanels * sizeof(std::uint32_t) +
     std::size_t{kSplitBlocks} * kPanelOutputs * kMaxFewRows * sizeof(float);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws the token at a place of a row's kept weight, in the order of ids. One block that knows the
-// weight of each part finds the part, then the segment (by the sums of its warps), then the token.
+// Finds the token of a draw: the first, in the order of ids, at which the sum of the kept weights
+// exceeds a given weight. One block gets the weights of the parts and finds the part, then the
+// segment (by the sums of its warps), then the token.
 //
-// A cut is a logit (as ordered bits) and how many tokens with an equal logit are kept, lowest ids
-// first. Threads: all of a block call together. Cost: one part read.
+// A cut is a logit (as ordered bits) and the number of tokens with an equal logit that are kept,
+// lowest ids first. Threads: all threads of a block call the functions together. Cost: one part is
+// read.
 #pragma once
 
 #include "sampling/row_parts.cuh"

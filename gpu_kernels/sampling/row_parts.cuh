@@ -5,7 +5,7 @@
 //
 // A row is read in aligned quads, wherever it begins; values outside of it read as -infinity, which
 // no sum, count or candidate includes. Parts and segments are ranges of quads. grid: [parts, rows].
-// Threads: all of a block call the functions that say so.
+// Threads: a comment says which functions all threads of a block must call.
 #pragma once
 
 #include <cfloat>
@@ -131,8 +131,8 @@ __device__ void for_part(const Row& row, const QuadRange& part, const Use& use) 
   for_tokens(row, row.segment(part, static_cast<int>(threadIdx.x / 32u)), use);
 }
 
-// Whether this block is the last of its row's to come here; what the others wrote before is visible
-// to it then. All threads call it.
+// Whether this block is the last block of its row that calls this. If so, it sees what the others
+// wrote before. All threads call it.
 __device__ inline bool is_last_of_row(const SampleLaunch& launch) {
   if (launch.job.parts == 1) {
     __syncthreads();
@@ -151,7 +151,7 @@ __device__ inline bool is_last_of_row(const SampleLaunch& launch) {
   return is_last;
 }
 
-// What the last block reads of another's, past the first-level cache. All threads call it.
+// The last block reads results of other blocks, past the first-level cache. All threads call it.
 template <typename Combine>
 __device__ Units combine_parts(const Units* of_parts, int parts, Units* scratch,
                                const Combine& combine) {

@@ -2,12 +2,12 @@
 //
 // Finds where top_k and top_p cut a row: the logit of the last token that each of them keeps.
 //
-// First come the distances from the best logit that can hold a cut, by the number and the weight of
-// the tokens at each distance. The tokens at these distances are the candidates. Radix selection
-// then finds the logit digit by digit, the top digit first: a histogram of the candidates that have
-// the digits found so far shows in which next digit the wanted number (top_k) or weight (top_p) is
-// reached. Weights are whole units, so atomics give the same sums in any order. Threads: all of a
-// block call together.
+// Step 1: the number and the weight of the tokens at each distance from the best logit give the
+// distances at which the cuts are. The tokens at these distances are the candidates. Step 2: radix
+// selection finds the logit digit by digit, the highest digit first. A histogram of the candidates
+// with the digits found so far shows in which next digit the wanted number (top_k) or weight
+// (top_p) is reached. Weights are integers, so atomics give the same sums in any order. Threads:
+// all threads of a block call the functions together.
 #pragma once
 
 #include "sampling/draw.cuh"
@@ -185,9 +185,9 @@ __device__ void find_digit(SelectShared& shared, int digits, Units before, const
   __syncthreads();
 }
 
-// The bits of the candidate at the distance at which the amounts of tokens, best first, reach what
-// is wanted; `before` is of those nearer, and becomes that of those above. amount(logit, bits) is
-// what a token counts.
+// Adds up the amounts of the candidates at a distance, best first, until reaches() holds, and
+// returns the bits of the last one. `before` is the amount of all tokens at smaller distances on
+// entry, and of all better tokens on return. amount(logit, bits) is the amount of a token.
 template <typename Amount, typename Reaches>
 __device__ std::uint32_t select_bits(const Row& row, int distance, Units* before,
                                      const Amount& amount, const Reaches& reaches,

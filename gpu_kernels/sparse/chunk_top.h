@@ -24,9 +24,9 @@ __host__ __device__ constexpr std::size_t chunk_bytes(std::uint32_t count) {
   return 2 * sizeof(float) + (std::size_t{count} * 14 + 7) / 8;
 }
 
-// The last chunk has what is left of the values. One launch, a block per chunk; 34 KB of shared
-// memory. Bytes: 4 per value, and the message. One thread adds up the levels, in the CPU's order:
-// two f64 additions per entry. With values that are not finite the message is unspecified.
+// The last chunk has the remaining values. One launch, a block per chunk; 34 KB of shared memory.
+// Bytes: 4 per value, and the message. One thread adds up the levels, in the CPU's order: two f64
+// additions per entry. With values that are not finite the message is unspecified.
 struct PackChunks {
   const float* values = nullptr;  // [num_values] finite
   std::uint64_t num_values = 0;
@@ -47,7 +47,7 @@ cudaError_t pack_chunks(const PackChunks& job, cudaStream_t stream);
 struct AddChunks {
   const unsigned char* messages = nullptr;  // [num_messages][chunks_message_bytes()]
   int num_messages = 0;
-  int own = -1;  // whose values the residual loses; -1: nobody's
+  int own = -1;  // the message that is subtracted from the residual; -1: none
   std::uint64_t num_values = 0;
   std::uint32_t count = 1, last_count = 1;  // as in PackChunks
   float* mean = nullptr;                    // [num_values], written; 0 where nothing is present

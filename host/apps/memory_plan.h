@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// host_kv_bytes: how much host memory KV pages get, decided before a model's weights are read.
+// host_kv_bytes(): decides how much host memory KV pages get, before a model's weights are read.
 //
-// By default what is left after the weights, the activations and a reserve: an eighth of what is
-// available, at least 256 MiB, at most a quarter. What cannot fit is refused, because Linux would
-// kill the process once the pages are written. Pure function; threads: any.
+// By default it is the memory that remains after the weights, the activations and a reserve of an
+// eighth of the available memory (at least 256 MiB, at most a quarter). Demands that do not fit are
+// refused, because Linux would kill the process when the pages are written. Pure function; threads:
+// any.
 // Errors: Error("memory", ...) naming the sizes and the options that change them.
 #pragma once
 

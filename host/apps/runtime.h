@@ -3,7 +3,7 @@
 // Runtime: model, devices and engine assembled from the options that `serve`, `generate` and
 // `perplexity` share; Assembly: the same without an engine, for `bench`.
 //
-// Only these classes turn words of the command line into objects. Errors: Error naming the option
+// Only these classes make objects from words of the command line. Errors: Error naming the option
 // and its values. Ownership: a Runtime owns everything; the engine is destroyed first, the model
 // last. Units that an Assembly has made must not outlive it.
 #pragma once

@@ -17,7 +17,7 @@ namespace tandem::apps {
 class WholeFile {
  public:
   WholeFile(std::string module, std::string path);
-  ~WholeFile();  // removes what was not kept
+  ~WholeFile();  // removes the file unless keep() was called
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
 
@@ -26,7 +26,7 @@ class WholeFile {
   // A path that opens the file while it has no name or another one.
   std::string open_path() const;
 
-  void keep();  // replaces what is at the path
+  void keep();  // replaces the file at the path
 
   [[noreturn]] void fail(int error) const;
 

@@ -3,11 +3,11 @@
 // Group::State: the queue of a group's calls, the failure that broke it, and the state between
 // calls.
 //
-// Every call takes a ticket when the user makes it; tickets are served one by one, and a ticket is
-// the call's number on the wire, so all ranks number alike. A call that fails, other than by an
-// AgreedError, aborts the transport with its reason and breaks the group. Asynchronous calls are
-// run by one thread, started with the first of them. Threads: take_ticket, run, post, break_group,
-// report and traffic from any; Buckets inside run().
+// Every call takes a ticket when the user makes it; tickets are served one by one. A ticket is also
+// the call's number in messages, so all ranks use the same numbers. A call that fails, other than
+// by an AgreedError, aborts the transport with its reason and breaks the group. Asynchronous calls
+// are run by one thread, started with the first of them. Threads: take_ticket, run, post,
+// break_group, report and traffic from any; Buckets inside run().
 #pragma once
 
 #include <condition_variable>

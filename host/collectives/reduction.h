@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reduction of one sparse vector per rank: what sparse_allreduce and its variants share.
+// Reduction of one sparse vector per rank: the common part of sparse_allreduce and its variants.
 //
 // A contribution holds the arguments as a vector, or the text of what is wrong with them;
 // agree_on() makes it known to all ranks; reduce() chooses the scheme and runs it with the bucket's
@@ -35,10 +35,10 @@ std::string text_of_failure(const std::function<void()>& make);
 // The fields that every reduction's ranks must agree on; checks the options.
 void add_option_fields(CallHeader& header, const ReduceOptions& options, DType type);
 
-// Where the vector's sums travel as: options.wire or the tensor's type.
+// The type in which sums are sent: options.wire or the tensor's type.
 DType wire_of(const ReduceOptions& options, DType type);
 
-// Exchanges headers; with scheme "auto" they carry what the bucket's selector has to say.
+// Exchanges headers. With scheme "auto" they contain the header of the bucket's selector.
 Agreement agree_on(Call& call, Contribution& contribution, const ReduceOptions& options);
 
 // All ranks' sum, maximum or mean. `contribution` was agreed on; moved from.
@@ -55,7 +55,7 @@ SchemeSettings settings_of(const Agreement& agreement, const ReduceOptions& opti
 WatchedAggregator watched_aggregator(Call& call, const ReduceOptions& options);
 void report_aggregation(Call& call, const WatchedAggregator& aggregator);
 
-// For schemes that know nodes: which one each rank is on, numbered by first appearance. [world]
+// For schemes that distinguish nodes: the node of each rank, numbered by first appearance. [world]
 std::vector<int> node_of_rank(const Agreement& agreement, const ReduceOptions& options);
 
 }  // namespace tandem::collectives

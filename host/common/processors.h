@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ProcessorLayout: the processors that this process may run on, and where they are: which physical
-// core, which last-level cache, which NUMA node.
+// ProcessorLayout: the processors that this process may run on, with physical core, last-level
+// cache and NUMA node of each.
 //
 // hwloc reads them where the build has it. Without hwloc, every processor of the affinity mask
 // counts as a core of one node. A text or a file can describe another machine, so that plans are

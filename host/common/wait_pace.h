@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WaitPace: how long a thread that polls a device pauses between two checks.
+// WaitPace: computes the pauses between two checks of a thread that polls a device.
 //
 // There is no pause in the first 100 us, nor near the time that the last wait took: decode steps
 // repeat, so their ends are seen at once. Else a pause is 1/400 of the time waited so far, from

@@ -79,8 +79,8 @@ class Engine {
 
   EngineStatus status() const;
 
-  // The time since the engine's thread last came round: at most options.idle_check while there is
-  // no work, else the time of a step so far.
+  // The time since the engine's thread began its last iteration: at most options.idle_check without
+  // work, else the time of the current step so far.
   std::chrono::steady_clock::duration heartbeat_age() const;
 
  private:

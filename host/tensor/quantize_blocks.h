@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One block of finite values to its quantised form: internal to quantize_row().
+// Converts one block of finite values to its quantised form. Internal to quantize_row().
 //
 // Integers are chosen for the scales as stored, after their rounding to f16. Threads: pure
 // functions.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scale, and the min, with which integers come nearest to a block of values.
+// Finds the scale, and the min, with which integers approximate a block of values best.
 //
 // Minimises the squared error over scale and integers together: from a grid of starting scales
 // (the range of the block, stretched and clipped) integers and scale are improved in turns, each

@@ -310,7 +310,7 @@ struct Glue<void(Args...), kElements...> {
   }
 };
 
-// Of names that no kernel's macros have.
+// Aliases with names that no kernel's macro has.
 using TandemKernelEntry = KernelEntry;
 template <typename Signature, Signature* kFunction, std::size_t... kElements>
 const KernelEntry* tandem_entry_of(const char* name) {

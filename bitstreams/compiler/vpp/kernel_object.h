@@ -3,9 +3,9 @@
 // Kernel objects (.xo): a relocatable ELF object that exports only tandem_kernel_<name> per kernel.
 // The section ".tandem.kernel" (JSON) describes its kernels.
 //
-// The linked library gives what types tell (kind, sizes, offsets); the section holds what only the
-// source tells. Reading checks every offset and count before use. Errors: Error("v++", ...) naming
-// the file. Threads: any.
+// Kind, sizes and offsets of arguments follow from their types and are in the linked library. The
+// section has the facts that only the source states. Reading checks every offset and count before
+// use. Errors: Error("v++", ...) naming the file. Threads: any.
 #pragma once
 
 #include <array>

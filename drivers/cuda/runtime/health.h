@@ -17,7 +17,7 @@
 
 namespace tandem::cuda {
 
-// Whether an error says something of the call that returned it, and nothing of the GPU.
+// Whether an error concerns only the call that returned it, not the GPU.
 bool is_of_call(cudaError_t error);
 
 class Health {

@@ -39,7 +39,7 @@ class SelectionMemory {
   SelectionMemory(const SelectionMemory&) = delete;
   SelectionMemory& operator=(const SelectionMemory&) = delete;
 
-  // At the begin of every call: DeviceError if the unit is lost.
+  // Every call begins with it. Throws DeviceError if the unit is lost.
   void begin_call();
 
   float* residual() const { return residual_.as<float>(); }
@@ -56,7 +56,7 @@ class SelectionMemory {
   std::byte* workspace(std::size_t bytes) { return workspace_.reserve(bytes); }
   std::byte* staged(std::size_t bytes) { return staged_.reserve(bytes); }
 
-  // work(): starts work on the stream. Waits for its end.
+  // Calls work(), which starts work on the stream, and waits until that work has ended.
   template <typename Work>
   void run(Deadline deadline, const char* what, Work&& work) {
     lost_ = true;  // until it has succeeded
@@ -73,12 +73,11 @@ class SelectionMemory {
   void fetch_answers();
   void wait_for(const Placement& placement);
 
-  // Runs the job, which adds or measures a gradient; `gradient` is copied first where it lies in
-  // host memory. Null: the job's values lie here.
+  // Runs the job, which adds or measures a gradient; A `gradient` in host memory is copied first.
+  // Null: the values that the job names are in this GPU's memory.
   device::GradientMoments measure(gpu_kernels::AccumulateGradient& job,
                                   const device::GradientView* gradient, Deadline deadline);
-  // Copies the places to the device, where there is room, then launches pieces of them:
-  // launch(begin, count).
+  // Copies the places to the device in pieces, and calls launch(begin, count) for each piece.
   template <typename Launch>
   void run_at(std::span<const std::uint32_t> indices, Deadline deadline, Launch&& launch) {
     constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;

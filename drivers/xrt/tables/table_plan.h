@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Divides tables and their updates over the compute units of a card: where a unit's rows lie, what
-// it is asked, and what it answers.
+// Divides tables and their updates over the compute units of a card: the place of each unit's rows,
+// its inputs and its results.
 //
 // Unit u has the rows [u * share, (u + 1) * share) of every table, one table after another. An
 // update is cut into rounds: in each a unit gets at most as many input bytes as it has room for.
-// Pure, except for the written bytes. Errors: Error for rows that are not there, or a single row
-// whose gradients exceed the room. Threads: any.
+// Pure, except for the written bytes. Errors: Error for a row that does not exist, or a single row
+// whose gradients do not fit into an input. Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ struct TableLayout {
 // Error for a width or a number of rows above the kernel's, or more words than it can address.
 TableLayout place_tables(std::span<const TableShape> shapes, std::size_t num_units);
 
-// All rows of a unit, as they lie in its memory. to: [layout.unit_bytes]
+// All rows of a unit, in the layout of its memory. to: [layout.unit_bytes]
 void pack_tables(const TableLayout& layout, std::span<const TableArrays> arrays, std::size_t unit,
                  std::span<std::byte> to);
 

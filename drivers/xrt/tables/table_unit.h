@@ -36,7 +36,7 @@ class XrtTableUnit final : public TableUnit {
                      Deadline deadline) override;
 
  private:
-  // What came back of a call, in staged_.
+  // The result of a call, in staged_.
   struct Answer {
     const TableCall* call;
     std::size_t offset;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples of a row: a warm-up, then steps until there are enough samples or the time is over. The
-// speed of the devices is measured again in between.
+// Takes the samples of a row: a warm-up, then steps until there are enough samples or the time is
+// over. In between, the speed of the devices is measured again.
 //
-// A sample is one step, or as many steps as take 20 ms. Its fraction is the limit's time, at the
-// speed measured last, over the sample's time. With --turns, a line of standard input starts each
-// sample, so that a script can run another program in between. A line "end", or the end of the
-// input, ends the row. Threads: one. Errors: those of the Rig.
+// A sample is one step, or as many steps as take 20 ms. Its fraction is the time of the roofline
+// limit, at the speed measured last, divided by the time of the sample. With --turns, a line of
+// standard input starts each sample, so that a script can run another program in between. A line
+// "end", or the end of the input, ends the row. Threads: one. Errors: those of the Rig.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,8 @@ struct RowResult {
   int steps_per_sample = 1;
 };
 
-// `on_sample` hears each sample's tokens per second, and "ready" as an empty vector, in turns only.
+// With --turns `on_sample` is called with an empty vector when the row is ready, and then with the
+// tokens per second of each sample.
 RowResult measure(Rig& rig, const Row& row, const model::Model& model,
                   const MeasureOptions& options,
                   const std::function<void(const RowResult&)>& on_sample);

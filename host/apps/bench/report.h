@@ -14,7 +14,7 @@
 
 namespace tandem::apps::bench {
 
-// What all figures of a run have in common.
+// The facts that all figures of a run have in common.
 struct RunFacts {
   const model::ModelConfig* model = nullptr;
   std::string weights;  // type of most, as loaded
@@ -31,7 +31,7 @@ class Report {
   void begin();
   void load(const std::vector<LoadTime>& times);
   void row(const RowResult& result);
-  // What the table's words and marks mean.
+  // Prints the meaning of the table's words and marks.
   void end();
   // One line per sample, for scripts that measure in turns; JSON only.
   void turn(const RowResult& result);

@@ -26,7 +26,8 @@ struct Work {
   double total_ops() const { return ops.f32 + ops.bf16 + ops.int8; }
 };
 
-// The speeds a row is held against. The two bandwidths are the same where one device does both.
+// The speeds from which the limit of a row is computed. The two bandwidths are the same where one
+// device does both.
 struct Speeds {
   double weight_bytes_per_s = 0;  // of the compute device's memory
   double kv_bytes_per_s = 0;      // of all attention devices together

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `tandem allreduce-bench` measures: the tensor, the schemes, the ranks and the samples.
+// The options of `tandem allreduce-bench`: the tensor, the schemes, the ranks and the samples.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -35,9 +35,10 @@ struct BenchOptions {
 
   // The ranks.
   std::string transport = "inproc";
-  int world = 0;          // 0: four, or as mpirun says
-  int rank = -1;          // gloo, nccl: -1 starts all ranks here
-  bool launched = false;  // by a launcher of ours, whose end is this rank's
+  int world = 0;  // 0: four, or as mpirun says
+  int rank = -1;  // gloo, nccl: -1 starts all ranks here
+  bool launched =
+      false;  // started by the launcher of this program; the rank ends when the launcher ends
   std::string store;      // gloo: a folder that all ranks see, or redis://host:port
   std::string interface;  // gloo: what to listen on
   std::string address;    // gloo: likewise, by name or address
@@ -54,7 +55,7 @@ struct BenchOptions {
   std::string matrix;  // path without suffix: writes .csv and .svg
 };
 
-// Ranks of the transports that are not told by a launcher.
+// The number of ranks, for transports without a launcher that states it.
 int world_of(const BenchOptions& options);
 
 void add_bench_options(CLI::App& command, BenchOptions& options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `tandem allreduce-bench` found, and how it is printed.
+// The results of `tandem allreduce-bench`, and their output.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tandem::apps {
 
 struct SchemeResult {
   std::string scheme;                     // as requested
-  std::string chosen;                     // what auto took; otherwise the scheme
+  std::string chosen;                     // the scheme that auto chose; otherwise `scheme`
   std::string refusal;                    // why it did not run; the rest is empty then
   std::vector<double> seconds;            // [samples], of the slowest rank
   std::uint64_t steps = 0;                // per call, of the busiest rank

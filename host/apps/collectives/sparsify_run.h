@@ -2,10 +2,10 @@
 //
 // Runs one sparsifier on ranks that are threads, and measures it.
 //
-// Ranks select in turns, so a time is that of a rank which has the processors for itself. After a
-// selection rank 0 reads its residual once: the plain read that the selection is compared with.
-// With a bandwidth the ranks exchange over the simulated network, whose virtual time is reported;
-// local work takes none of it. Errors: those of the sparsifier.
+// Ranks select one after the other, so each has the processors for itself while its time is taken.
+// After a selection rank 0 reads its residual once, as the plain read with which the selection is
+// compared. With a bandwidth the ranks exchange over the simulated network, whose virtual time is
+// reported; local work takes none of it. Errors: those of the sparsifier.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communicator: what a scheme sees of its group: numbered ranks and checked steps.
+// Communicator: the interface of a group for schemes: numbered ranks and checked steps.
 //
 // Every message carries a frame (24 bytes: magic, destination, call, number, length, XXH3 of these,
 // phase and body), so that a message of another call or phase or for another rank, a repeated or
@@ -73,7 +73,7 @@ class Communicator {
   // as ranks. Only the members call it; it may be used alternately with its parent.
   Communicator subgroup(std::vector<int> members) const;
 
-  // Appended to the texts of errors from now on: what else is known of a wait. Empty: nothing.
+  // Sets a note about waits that is appended to the texts of errors from now on; empty: none.
   void annotate(std::string note) { note_ = std::move(note); }
 
   // Aborts the transport and throws kGarbage naming `source`, the phase and what is wrong.

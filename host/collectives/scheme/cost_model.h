@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the schemes' cost functions share: sizes of expected messages, and the sum over phases.
+// The common part of the schemes' cost functions: sizes of expected messages, and the sum over
+// phases.
 //
 // A phase is a number of steps that follow each other; inside a step, messages travel at the same
 // time and share the rank's link. Time of a phase: steps x (latency + the rank's time per message)
 // + bytes of the busiest rank, the larger of both directions, over the bandwidth. Bytes inside a
 // node and between nodes travel at the same time. Where ranks share a core or a link, bytes and
-// messages of all ranks add up. No figure falls when a count grows. Threads: plain values.
+// messages of all ranks add up. No cost decreases when a count grows. Threads: plain values.
 #pragma once
 
 #include <functional>

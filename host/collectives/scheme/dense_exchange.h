@@ -53,13 +53,13 @@ void reduce_into(DenseVector& into, const DenseVector& from, Reduction reduction
 // type.
 void finish_sum(DenseVector& dense, UnitRange range, const SchemeSettings& settings, int world);
 
-// What is wrong with the values of `range` after a message went into them; empty: nothing.
+// Returns the problem with the values of `range` after a message was stored there; empty: none.
 using DenseCheck = std::function<std::string(const DenseVector& dense, UnitRange range)>;
 
 // All-reduce in place by recursive halving and doubling. The world may have any size: ranks beyond
 // a power of two give their values to another rank first and get the sums at the end ("folded").
 // `settings`: wire and reduction. Steps: 2 log2(ranks that are not folded), and 2 more where ranks
-// are folded. `check` runs after every message; for what it finds, the message's sender is
+// are folded. `check` runs after every message. If it finds a problem, the sender of the message is
 // rejected.
 void halving_doubling(Communicator& ranks, DenseVector& dense, const SchemeSettings& settings,
                       const DenseCheck& check = {});

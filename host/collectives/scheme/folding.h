@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Folding: how an algorithm for powers of two runs on any world.
+// Folding: lets an algorithm for powers of two run on a world of any size.
 //
 // Of n ranks the largest power of two is active. Of the first 2 (n - active) ranks every odd one
 // gives its vector to the even one before it and gets the result from it at the end; the other

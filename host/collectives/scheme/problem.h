@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Problem: what the cost of a collective call depends on, and the cost model's units.
+// Problem: the facts on which the cost of a collective call depends, and the cost model's units.
 //
 // A Problem describes one sparse all-reduce as the ranks agree on it; LinkModel and ComputeModel
 // describe the machines. A Cost is what a scheme predicts from them. All counts are means over
@@ -57,8 +57,8 @@ struct LinkModel {
                                             // computation of all add up
 };
 
-// What partial results travel in: sums in the accumulation type, since every rounding on the way
-// would be kept; maxima in the wire type, which holds them exactly.
+// The type in which partial results are sent. Sums use the accumulation type, because roundings on
+// the way would add up. Maxima use the wire type, which holds them exactly.
 DType partial_type(DType wire, Reduction reduction);
 
 // `problem` for messages with partial results.
@@ -71,8 +71,8 @@ struct ComputeModel {
   double dense_s_per_value = 0.5e-9;
 };
 
-// Phases follow each other, so of messages and bytes the busiest rank of each phase counts, which
-// need not be the same one throughout: an upper bound on any rank's.
+// Phases follow each other. For messages and bytes the busiest rank of each phase counts, which may
+// be another one in each phase. So the cost is an upper bound for every rank.
 struct Cost {
   double steps = 0;           // network latencies in sequence
   double messages = 0;        // sent by the busiest ranks

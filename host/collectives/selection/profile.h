@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profile: what one rank tells the others about its support, and what all of them make of it.
+// Profile: a summary of a rank's support for the other ranks, and the statistics that follow from
+// all summaries.
 //
 // Exact: entries and touched blocks of 256 values, in all and per even range. Estimated: a sketch
 // of the support, the kSketchSize units of least hash (bottom-k, "KMV"), and one of its blocks.

@@ -2,8 +2,8 @@
 //
 // Selector: chooses the fastest scheme for a bucket, by cost models corrected with measured times.
 //
-// One per bucket and rank. All ranks decide alike, because decisions depend only on what the
-// headers of the call carry. Per call:
+// One per bucket and rank. All ranks make the same decision, because it depends only on the headers
+// of the call. Per call:
 //     header.profile = selector.header(own, world);           // before the exchange of headers
 //     const Scheme& scheme = selector.choose(profiles, problem, machine);   // after it
 //     ... scheme.allreduce(...) ...

@@ -47,9 +47,10 @@ class AttentionExchange {
   // newest token as one more partial.
   bool queries_go_first(const StepPlace& place) const;
   bool send_queries(const StepPlace& place);
-  // Everything else, q, k, v having been enqueued; with the attention inside chunks.
+  // Sends all remaining work of the place, with the attention inside chunks. Call it when q, k and
+  // v are enqueued.
   bool launch(const StepPlace& place);
-  // Waits for what the sub-batch has in flight outside the compute unit's queue.
+  // Waits for the sub-batch's work in flight outside the compute unit's queue.
   bool collect(std::size_t sub_batch);
   // The slice that has the attention of the place's rows after the enqueued work.
   device::Slice merge(const StepPlace& place);
@@ -66,7 +67,7 @@ class AttentionExchange {
   bool holds_lent() const { return !set_aside_.empty(); }
 
  private:
-  // What units that are stuck may still use.
+  // Buffers that stuck units may still use.
   struct SetAside {
     std::unique_ptr<LentBuffers> lent;
     std::vector<int> units;

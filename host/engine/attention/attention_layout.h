@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AttentionLayout: which attention unit appends and attends to what, for the rows of one sub-batch;
-// the same for every layer with the same window.
+// AttentionLayout: the work of each attention unit for the rows of one sub-batch: the tokens that
+// it appends and those that it attends to. All layers with the same window share it.
 //
 // Each unit appends the new tokens whose blocks it holds. A group of one row (decode) attends to
 // all that it holds, the new token included. Units have no mask: in a larger group (prefill chunk)
@@ -52,8 +52,8 @@ struct AttentionLayout {
   std::vector<UnitShare> shares;  // only units with work
   std::vector<device::CausalChunk> chunks;
   std::vector<std::int32_t> chunk_rows;  // answered by the causal op
-  // Where one partial is the whole answer, so that there is nothing to merge: the index of the
-  // share that answers every row, or the causal op.
+  // Set if one partial is the whole result, so that nothing is merged: the index of the share that
+  // has every row, or the causal operation.
   int only_share = -1;
   bool only_causal = false;
 

@@ -5,11 +5,12 @@
 // waits, and raises the answer.
 //
 // Posts and waits hold a layer's number and addresses, so those of equal steps are equal. On
-// failure the step ends: every later post is answered at once, whatever the slot holds, so that the
-// compute unit reaches the end of its queue; close() reports the failure. A unit may still use its
-// slot if it has not answered in time, or if its wait() threw something other than Error. Then its
-// ring is abandoned and the slot is not reused. Threads: the engine's; between open() and close()
-// its own thread submits and waits. Ownership: borrows all. Errors: those of the compute unit.
+// failure the step ends. Every later post is then answered at once with the present contents of the
+// slot, so that the compute unit reaches the end of its queue; close() reports the failure. A unit
+// may still use its slot if it has not answered in time, or if its wait() threw something other
+// than Error. Then its ring is abandoned and the slot is not reused. Threads: the engine's; between
+// open() and close() its own thread submits and waits. Ownership: borrows all. Errors: those of the
+// compute unit.
 #pragma once
 
 #include <array>
@@ -87,7 +88,7 @@ class AttentionRing {
   const LaneContext& context_;
   std::atomic<bool>& failed_;
   std::unique_ptr<device::Buffer> words_, counts_;  // [kLanes]
-  bool counts_are_set_ = false;  // on the device; what failed may have left them out
+  bool counts_are_set_ = false;  // on the device; after a failure they may not be set
   LaneStep step_;
   RingFailure failure_;    // the thread's
   std::vector<Run> runs_;  // the thread's

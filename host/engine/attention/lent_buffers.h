@@ -46,19 +46,18 @@ struct Projections {
   device::Slice q, k, v;
 };
 
-// What a unit uses in host memory where the compute unit's rows are elsewhere.
+// The host memory that a unit uses if the compute unit's rows are elsewhere.
 enum class HostRows { kNone, kTwins, kSlot };
 
 struct LentBuffers {
   LentBuffers(device::ComputeUnit& compute, const model::ModelConfig& config, std::size_t max_rows);
-  // For the next unit. Adds nothing where an allocation fails.
+  // Adds the buffers of the next unit. Adds nothing if an allocation fails.
   void add_unit(device::ComputeUnit& compute, HostRows host_rows) {
     set_unit(partials.size(), compute, host_rows);
   }
-  // In the place of a unit before, whose buffers are freed. Changes nothing where an allocation
-  // fails.
+  // Replaces the buffers of a unit, which are freed. Changes nothing if an allocation fails.
   void set_unit(std::size_t unit, device::ComputeUnit& compute, HostRows host_rows);
-  // In the place of a unit that was lost.
+  // Adds a place without buffers, for a unit that was lost.
   void add_nothing();
 
   // The buffers for the share's results: ragged beginnings of windows have separate buffers.

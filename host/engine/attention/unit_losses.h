@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UnitLosses: which attention units are lost, which of them may still use what they were lent, and
-// which batch was refused.
+// UnitLosses: records the attention units that are lost, those that may still use lent buffers, and
+// the batch that was refused.
 //
 // A unit that timed out is stuck: it may still read and write its buffers. A refused batch does not
 // lose its unit; its Error is kept until all other batches are through. Threads: the engine's.
@@ -33,7 +33,7 @@ class UnitLosses {
   std::vector<int> take_lost() { return std::exchange(lost_, {}); }
   // The units that have become stuck since the last call.
   std::vector<int> take_stuck() { return std::exchange(stuck_, {}); }
-  // Another one is in the unit's place.
+  // Call it when another unit has replaced this one.
   void replace_unit(int unit) { units_[static_cast<std::size_t>(unit)] = {}; }
 
   // As the unit's wait(), but a DeviceError is kLost, and an Error is kept and answered by kDone,

@@ -45,7 +45,7 @@ class DenseLayers {
                            const Projections& out);
   // The logits of at most max_logit_rows rows of the step: [rows, vocab], where the unit works.
   device::Slice logits(std::span<const std::int32_t> rows);
-  // The same `num_rows` rows in host memory; valid until the next logits().
+  // The `num_rows` rows of `logits` in host memory; valid until the next logits().
   device::Slice on_host(device::Slice logits, std::size_t num_rows);
 
   // The size of the weights that project k and v of a layer.

@@ -57,7 +57,7 @@ class KvCache {
   int add_unit(std::uint32_t num_pages, double bandwidth, double share = 0);
   // Forgets its pages and prefixes. The caller releases the tables that touch it.
   void lose_unit(int unit);
-  // A lost unit is back, or another one has its number, with empty pages.
+  // Adds a lost unit again, or another one under its number, with empty pages.
   void return_unit(int unit, std::uint32_t num_pages, double bandwidth, double share = 0);
 
   int page_tokens() const { return page_tokens_; }
@@ -68,7 +68,8 @@ class KvCache {
   std::uint32_t num_available() const;  // free or idle, of units that are not lost
   UnitPages unit_pages(int unit) const;
 
-  // What attach() would find with this salt. At least one token is always left to compute.
+  // The result that attach() would have with this salt. At least one token always remains to be
+  // computed.
   PrefixProbe probe(std::span<const TokenId> tokens, PrefixKey salt = 0) const;
   // `table` must be empty. Returns the number of tokens whose KV is cached.
   std::size_t attach(PageTable& table, std::span<const TokenId> tokens);

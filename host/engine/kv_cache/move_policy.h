@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The move policy: which pages of which sequence move next from one attention unit to another. A
-// pure function of what the units hold.
+// The move policy: chooses the pages of a sequence that move next from one attention unit to
+// another. A pure function of the pages that the units hold.
 //
 // A unit's load is its pages in use over its weight (bandwidth or share): the time that it takes to
 // attend. Pages leave a unit that is fuller than the high-water mark (under pressure: the low one),

@@ -2,10 +2,11 @@
 //
 // CallerQueues: the waiting sequences, a queue per caller, and how much each caller was served.
 //
-// A caller is known while it has sequences, waiting or running. One that comes back counts as
-// served like the caller that was served least: it brings no credit. What it had before is
-// remembered until the others have caught up, so nobody gains by coming back. Threads: the
-// engine's. Ownership: owns the waiting sequences. Errors: a call that throws changes nothing.
+// A caller is known while it has sequences, waiting or running. A caller that returns counts as
+// served as much as the caller that was served least, so it has no credit. Its earlier rows are
+// remembered until the others have been served as much, so a caller does not gain by leaving and
+// returning. Threads: the engine's. Ownership: owns the waiting sequences. Errors: a call that
+// throws changes nothing.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,8 @@ struct EngineOptions {
   int num_sub_batches = 1;    // 2: attention of one half overlaps the dense layers of the other
   Placement placement = Placement::kSequences;
   bool prefix_cache = true;
-  bool share_prefixes = false;  // between callers; else nobody learns what others have asked
+  bool share_prefixes =
+      false;  // between callers; otherwise response times do not reveal the prompts of others
   // Moves pages from full and slow units to others, between steps.
   bool kv_moves = false;
   // A unit that does not answer within this time is lost.
@@ -48,9 +49,9 @@ struct EngineOptions {
   // its devices and the timeline use real time.
   const Clock* clock = &real_clock();
   trace::Timeline* timeline = nullptr;  // none: nothing is traced
-  // Hears of problems that affect no request, on the engine's thread; may be empty.
+  // Called on the engine's thread for problems that affect no request; may be empty.
   std::function<void(const std::string& text)> on_warning = {};
-  // The same for good news.
+  // The same for events that are no problem, such as a unit that has returned.
   std::function<void(const std::string& text)> on_notice = {};
 };
 

@@ -30,8 +30,9 @@ struct EngineStatus {
   std::uint64_t steps = 0, prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   std::uint64_t preemptions = 0, rebuilt_sequences = 0;
   std::uint64_t moved_pages = 0;
-  std::uint64_t refused_steps = 0;      // whose items ran again, each alone
-  std::uint64_t interrupted_steps = 0;  // ended early for a caller that had less, and planned again
+  std::uint64_t refused_steps = 0;  // whose items ran again, each alone
+  std::uint64_t interrupted_steps =
+      0;  // ended early and planned again, because a caller with fewer rows had a new request
   bool broken = false;     // no compute or attention unit is left: every request ends with kError
   bool draining = false;   // drain() was called: submit() answers kStopping
   std::string compute_id;  // the compute unit in use

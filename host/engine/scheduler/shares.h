@@ -38,7 +38,7 @@ struct Member {
 std::vector<Member> choose_members(const QueueView& queue, const SchedulerOptions& options,
                                    StepPlan& plan);
 
-// What a caller wants of a step, and what it got in earlier steps.
+// The rows that a caller wants in a step, and those that it got in earlier steps.
 struct CallerWish {
   int num_rows = 0;
   bool has_prompt = false;  // else all rows are decode rows

@@ -4,8 +4,8 @@
 //
 // Strict JSON in UTF-8; a duplicate key in an object is an error. A JsonStream receives the values
 // of a container that is too large to keep. There is no recursion, so nesting cannot exhaust the
-// stack. Cost: linear in the text; memory: at most `values` small values at a time. Threads: pure.
-// Errors: Error("safetensors", "NAME: ...") with the position in bytes.
+// stack. Cost: linear in the text; memory: at most `values` small values at a time. Threads: any;
+// pure functions. Errors: Error("safetensors", "NAME: ...") with the position in bytes.
 #pragma once
 
 #include <cstddef>

@@ -3,9 +3,9 @@
 // Vectorised passes over one row of logits.
 //
 // Every pass reads the row once, in memory order, with the best instruction set of the machine.
-// NaN counts as -inf and +inf as the largest finite float. Threads: pure. Numerics: exponentials
-// within 4 ulp of f32, 0 below about e^-87; sums in double over fixed blocks, so a sum does not
-// depend on the instruction set by more than the exponentials do.
+// NaN counts as -inf and +inf as the largest finite float. Threads: any; pure functions. Numerics:
+// exponentials within 4 ulp of f32, 0 below about e^-87; sums in double over fixed blocks, so a sum
+// does not depend on the instruction set by more than the exponentials do.
 #pragma once
 
 #include <span>

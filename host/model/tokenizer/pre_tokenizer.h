@@ -16,7 +16,7 @@
 
 namespace tandem::model {
 
-// What becomes of an expression's matches.
+// How the matches of an expression become pieces.
 enum class SplitBehaviour {
   kIsolated,
   kRemoved,

@@ -25,7 +25,8 @@ struct EncodeOptions {
   // The mark is dropped before ordinary text is encoded. A control token's text with a mark inside
   // or directly after it stays ordinary text. See mark_control().
   std::string_view ignored_mark = {};
-  // Encoding stops soon after this many tokens are passed: then there are more, and text is left.
+  // Encoding stops soon after it has more tokens than this; the rest of the text is then not
+  // encoded.
   std::size_t max_tokens = std::numeric_limits<std::size_t>::max();
 };
 

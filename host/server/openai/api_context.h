@@ -20,7 +20,7 @@ struct ApiContext {
   std::shared_ptr<Timers> timers;
   RequestLimits limits;
   bool strict = false;  // fields of common clients are refused, not ignored
-  // A stream that has nothing to send for so long sends a comment.
+  // A stream sends a comment when it has sent nothing for this time.
   std::chrono::milliseconds heartbeat{10'000};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Between a user's memory and SparseVector.
+// Conversions between a user's memory and SparseVector.
 //
 // coalesce() takes indices and values as they come: sorted or not, repeated or not. Values of
 // entries with one index are reduced in the order given, in the accumulation type. extract() takes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values between their accumulation type and the type they travel in.
+// Conversion of values between their accumulation type and the type in which they are sent.
 //
 // Rounding is to nearest even; a NaN stays a NaN of its sign (its payload is the quiet one of the
 // scalar conversions in tensor/dtype.h, to which the kernels are bit-equal on every instruction

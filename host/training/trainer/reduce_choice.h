@@ -4,8 +4,8 @@
 // in exdyna@0.01.
 //
 // auto measures dense steps first. Where ranks wait for the network for more than a tenth of their
-// time, it goes on with exdyna@0.01. Threads: pure. Errors: Error("train", ...) naming what is
-// known.
+// time, it goes on with exdyna@0.01. Threads: any; pure functions. Errors: Error("train", ...)
+// naming what is known.
 #pragma once
 
 #include <string>

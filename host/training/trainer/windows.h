@@ -5,7 +5,7 @@
 // A text of `num_tokens` tokens has floor(num_tokens / length) windows that do not overlap; each
 // epoch moves them by an offset of its own. window(sample) depends on seed and number alone, so a
 // run goes on at any sample. The order is a permutation: a Feistel network of 4 rounds over the
-// next power of four, walked until the number is a window's. Threads: pure.
+// next power of four, walked until the number is a window's. Threads: any; pure functions.
 // Errors: Error("train", ...) for a text that is shorter than one batch of all ranks.
 #pragma once
 

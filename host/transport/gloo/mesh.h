@@ -29,7 +29,7 @@
 
 namespace tandem::transport::gloo {
 
-// Something has completed or closed since: what a rank waits for. Threads: any.
+// A counter of completions and closed connections, on which a rank waits. Threads: any.
 class Activity {
  public:
   std::uint64_t count() const;
@@ -85,8 +85,8 @@ class Mesh {
   // The reason that `peer` gave for breaking the group; empty if none.
   std::string farewell_of(int peer);
 
-  // Tells the peer why, as far as the connection takes it at once, and ends it. Does nothing the
-  // second time.
+  // Sends the reason to the peer, as much as the connection accepts at once, and ends the
+  // connection. A second call does nothing.
   void farewell(int peer, const std::string& reason) noexcept;
   // The same for one whose protocol is broken: it gets no farewell.
   void interrupt(int peer) noexcept;

@@ -22,7 +22,7 @@ class OutgoingMessage {
  public:
   explicit OutgoingMessage(Outgoing outgoing) : outgoing_(std::move(outgoing)) {}
   void start(Mesh& mesh);
-  bool done();  // the network has it all
+  bool done();  // whether the network has all of it
   int peer() const { return outgoing_.peer; }
 
  private:
@@ -36,7 +36,7 @@ class IncomingMessage {
  public:
   explicit IncomingMessage(Source source) : source_(source) {}
   void start(Mesh& mesh);
-  // Looks at what has come. Asks for the rest once the first frame is there.
+  // Checks what has arrived. Requests the rest when the first frame is there.
   void progress(Mesh& mesh);
   bool done() const { return done_; }
   int peer() const { return source_.peer; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Store: a key is written once, for all ranks; how they meet and agree.
+// Store: keys that are written once and read by all ranks. Ranks meet and agree through it.
 //
 // put() is atomic: of several writers of one key exactly one wins, with all its bytes; this decides
 // who belongs to a smaller group. The directory is ours and not gloo's FileStore, whose set()

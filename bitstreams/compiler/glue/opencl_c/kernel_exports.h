@@ -2,11 +2,12 @@
 //
 // Exports OpenCL C kernels to the emulated card: the C++ half of a kernel object.
 //
-// clang makes the other half. Per kernel it has tandem_cl_invoke_<name>, which reads the arguments
-// from the register map and calls the kernel once, and tandem_cl_sizes_<name>. The generated
-// translation unit includes this file once and lists the kernels. An argument is a scalar, a global
-// pointer or a local pointer. For a kernel that asks for its place in the range, the values of
-// Group except local_id follow, one register each; the pipes come last. C++14.
+// clang compiles the other half. For each kernel that half has tandem_cl_invoke_<name>, which reads
+// the arguments from the register map and calls the kernel once, and tandem_cl_sizes_<name>. The
+// generated translation unit includes this file once and lists the kernels. An argument is a
+// scalar, a global pointer or a local pointer. If the kernel calls work-item functions, the values
+// of Group except local_id follow as hidden arguments, one register each. The pipes come last.
+// C++14.
 #pragma once
 
 #include <algorithm>
@@ -121,7 +122,7 @@ class Kernel {
     offset += register_bytes + 4;
   }
 
-  // The group's place in the range. A native launch gives none: one work-item.
+  // The work-group and its offsets. A native launch passes none; it has one work-item.
   Group place(const unsigned char* registers) const {
     Group group = {};
     if (table_.asks_for_place) {

@@ -7,7 +7,7 @@
 // vector of outputs at a time; oneDNN calls it BA16a64b2a, if inputs are a multiple of 32 and
 // outputs of 64. The last panel of a matrix has the remaining outputs, rounded up to 16; an odd
 // input is half of the last pair. Padding is zero. Packing reads every byte once, some cache lines
-// of a row at a time, and writes as many in one stream. Threads: pure.
+// of a row at a time, and writes as many in one stream. Threads: any; pure functions.
 #pragma once
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 // rows of a call. e4m3 is widened exactly during the product: a call reads 8 bits per weight. With
 // AVX512-BF16 its dot product multiplies (two products and a sum at a time; subnormals are zero);
 // else values are widened to f32. Cost: weights are read from memory once per call, in order; 2
-// FLOPs per weight and row. Threads: pure; callers divide panels and rows.
+// FLOPs per weight and row. Threads: any; pure functions; callers divide panels and rows.
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 // 2][outputs][2 inputs]. Its scales follow at the next multiple of 64 bytes: [scales of an
 // output][outputs] f32, times kF8Unit, because the kernels read a code as an f16 with the same
 // bits, which is 2^8 too small. Padding is zero. Packing reads every byte once and writes as many
-// in one stream. Threads: pure.
+// in one stream. Threads: any; pure functions.
 #pragma once
 
 #include <cstddef>

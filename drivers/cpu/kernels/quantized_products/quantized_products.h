@@ -7,8 +7,8 @@
 // if halves have their own scales, and then min of w * (scale of x * sum of q). Blocks are added in
 // order of inputs with multiply-adds, so an output has the same bits whatever the rows of a call,
 // on every instruction set with fused multiply-add. Cost: every panel is read from memory once per
-// call of up to 256 rows; 2 operations per weight and row. Threads: pure; callers divide panels and
-// rows.
+// call of up to 256 rows; 2 operations per weight and row. Threads: any; pure functions; callers
+// divide panels and rows.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 // block with NaN or infinity becomes zeros with scale NaN, so every output of its row is NaN.
 // Products read many rows, a few blocks at a time. Data read together is stored together: chunks of
 // 16 blocks with their scales and sums, [chunks][rows]. Cost: 4 bytes read per value, 1.5 written.
-// Threads: pure.
+// Threads: any; pure functions.
 #pragma once
 
 #include <cstddef>

@@ -117,8 +117,8 @@ struct BlockScales {
   }
 };
 
-// What a tile multiplies: kC panels from the blocks' first on, which begins a chunk, kR rows
-// likewise.
+// The operands of a tile: kC panels and kR rows, both from the first block on. The first block
+// begins a chunk.
 template <int kC>
 struct Tile {
   const std::byte* codes[kC];
@@ -126,7 +126,7 @@ struct Tile {
   std::size_t first_block = 0, blocks = 0;  // the scales count from block 0
   const RowChunk* rows = nullptr;           // the first of kR
   std::size_t row_stride = 0;               // to the next chunk of a row
-  const std::byte* ahead[kC];               // what is wanted next, fetched meanwhile:
+  const std::byte* ahead[kC];               // codes that are used next and prefetched now:
   std::size_t ahead_lines = 0;              // of 64 bytes per panel and block
 };
 
@@ -139,7 +139,7 @@ struct TileSums {
 
   HWY_INLINE TileSums() {}
 
-  // The offset of the codes, as the int32 sums' start.
+  // The initial value of the int32 sums, which subtracts the offset of the codes.
   template <int kHalf>
   HWY_INLINE void start(const RowChunk* rows, std::size_t block) {
     for (int r = 0; r < kR; ++r) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a card knows about one client: its connection, its area and what it holds.
+// The state that a card keeps for one client: its connection, its area and the memory that it
+// holds.
 //
 // The destructor closes descriptors only; CardServer releases the rest. Threads: the card's main
 // thread.
@@ -23,7 +24,7 @@ struct Context {
   bool exclusive = false;
 };
 
-// What the client's last request was granted, in case the client gave up waiting for the answer.
+// The result of the client's last request. It is undone if the client does not wait for the answer.
 struct Grant {
   uint64_t request = 0;  // its number
   std::optional<uint64_t> hold;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interrupts of compute units, for xrt::ip: a unit that becomes idle raises one where its registers
-// enable that (0x4, 0x8).
+// Interrupts of compute units, for xrt::ip. A unit that becomes idle raises one if its registers
+// 0x4 and 0x8 enable it.
 //
 // Errors: std::system_error; a card that fails ends every wait with one. Threads: any.
 #pragma once

@@ -23,8 +23,8 @@ bool opencl_in_use();
 // must not return an error to it.
 bool opencl_kernels_started();
 
-// What the host reads from a failed card: bytes that no kernel wrote, so that an earlier result is
-// not taken for this one.
+// Fills the memory that the host reads from a failed card with bytes that no kernel wrote, so that
+// an earlier result is not mistaken for the result of this run.
 void fill_with_lost_data(std::byte* host, size_t size_bytes);
 
 }  // namespace tandem::emulation
