@@ -3,8 +3,8 @@
 // The operands of an operation: its slices, with their sizes and uses, and its weights.
 //
 // map_operands() gives the same operation on other operands: those of one unit of a group, or those
-// of the unit that a double wraps. OpLists holds the lists of the result. Threads: values. Errors:
-// Error where a size cannot be computed (a missing weight, a negative row).
+// of the unit that a double wraps. OpLists holds the lists of the result. Threads: plain data.
+// Errors: Error where a size cannot be computed (a missing weight, a negative row).
 #pragma once
 
 #include <array>

@@ -9,7 +9,7 @@
 // and are merged. Rows are compact: only rows that a sequence names, and no row of sequences that
 // attend to nothing (O = 0, LSE = -inf). Packed input, in 4-byte words: header [8] of offsets, q *
 // scale [q_rows, q_heads, head_dim], k and v [kv_rows, kv_heads, head_dim], append, part and merge
-// entries, page ids. Threads: none. Errors: none; the caller checks the batch.
+// entries, page ids. Threads: any. Errors: none; the caller checks the batch.
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 // The plain structs between the front (server, command line) and the engine's thread.
 //
 // A Request goes in. RequestEvents come back through its sink, in order; the last one has `finish`.
-// Threads: values. The sink is called on the engine's thread and must not block: post to your own
-// queue.
+// Threads: plain data. The sink is called on the engine's thread and must not block: post to your
+// own queue.
 #pragma once
 
 #include <cstdint>

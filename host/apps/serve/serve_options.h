@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of `tandem serve`, a function per topic. Threads: values.
+// The options of `tandem serve`, a function per topic. Threads: plain data.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profile: a summary of a rank's support for the other ranks, and the statistics that follow from
-// all summaries.
+// Profile: a summary of one rank's support, and the statistics from those of all ranks.
 //
-// Exact: entries and touched blocks of 256 values, in all and per even range. Estimated: a sketch
-// of the support, the kSketchSize units of least hash (bottom-k, "KMV"), and one of its blocks.
-// Below the least of the ranks' largest hashes every holder of a unit is known, so the sample tells
-// how many units exactly m ranks hold, and with it the unions of any k ranks: exact where supports
-// are small (up to kSketchSize entries), else with a standard error of about 1 / sqrt(kSketchSize)
-// = 3 %. On the wire: 16 + 8 world + 4 per hash bytes; parse() accepts nothing malformed. Cost: one
-// hash per entry. Threads: values. Source: Beyer et al., "On synopses for distinct-value estimation
+// Exact: entries and touched blocks of 256 values, in all and per even range. Estimated: the unions
+// of any k ranks, from sketches of units and of blocks. A sketch has the kSketchSize units of least
+// hash (bottom-k, "KMV"). Below the smallest of the ranks' largest hashes, all holders of a unit
+// are known, which gives the number of units that exactly m ranks hold. Supports of up to
+// kSketchSize entries are exact; else the standard error is about 1 / sqrt(kSketchSize) = 3 %. On
+// the wire: 16 + 8 world + 4 per hash bytes; parse() accepts nothing malformed. Cost: one hash per
+// entry. Threads: plain data. Source: Beyer et al., "On synopses for distinct-value estimation
 // under multiset operations", SIGMOD 2007.
 #pragma once
 

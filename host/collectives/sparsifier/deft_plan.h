@@ -2,8 +2,8 @@
 //
 // DEFT's plan of a step: fragments of layers, the entries that each sends, and who selects them.
 //
-// Pure functions of numbers that all ranks have, so all ranks make the same plan and nobody sends
-// it.
+// Pure functions of numbers that all ranks have, so all ranks make the same plan, and it is not
+// sent.
 #pragma once
 
 #include <cstdint>

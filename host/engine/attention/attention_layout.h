@@ -7,7 +7,7 @@
 // all that it holds, the new token included. Units have no mask: in a larger group (prefill chunk)
 // they attend to the past only, and the causal part inside the chunk is one more partial, of the
 // compute unit. Rows are numbered from the sub-batch's first row. Each unit gets the smallest range
-// of rows that covers its work, so that rows should be ordered by home_unit(). Threads: values.
+// of rows that covers its work, so that rows should be ordered by home_unit(). Threads: plain data.
 // Cost: O(blocks of the groups), no allocation once the vectors have grown.
 #pragma once
 

@@ -5,12 +5,11 @@
 // waits, and raises the answer.
 //
 // Posts and waits hold a layer's number and addresses, so those of equal steps are equal. On
-// failure the step ends. Every later post is then answered at once with the present contents of the
-// slot, so that the compute unit reaches the end of its queue; close() reports the failure. A unit
-// may still use its slot if it has not answered in time, or if its wait() threw something other
-// than Error. Then its ring is abandoned and the slot is not reused. Threads: the engine's; between
-// open() and close() its own thread submits and waits. Ownership: borrows all. Errors: those of the
-// compute unit.
+// failure every later post is answered at once, whatever the slot contains, so that the compute
+// unit reaches the end of its queue; close() reports the failure. A unit may still use its slot if
+// it has not answered in time, or if its wait() threw something other than Error. Then its ring is
+// abandoned and the slot is not reused. Threads: the engine's; between open() and close() its own
+// thread submits and waits. Ownership: borrows all. Errors: those of the compute unit.
 #pragma once
 
 #include <array>

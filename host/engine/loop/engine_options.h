@@ -2,7 +2,7 @@
 //
 // EngineOptions: how an engine serves.
 //
-// Threads: values. Ownership: borrows cost table, clock and timeline.
+// Threads: plain data. Ownership: borrows cost table, clock and timeline.
 #pragma once
 
 #include <chrono>

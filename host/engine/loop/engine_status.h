@@ -2,7 +2,7 @@
 //
 // EngineStatus: what an engine is doing and has done so far.
 //
-// Threads: values.
+// Threads: plain data.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // RowGroup: the next rows of one sequence in a step, and where the blocks of the sequence are.
 //
-// Threads: values. Ownership: borrows the page table's blocks.
+// Threads: plain data. Ownership: borrows the page table's blocks.
 #pragma once
 
 #include <span>

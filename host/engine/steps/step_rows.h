@@ -5,7 +5,7 @@
 // Rows are ordered by sub-batch, then by home unit, so that each unit reads a short range of q, k
 // and v. A compute unit may ask for steps of few sizes. A step of decode rows alone is then padded,
 // each sub-batch by itself and where there is room. Padding rows are at the end, belong to no
-// group, and their results are not read. Threads: values. Cost: O(rows + items log items), no
+// group, and their results are not read. Threads: plain data. Cost: O(rows + items log items), no
 // allocation once the vectors have grown.
 #pragma once
 

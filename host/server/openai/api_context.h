@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ApiContext: what the handlers of the API share: the service, the threads that work for it, and
+// ApiContext: the common data of the API's handlers: the service, the threads that work for it, and
 // the operator's options. Threads: immutable; shared by every call in progress.
 #pragma once
 

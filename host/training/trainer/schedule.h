@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The learning rate of a step: a warm-up from 0 in equal parts, then constant, or down to a share
-// of the rate by a cosine or a straight line until the last step.
+// The learning rate of a step: a linear warm-up from 0, then a constant rate, or a decrease to a
+// share of the rate until the last step, by a cosine or a straight line.
 //
 // Threads: any; pure functions. Errors: Error("train", ...) naming the option that is out of range.
 #pragma once
