@@ -34,7 +34,7 @@ class PackedWeight {
   std::size_t panel_bytes() const { return panel_bytes_; }  // the last may have fewer
   std::size_t panel_outputs() const { return panel_outputs_; }
 
-  // Of panels: one region per node, in its memory. Cut between groups of panels.
+  // The regions of panels: one per node, in the node's memory, cut between groups of panels.
   const tiling::Regions<1>& regions() const { return regions_; }
 
  private:

@@ -15,7 +15,7 @@
 
 namespace tandem::cuda {
 
-// What the driver says without touching the GPU's memory. Throws DeviceError.
+// The driver's description of a GPU; does not use the GPU's memory. Throws DeviceError.
 device::DeviceInfo describe(int index);
 
 class CudaDevice final : public device::Device {

@@ -15,7 +15,7 @@
 // Threads: one submitting thread per unit; capacity() and stats() from any. Errors: wrong arguments
 // throw Error before anything is enqueued. After kLost all pages are lost, and every ticket, old or
 // new, is kLost. If the device refuses one batch, wait() for its ticket or a later one throws
-// Error; the results and appended tokens of that batch are undefined, and the unit goes on.
+// Error; the results and appended tokens of that batch are undefined, and the unit stays usable.
 // Numerics: f32 for every KV type; num_attend = 0 gives O = 0, LSE = -inf; NaN in K or Q yields NaN
 // for that head only. How to add a backend: README.md.
 #pragma once
@@ -49,7 +49,7 @@ bool kv_has_scales(DType kv_dtype);
 struct AttentionCapacity {
   std::uint32_t num_pages = 0;
   std::size_t page_bytes = 0;  // of all layers, K and V, as this unit stores it
-  // Of the memory that holds the pages: measured, else from the data sheet.
+  // The bandwidth of the memory that holds the pages: measured, else from the data sheet.
   double read_bandwidth_bytes_per_s = 0;
   double link_bandwidth_bytes_per_s = 0;  // host <-> unit; 0 where there is no link
   double link_latency_us = 0;             // of one submit + wait of an empty batch
@@ -133,8 +133,8 @@ class AttentionUnit {
   virtual WaitResult import_page(PageId page, std::span<const std::byte> from,
                                  Deadline deadline) = 0;
 
-  // Health check of an idle device. Waits at most 0.1 s for the answer, besides the time that the
-  // driver needs to ask. False once the unit is lost; true while a device only gives no answer. A
+  // Health check of an idle device. Waits at most 0.1 s for the answer, besides the time of the
+  // driver's call. False once the unit is lost; true while a device only gives no answer. A
   // DeviceError means a loss; any other Error means that the check itself failed.
   virtual bool is_alive() { return true; }
 

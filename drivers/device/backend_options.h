@@ -49,7 +49,7 @@ class BackendValues {
   }
   // The value that was set; none: the backend uses its default.
   std::optional<std::string> find(const BackendOption& option) const;
-  // Of a kWord or a kFlag: what was set, else the default.
+  // The value of a kWord or a kFlag: the one that was set, else the default.
   std::string word(const BackendOption& option) const;
   bool is_on(const BackendOption& option) const { return word(option) == "true"; }
 

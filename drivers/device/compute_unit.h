@@ -32,7 +32,7 @@
 
 namespace tandem::device {
 
-// What a weight is for. A unit stores it in the order that this use needs.
+// The use of a weight. A unit stores the weight in the order that this use needs.
 enum class WeightRole {
   kProduct,  // matrix products; a vector also as kVector
   kTable,    // EmbedOp

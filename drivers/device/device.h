@@ -3,9 +3,9 @@
 // Device: one piece of hardware that computes dense layers, attends, adds up sparse vectors, or
 // selects from gradients.
 //
-// Callers ask what it can do (makes_compute, makes_attention, ...), never what it is;
-// `kind` is for people. Ownership: a device outlives its units. Threads: info() from any; units are
-// made from one. Errors: making a unit throws Error (arguments, memory) or DeviceError (hardware).
+// Callers check its abilities (makes_compute, makes_attention, ...), never its kind; `kind` is only
+// for display. Ownership: a device outlives its units. Threads: info() from any; units are made
+// from one. Errors: making a unit throws Error (arguments, memory) or DeviceError (hardware).
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ struct AttentionUnitOptions {
   int max_batch_rows = 512;  // rows of q, k, v in one batch, for staging memory
 };
 
-// What the hardware achieves at one moment.
+// The speed of the hardware at one moment.
 struct DeviceSpeed {
   double memory_bandwidth_bytes_per_s = 0;  // 0: unknown
   PeakOps peak_ops_per_s;

@@ -30,14 +30,14 @@ struct GradientView {
   Placement placement;
 };
 
-// Of finite values only.
+// Sums and extremes of the finite values.
 struct GradientMoments {
   double sum = 0;         // of |x|
   double signed_sum = 0;  // of x
   double squares = 0;
   double log_sum = 0;  // of ln |x|, over `positive`: zeros and subnormal values are left out
   std::uint64_t count = 0;
-  std::uint64_t positive = 0;  // 0 unless logarithms were asked for
+  std::uint64_t positive = 0;  // 0 unless logarithms were requested
   std::optional<std::uint64_t> first_non_finite;
   float largest = 0;                                        // |x|
   float smallest = std::numeric_limits<float>::infinity();  // |x|

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an operation is, in the few values that a timeline or an error needs.
+// Describes an operation by the few values that a timeline or an error needs.
 //
 // Pure functions; threads: any.
 #pragma once

@@ -32,7 +32,7 @@ struct DeviceOptions {
   ActivitySink activity = {};
   // Receives a line for the log when a device chooses something; may be empty.
   std::function<void(const std::string&)> note = {};
-  // Receives a line when a device cannot do what an option asks for; may be empty.
+  // Receives a line when a device does not support the value of an option; may be empty.
   std::function<void(const std::string&)> warn = {};
 };
 

@@ -38,7 +38,7 @@ struct TableArrays {
   std::span<float> first, second;
 };
 
-// Of host/training/optimizer; fields that a rule has no use for are 0.
+// The factors of host/training/optimizer; fields that a rule does not use are 0.
 struct TableFactors {
   TableDecay decay_mode = TableDecay::kNone;
   float scale = 1, rate = 0, decay = 0, epsilon = 0;

@@ -21,7 +21,7 @@
 
 namespace tandem::opencl {
 
-// What the kernels of a unit take.
+// The limits of a unit's kernels.
 struct PlanLimits {
   int decode_queries = 1;  // query vectors per group for a single token
   int chunk_queries = 8;   // and for several

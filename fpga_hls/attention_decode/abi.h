@@ -108,7 +108,7 @@ struct ResultHeader {
   std::uint32_t num_words;     // of the result, header included
   std::uint32_t kv_words_low;  // 64-byte words of K and V read to attend
   std::uint32_t kv_words_high;
-  std::uint32_t tag;  // the descriptor's: tells a result from the one before it
+  std::uint32_t tag;  // the descriptor's: distinguishes a result from an earlier one
   std::uint32_t reserved[8];
 };
 static_assert(sizeof(ResultHeader) == kWordBytes, "one word");

@@ -95,7 +95,7 @@ struct ResultHeader {
   std::uint32_t status;
   std::uint32_t detail;
   std::uint32_t num_words;  // of the result, header included
-  std::uint32_t tag;        // the input's: tells a result from the one before it
+  std::uint32_t tag;        // the input's: distinguishes a result from an earlier one
   std::uint32_t gradient_words;
   std::uint32_t record_words;
   std::uint32_t sum_cycles;
@@ -136,7 +136,7 @@ constexpr std::uint64_t port_cycles(std::uint64_t words) {
 
 constexpr std::uint64_t larger(std::uint64_t a, std::uint64_t b) { return a > b ? a : b; }
 
-// Of one unit: checking the entries, then the slowest stage.
+// The cycles of one unit: the check of the entries, then the slowest stage.
 inline std::uint64_t modelled_cycles(std::uint32_t num_entries, const ResultHeader& result) {
   const std::uint64_t in =
       port_cycles(std::uint64_t{result.gradient_words} + entry_words(num_entries));

@@ -39,7 +39,7 @@ struct Shape {
   std::uint32_t table_word;
 };
 
-// Of one row; f32 bits. kRowwiseAdagrad only.
+// Factors of one row, as bits of f32; kRowwiseAdagrad only.
 struct RowFactors {
   std::uint32_t accumulator;
   std::uint32_t step;

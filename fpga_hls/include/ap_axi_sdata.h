@@ -145,7 +145,7 @@ template <std::size_t WData, std::size_t WUser = 0, std::size_t WId = 0, std::si
           bool StrictEnablement = false>
 using ap_axiu = hls::axis<ap_uint<WData>, WUser, WId, WDest, EnableSignals, StrictEnablement>;
 
-// What the host's queues move: keep and last, no strb.
+// A beat of the host's queues: keep and last, no strb.
 template <std::size_t WData, std::size_t WUser = 0, std::size_t WId = 0, std::size_t WDest = 0>
 using qdma_axis =
     hls::axis<ap_uint<WData>, WUser, WId, WDest, (AXIS_ENABLE_KEEP | AXIS_ENABLE_LAST), false>;

@@ -121,7 +121,7 @@ template <typename D>
 auto sqrt(const ap_detail::FixedNumber<D>& x) {
   return math_detail::square_root(x.self());
 }
-// Of an integer an integer.
+// The square root of an integer is an integer.
 template <int W, bool S>
 typename std::conditional<S, ap_int<W>, ap_uint<W>>::type sqrt(const ap_int_base<W, S>& x) {
   return math_detail::square_root(ap_detail::as_fixed(x)).bits();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What streams, tasks and the emulated card share: the part of a channel that does not depend on
-// its values, and the C functions of the card's process runtime.
+// The common part of streams, tasks and the emulated card: the members of a channel that do not
+// depend on its values, and the C functions of the card's process runtime.
 //
 // The functions are weak. Inside a card they call the runtime of the compute unit; in a plain C++
 // program they are null, and tandem_turns.h waits instead. A channel has one producer and one

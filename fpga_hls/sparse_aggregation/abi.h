@@ -88,7 +88,7 @@ struct ResultHeader {
   std::uint32_t detail;
   std::uint32_t num_words;  // of the result, header included
   std::uint32_t num_entries;
-  std::uint32_t tag;                // the descriptor's: tells a result from the one before it
+  std::uint32_t tag;                // the descriptor's: distinguishes a result from an earlier one
   std::uint32_t num_runs;           // dataflow regions that accumulated
   std::uint32_t accumulate_cycles;  // sum over them of the slowest stage's
   std::uint32_t num_emit_runs;      // dataflow regions that emitted

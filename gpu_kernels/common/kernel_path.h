@@ -4,7 +4,7 @@
 //
 // A shape requests a path (DecodeShape, PrefillShape); its bucket says which path its launches
 // take: the generic one if the Hopper path does not support the shape. Both read the same plans and
-// pools and give the same results, except for rounding. A caller that sets the path asks
+// pools and give the same results, except for rounding. A caller that sets the path must check
 // code_capability() first. Threads: pure functions; code_capability() asks the runtime about the
 // current device.
 #pragma once

@@ -72,7 +72,7 @@ inline bool plan_few_rows(const FewRowsCall& call, int max_rows, FewRows& plan) 
 
 inline dim3 grid_of(const FewRows& plan) { return dim3(plan.panels, plan.parts); }
 
-// One of the four words, by an index that the compiler knows.
+// One of the four words, by a constant index.
 __device__ inline std::uint32_t word_of(const uint4& words, int index) {
   return index == 0 ? words.x : index == 1 ? words.y : index == 2 ? words.z : words.w;
 }
@@ -91,7 +91,7 @@ __device__ inline PanelPlace panel_place(const FewRows& job) {
   return {target, blockIdx.x - job.panel_begins[target]};
 }
 
-// What kernels ask of a block's work, here and of grouped rows (grouped_rows.cuh).
+// The interface of a block's work for kernels; grouped_rows.cuh has the same for grouped rows.
 __device__ inline bool has_work(const PanelPlace&) { return true; }
 __device__ inline const ProductTarget& target_at(const FewRows& job, const PanelPlace& at) {
   return job.targets[at.target];

@@ -19,7 +19,7 @@ namespace tandem::gpu_kernels {
 
 inline constexpr std::uint32_t kChunkValues = 4096;
 
-// Of a chunk with `count` entries.
+// The bytes of a chunk with `count` entries.
 __host__ __device__ constexpr std::size_t chunk_bytes(std::uint32_t count) {
   return 2 * sizeof(float) + (std::size_t{count} * 14 + 7) / 8;
 }

@@ -21,7 +21,7 @@ namespace tandem::gpu_kernels {
 
 inline constexpr std::uint64_t kAllFinite = ~std::uint64_t{0};
 
-// Of the finite x with |x| >= `least` of the job.
+// Figures of the finite values x with |x| >= `least` of the job.
 struct GradientMeasurement {
   double sum;         // of |x|
   double signed_sum;  // of x

@@ -16,7 +16,7 @@ namespace tandem::apps {
 // Lists them in --help.
 void add_external_commands(CLI::App& app);
 
-// Where the first word names one: replaces this process by it and does not return.
+// If the first word names one, replaces this process by it and does not return.
 void run_if_external(std::vector<std::string> words);
 
 }  // namespace tandem::apps

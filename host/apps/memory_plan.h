@@ -31,7 +31,7 @@ std::uint64_t host_kv_bytes(const AvailableMemory& memory, const HostDemand& dem
 // The least that a model's weights take in the types that --quantize gives them.
 std::uint64_t least_weight_bytes(const model::ModelConfig& config, const std::string& quantize);
 
-// Of a page of all layers, without a unit's padding.
+// The bytes of a page of all layers, without a unit's padding.
 std::uint64_t kv_page_bytes(const device::AttentionGeometry& geometry);
 
 }  // namespace tandem::apps

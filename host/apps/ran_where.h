@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ran where: layers, launches, bytes and time of each device, since the engine's start.
+// Reports the layers, launches, bytes and time of each device since the engine's start.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -42,9 +42,9 @@ class Assembly {
   std::vector<ListedDevice> attention_devices() const;
   // Error where the device cannot attend as the model needs.
   engine::NamedUnit make_unit(const ListedDevice& choice);
-  // The unit of a lost device, opened anew. Threads: any; the caller has destroyed the lost unit.
+  // The unit of a lost device, opened again. Threads: any; the caller has destroyed the lost unit.
   engine::NamedUnit remake_unit(const ListedDevice& choice);
-  // Of --trace; none without it.
+  // The timeline of --trace; null without the option.
   trace::Timeline* timeline() const { return timeline_.get(); }
 
  private:
@@ -68,7 +68,7 @@ class Assembly {
   std::uint64_t host_kv_bytes_ = 0;             // for KV of each of them, or of the fallback
   std::unique_ptr<trace::Timeline> timeline_;
   std::atomic<trace::Timeline*> device_timeline_ =
-      nullptr;  // what devices tell of their work, on any thread
+      nullptr;  // receives the activity of devices, on any thread
   std::mutex devices_mutex_;
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::unique_ptr<device::Device> group_;  // of several compute devices

@@ -3,7 +3,7 @@
 // Agreement: the exchange of headers that opens every collective call.
 //
 // All ranks learn a hash of what must be equal everywhere (function, shapes, types, options) and
-// what each rank alone knows (its entries, its node, whether its arguments are invalid, bytes of a
+// each rank's own facts (its entries, its node, whether its arguments are invalid, bytes of a
 // profile). Where hashes differ or a rank reports an error, a second exchange brings the texts, and
 // every rank throws the same AgreedError: it names ranks, fields and values, and the group stays
 // usable. No rank leaves before all have entered, so an agreement is a barrier as well.

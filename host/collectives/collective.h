@@ -126,7 +126,7 @@ struct ReduceOptions : CallOptions {
   bool explain = false;              // fill Report::explanation
 };
 
-// What a call did on this rank, the exchange of headers included.
+// Figures of a call on this rank, with the exchange of headers.
 struct Report {
   std::string function;       // "sparse_allreduce"
   std::string scheme;         // of reductions

@@ -53,7 +53,7 @@ ProcessorLayout read_processors(const ProcessorSource& source);
 // one pool has bound must not make the machine look small to the next pool.
 const ProcessorLayout& this_machine();
 
-// The affinity mask of the calling thread; empty when the system does not tell.
+// The affinity mask of the calling thread; empty if the system does not report it.
 std::vector<int> affinity_mask();
 
 // A machine of one node where each processor is a core.

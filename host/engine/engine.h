@@ -45,8 +45,9 @@ struct Fallbacks {
   std::function<NamedUnit()> attention;
   // Called when the compute unit has failed.
   std::function<NamedCompute()> compute;
-  // Makes a lost attention unit again, its device loaded afresh; throws while that is not possible.
-  // Called on a thread of its own, every revive_interval until it succeeds. Empty: units stay lost.
+  // Makes a lost attention unit again and loads its device again; throws while that is not
+  // possible. Called on a thread of its own, every revive_interval until it succeeds. Empty: units
+  // stay lost.
   std::function<NamedUnit(const std::string& id)> revive;
 };
 

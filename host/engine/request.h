@@ -30,7 +30,7 @@ struct Request {
   std::optional<int> top_logprobs;
   bool prompt_logprobs = false;  // also the log-probability of every prompt token but the first
   bool continues_text = true;    // output follows the prompt's text (else it starts a text: chat)
-  std::string caller;            // who asks: rows and cached prefixes are shared out by it
+  std::string caller;  // the client's name, for fair shares of rows and for cached prefixes
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };

@@ -31,7 +31,7 @@ struct TrafficSnapshot {
   std::uint64_t messages_sent() const;
 };
 
-// What happened between two snapshots of the same transport.
+// The traffic between two snapshots of the same transport.
 TrafficSnapshot operator-(const TrafficSnapshot& later, const TrafficSnapshot& earlier);
 
 class Traffic {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a compiled kernel exports to the emulated card: one KernelEntry per kernel, named
+// The interface between compiled kernels and the emulated card: one KernelEntry per kernel, named
 // tandem_kernel_<kernel>.
 //
 // The builder compiles the kernel's source and its glue into one ELF shared object, the xclbin's

@@ -44,7 +44,7 @@ struct Options {
   std::vector<std::string> warnings;  // unknown options
 };
 
-// What the stage writes: -o, or the stage's default (-c: the kernel's name, or the source's, with
+// The output of the stage: -o, or the stage's default (-c: the kernel's name, or the source's, with
 // .xo; else a.xclbin).
 std::string output_name(const Options& options);
 

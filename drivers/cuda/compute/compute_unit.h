@@ -82,7 +82,7 @@ class CudaComputeUnit final : public device::ComputeUnit {
     std::uint64_t position = 0;  // of the queue, where the table is written
   };
 
-  // What launches of causal attention have in common.
+  // The parameters by which launches of causal attention share a bucket.
   struct CausalKey {
     DType kv_dtype;
     int q_heads, kv_heads, head_dim, window, sequences, rows;

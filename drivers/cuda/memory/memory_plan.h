@@ -40,7 +40,7 @@ std::uint64_t memory_reserve(std::uint64_t total_bytes);
 MemoryPlan plan_memory(const MemoryState& state, const MemoryDemand& demand,
                        const std::string& device);
 
-// What memory is taken for: it says in an error's text what to lower.
+// The use of an allocation. From it follows the advice in an error's text.
 enum class Purpose { kWeights, kActivations, kWorkspace, kPages, kStaging };
 
 // "cuda:0: weights need 12.5 GiB of device memory, 3.1 GiB are free; ..."

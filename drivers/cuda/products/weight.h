@@ -74,7 +74,7 @@ class CudaWeight final : public device::Weight {
   PoolRange file_rows_, packed_, scales_, vector_;
 };
 
-// What a descriptor's weight must be: loaded by a unit of this GPU, of this shape (0: any). Throws
+// Checks the weight of a descriptor: loaded by a unit of this GPU, of this shape (0: any). Throws
 // Error naming `what`.
 const CudaWeight& cuda_weight(const Gpu& gpu, const device::Weight* weight,
                               std::int64_t out_features, std::int64_t in_features,

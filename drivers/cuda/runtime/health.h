@@ -3,10 +3,10 @@
 // Health: whether a GPU still works; all its units share it.
 //
 // CUDA's device errors are sticky: after one, every later call of the process fails. The first such
-// error therefore loses the GPU for good, with a reason; require() then fails at once and no unit
-// calls the driver again. An error of a single call (a bad argument or shape, full memory) leaves
-// the GPU usable: check() throws Error for it. A wait reports errors of earlier work, so note()
-// loses the GPU for any error. Threads: any.
+// error therefore loses the GPU permanently, with a reason; require() then fails at once and no
+// unit calls the driver again. An error of a single call (a bad argument or shape, full memory)
+// leaves the GPU usable: check() throws Error for it. A wait reports errors of earlier work, so
+// note() loses the GPU for any error. Threads: any.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -20,7 +20,7 @@
 
 namespace tandem::cuda {
 
-// What kernels write for the host, in device memory and in pinned memory.
+// Results of kernels for the host, in device memory and in pinned memory.
 struct SelectionAnswers {
   gpu_kernels::GradientMeasurement measurement;
   std::uint32_t counts[gpu_kernels::kMostThresholds];

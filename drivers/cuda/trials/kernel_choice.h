@@ -37,7 +37,7 @@ struct PathTrial {
   std::string what;         // "decode attention of 32/8 heads of 128 in f16"
   bool has_hopper = false;  // whether there is a Hopper kernel for the shape and this GPU
   std::vector<TrialPart> parts;
-  // What the two choices are called, where they are not kernels.
+  // The names of the two choices, if they are not kernels.
   std::string generic_word = "generic kernels", hopper_word = "Hopper kernels";
   // Makes the case; called only if a trial runs.
   std::function<void()> prepare;

@@ -23,7 +23,7 @@ struct ListedCard {
   std::string platform;
 };
 
-// The platform of the card's name, also where it is the user's own.
+// The platform with the card's name; it may be one that the user described.
 const xclbin::Platform& platform_of(const ListedCard& card);
 
 // The cards that an application started here finds.

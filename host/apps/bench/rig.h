@@ -46,7 +46,7 @@ class Rig {
   void prepare(const Row& row);
   double step();  // of the prepared row; seconds
 
-  // Of the devices, at this moment.
+  // The speeds of the devices at this moment.
   Speeds speeds_now();
 
   double kv_bytes_per_token() const;

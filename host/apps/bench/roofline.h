@@ -48,7 +48,8 @@ Work work_of(const Row& row, const model::Model& model, double kv_bytes_per_toke
 // out for arithmetic.
 Limit limit_of(const Work& work, const Speeds& speeds);
 
-// Of `count` experts, how many `tokens` tokens that choose `used` each are expected to touch.
+// The expected number of different experts, of `count`, that `tokens` tokens use if each chooses
+// `used`.
 double experts_touched(int count, int used, double tokens);
 
 }  // namespace tandem::apps::bench

@@ -37,7 +37,7 @@ class BodyReader {
   std::span<const std::byte> rest_;
 };
 
-// What the header says, checked against the domain the reader expects.
+// The header of an encoding, checked against the domain that the reader expects.
 struct Encoded {
   Domain domain;
   DType type = DType::kF32;  // what values become
@@ -114,7 +114,7 @@ void store_unaligned(std::byte* to, T value) {
 // Units per block of the blocks format: 256 values, at least one unit, at most the domain.
 std::uint64_t units_per_block(Domain domain);
 
-// What delta's indices take: exactly where the vector is short, from a sample where it is long.
+// The bytes of delta's indices: exact for short vectors, estimated from a sample for long ones.
 double delta_index_bytes(const SparseVector& vector);
 
 }  // namespace tandem::collectives

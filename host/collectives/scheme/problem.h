@@ -51,7 +51,7 @@ struct LinkModel {
   double latency_s = 20e-6;
   double bandwidth_bytes_per_s = 1e9;       // between nodes, each direction, per rank
   double node_latency_s = 5e-6;             // between ranks of one node
-  double node_bandwidth_bytes_per_s = 5e9;  // likewise
+  double node_bandwidth_bytes_per_s = 5e9;  // between ranks of one node
   double message_s = 0;                     // of a rank's own time per message that it sends
   bool bandwidth_is_shared = false;         // ranks of one process or core: bytes, messages and
                                             // computation of all add up
@@ -83,7 +83,7 @@ struct Cost {
   double seconds = 0;
 };
 
-// Independent uniform supports: union_entries[k] = N (1 - (1 - d)^k), blocks likewise; no skew.
+// Independent uniform supports: union_entries[k] = N (1 - (1 - d)^k), the same for blocks; no skew.
 void fill_independent(Problem& problem, double density);
 
 // Fills union_entries, union_blocks and the imbalances exactly, for world = by_rank.size(). For

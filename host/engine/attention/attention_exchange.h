@@ -40,7 +40,7 @@ class AttentionExchange {
 
   void begin(const StepRows& rows);
 
-  // Where the projections of the sub-batch belong.
+  // The places for the projections of the sub-batch.
   Projections projections(std::size_t sub_batch) const;
   // Whether q must be projected alone and sent by send_queries() before k and v. A unit that gets
   // queries early attends to the past while k and v are projected; the compute unit then adds the

@@ -45,7 +45,7 @@ struct LaneStep {
   std::array<std::size_t, kMaxSubBatches> first_row{};  // among the step's rows
 };
 
-// What all lanes share.
+// The context that all lanes share.
 struct LaneContext {
   LaneContext(ComputeQueue& queue, const model::ModelConfig& config, const ExecutorOptions& options,
               UnitLosses& losses)

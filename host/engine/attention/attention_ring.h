@@ -39,9 +39,9 @@ class AttentionRing {
   // Until close() the step and what it names must not change, and only the ring's thread uses the
   // unit.
   void open(const LaneStep& step);
-  // What failed since open(). The compute unit must have finished, or be lost.
+  // Returns the failures since open(). The compute unit must have finished, or be lost.
   RingFailure close();
-  // Ends waits of the compute unit for good.
+  // Ends present and future waits of the compute unit.
   void abandon() { thread_->abandon(); }
 
   // Enqueue; nothing where the unit has no shares.

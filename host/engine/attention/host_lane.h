@@ -28,7 +28,7 @@ class HostLane : public AttentionLane {
   bool collect(std::size_t sub_batch) override;
 
  protected:
-  // Where the lane's units read rows and write results.
+  // The memory in which the lane's units read rows and write results.
   virtual const RowBuffers& rows() const { return step_.lent->rows; }
   virtual const PartialBuffers& results_of(const UnitShare& share) const {
     return step_.lent->partial_of(share);

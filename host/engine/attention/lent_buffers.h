@@ -41,7 +41,7 @@ struct RowBuffers {
   std::unique_ptr<device::Buffer> q, k, v;
 };
 
-// Where the projections of some rows go: [rows, q_heads | kv_heads | kv_heads, head_dim].
+// The places for the projections of some rows: [rows, q_heads | kv_heads | kv_heads, head_dim].
 struct Projections {
   device::Slice q, k, v;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RingThread: the host's thread of rings (device/compute_ops.h). It sees what a compute unit has
-// posted, serves it, and answers.
+// RingThread: the host's thread of rings (device/compute_ops.h). It waits for posts of a compute
+// unit, serves them, and answers.
 //
 // A lane is one ring. Between open() and close() the thread serves the posts of all lanes, one at a
 // time, in no fixed order of lanes. A post that arrives while closed, or in a step that ended

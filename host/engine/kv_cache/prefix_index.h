@@ -24,7 +24,7 @@ namespace tandem::engine {
 
 using model::TokenId;
 
-// Where a block of page_tokens tokens is.
+// The place of a block of page_tokens tokens.
 struct BlockPlace {
   int unit = 0;
   PageId page = 0;

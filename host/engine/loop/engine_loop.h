@@ -78,8 +78,9 @@ class EngineLoop {
   EngineStatus status() const;
   std::vector<Delivery> take_deliveries() { return std::exchange(deliveries_, {}); }
 
-  // What has arrived and is not added yet; asked between the layers of a step, which ends early if
-  // another caller holds too much of it. Set before the first step; may be empty.
+  // Returns the requests that have arrived and are not added yet. Called between the layers of a
+  // step. The step ends early if another caller has too large a share of it. Set before the first
+  // step; may be empty.
   std::function<std::vector<Newcomer>()> newcomers;
   // Called for every result and for every end of a sequence; set before the first step; may be
   // empty.

@@ -35,7 +35,7 @@ struct EngineOptions {
   std::chrono::milliseconds device_timeout{10000};
   // How often a lost unit is tried again (Fallbacks::revive).
   std::chrono::milliseconds revive_interval{10000};
-  // How often an idle engine asks its units whether they are alive.
+  // The interval in which an idle engine checks that its units are alive.
   std::chrono::milliseconds idle_check{1000};
   std::string compute_id = "cpu";  // of the compute unit, for metrics
   // The bandwidth of the memory that holds the compute unit's weights; 0: unknown.

@@ -35,8 +35,9 @@ struct RunningView {
   int num_blocks = 0;    // pages it has
   int num_sole = 0;      // of these, the pages that no other sequence holds
   int caller = 0;
-  bool had_turn = false;        // it has come further than it would have to be rebuilt
-  bool overdue = false;         // it was, and has not had its turn: nobody takes its place
+  bool had_turn = false;  // it has come further than it would have to be rebuilt
+  bool overdue =
+      false;  // it was overdue and has not had its turn, so no other sequence takes its place
   std::uint64_t last_step = 0;  // in which it had rows
 };
 

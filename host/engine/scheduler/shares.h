@@ -33,8 +33,8 @@ struct Member {
 // The caller with the fewest slots is admitted next. A caller within its share takes slots and
 // pages from callers beyond theirs: their newest sequences are preempted. With more callers than
 // slots, a caller that has no slot gets that of a sequence that has had its turn. A request that
-// needs more pages than its caller's share waits until others leave them. Once it is overdue,
-// nobody else joins, and sequences that have had their turn leave their pages to it.
+// needs more pages than its caller's share waits until others leave them. Once it is overdue, no
+// other request is admitted, and sequences that have had their turn release their pages for it.
 std::vector<Member> choose_members(const QueueView& queue, const SchedulerOptions& options,
                                    StepPlan& plan);
 

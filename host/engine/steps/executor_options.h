@@ -26,7 +26,7 @@ struct ExecutorOptions {
   std::chrono::milliseconds device_timeout{10000};
   WeightOptions weights;
   EarlyQuery early_query = EarlyQuery::kAuto;
-  // Whether rings feed units outside the compute unit's queue, where it has them
+  // Whether rings feed units outside the compute unit's queue, if the compute unit supports rings
   // (attention_ring.h).
   bool rings = true;
   double compute_bandwidth_bytes_per_s = 0;  // of the weights' memory, for kAuto; 0: unknown

@@ -3,10 +3,10 @@
 // StepRows: the items of a step as rows of one batch.
 //
 // Rows are ordered by sub-batch, then by home unit, so that each unit reads a short range of q, k
-// and v. A compute unit may ask for steps of few sizes. A step of decode rows alone is then padded,
-// each sub-batch by itself and where there is room. Padding rows are at the end, belong to no
-// group, and their results are not read. Threads: plain data. Cost: O(rows + items log items), no
-// allocation once the vectors have grown.
+// and v. A compute unit may need steps of few different sizes. A step of decode rows alone is then
+// padded, each sub-batch by itself and where there is room. Padding rows are at the end, belong to
+// no group, and their results are not read. Threads: plain data. Cost: O(rows + items log items),
+// no allocation once the vectors have grown.
 #pragma once
 
 #include <array>
@@ -46,7 +46,8 @@ class StepRows {
   bool is_padded() const { return is_padded_; }
 
  private:
-  // Where all items are decode rows and there is room: the padded rows of each sub-batch.
+  // Computes the padded rows of each sub-batch. Returns false if an item is not a decode row, or
+  // there is no room.
   bool plan_padding(std::span<const RunnerItem> items, const device::ComputeUnit& unit,
                     std::size_t max_rows);
   void pad(std::size_t sub_batch);

@@ -30,7 +30,7 @@ struct WeightOptions {
   int num_threads = 0;  // to quantise and check; 0: all cores
 };
 
-// What was loaded, in the types that the unit got.
+// The loaded weights, by the types that the unit got.
 struct LoadedWeights {
   std::uint64_t bytes = 0;
   std::map<DType, std::uint64_t> values;  // of each type
@@ -56,7 +56,7 @@ class WeightLoader {
   // As the file has it: norms, biases, tables.
   std::unique_ptr<device::Weight> load(const TensorView& tensor, device::WeightRole role,
                                        const WeightPlace& place = {});
-  // A matrix of products, in the type that the options ask for.
+  // A matrix of products, in the type that the options request.
   std::unique_ptr<device::Weight> load_matrix(const TensorView& tensor, device::WeightRole role,
                                               const WeightPlace& place = {});
   // Matrices that choose or weigh experts: as the file has them, or widened.

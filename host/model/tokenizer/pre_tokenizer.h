@@ -34,8 +34,8 @@ struct Split {
 
 class PreTokenizer {
  public:
-  // Of a model's own file: throws Error on an expression that is too long, wrong, or spelt in a way
-  // that the regular expression library here reads otherwise.
+  // For expressions of a model's own file. Throws Error on an expression that is too long, wrong,
+  // or has a different meaning for the regular expression library used here.
   explicit PreTokenizer(const std::vector<Split>& splits);
   // `name` as in tokenizer.ggml.pre; is_known(name) must hold.
   explicit PreTokenizer(std::string_view name);

@@ -70,7 +70,7 @@ class Mesh {
   int rank() const { return rank_; }
   int world() const { return world_; }
 
-  // What peers need to connect: one address for each, the own one empty.
+  // The addresses that peers need to connect: one for each, the own one empty.
   std::string addresses() const;
   // Connects to `peer`, whose addresses() are given, or waits for it to connect.
   void connect(int peer, const std::string& addresses, Deadline deadline);

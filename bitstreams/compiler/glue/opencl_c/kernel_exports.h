@@ -23,7 +23,7 @@ using tandem_glue::Invocation;
 using tandem_glue::kFirstArgumentOffset;
 
 constexpr std::uint32_t kLocal = 3;
-// What XRT allows for one __local argument.
+// The bytes that XRT allows for one __local argument.
 constexpr std::size_t kLocalBytes = 16384;
 constexpr std::uint32_t kHiddenArguments = 13;
 
@@ -43,7 +43,7 @@ inline WorkGroup& work_group() {
   return *group;
 }
 
-// What the generated table says of a kernel.
+// An entry of the generated table of kernels.
 struct KernelTable {
   const char* name;
   std::uint32_t num_arguments;  // of the source
@@ -153,7 +153,7 @@ class Kernel {
 
 }  // namespace tandem_opencl
 
-// What the kernels call (work_item.h).
+// The functions that kernels call (work_item.h).
 extern "C" {
 const tandem_opencl::Group* tandem_cl_current() { return &tandem_opencl::work_group().group; }
 

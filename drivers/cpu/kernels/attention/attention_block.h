@@ -58,8 +58,8 @@ struct AttentionRows {
   float* peak = nullptr;     // [rows]
   float* sum = nullptr;      // [rows, 16], to be added up
   float* acc = nullptr;      // [rows, stride]
-  // [rows], or null: every row sees all that the tiles show. Only with one tile, whose V must be
-  // finite in its [begin, end) where a row sees less of it.
+  // [rows], or null: every row sees the slots [begin, end) of the tiles. Allowed only with one
+  // tile. A row may see less than the tile's [begin, end) only if V is finite there.
   const SlotRange* seen = nullptr;
 };
 

@@ -19,13 +19,13 @@ namespace tandem::device::cpu {
 inline constexpr std::size_t kBf16PanelOutputs = 64;
 inline constexpr std::size_t kBf16PanelStep = 16;
 
-// Of a panel whose first output has `outputs` left to the end of the matrix.
+// The width of a panel; `outputs`: how many outputs of the matrix there are from its first one on.
 constexpr std::size_t bf16_panel_width(std::size_t outputs) {
   return std::min(kBf16PanelOutputs,
                   (outputs + kBf16PanelStep - 1) / kBf16PanelStep * kBf16PanelStep);
 }
 
-// Of a matrix, or of some panels of it.
+// The bytes of a matrix, or of some of its panels.
 constexpr std::size_t bf16_panels_bytes(std::size_t outputs, std::size_t in_features) {
   const std::size_t whole = outputs / kBf16PanelOutputs * kBf16PanelOutputs;
   return (whole + bf16_panel_width(outputs - whole)) * ((in_features + 1) / 2) * 4;

@@ -50,11 +50,10 @@ class DeviceMemory {
   const bool is_own_;
   // For a private card:
   RangeAllocator ranges_;
-  std::mutex lend_mutex_;              // held while the card is asked
+  std::mutex lend_mutex_;              // held during a request to the card
   std::mutex mutex_;                   // held briefly
   std::map<uint64_t, uint64_t> kept_;  // pieces that the card does not know: address and size
-  std::map<uint64_t, uint64_t>
-      lent_;  // pieces that the card was told of, until they have no holder
+  std::map<uint64_t, uint64_t> lent_;  // pieces that were exported, until they have no holder
 };
 
 }  // namespace tandem::emulation

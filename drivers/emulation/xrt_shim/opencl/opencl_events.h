@@ -2,11 +2,11 @@
 //
 // Notes which kernels that libxilinxopencl started have failed.
 //
-// That library (2.13) asks only whether a command ended, so the event of a failed kernel reads
-// CL_COMPLETE. It ends the process when a migration throws. Its events cannot be set to an error
-// either: commands that wait for such an event never start. So failures are noted here, by the
-// library's own callbacks, and the OpenCL layer (opencl_layer/) reports them. The library's objects
-// are read only when its build is the known one; otherwise nothing is noted. Threads: any.
+// That library (2.13) checks only whether a command has ended, so the event of a failed kernel
+// reads CL_COMPLETE. It ends the process when a migration throws. Its events cannot be set to an
+// error either: commands that wait for such an event never start. So failures are noted here, by
+// the library's own callbacks, and the OpenCL layer (opencl_layer/) reports them. The library's
+// objects are read only when its build is the known one; otherwise nothing is noted. Threads: any.
 #pragma once
 
 #include <cstddef>

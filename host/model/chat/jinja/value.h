@@ -34,7 +34,7 @@ class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What a sequence is in Python. It decides how the sequence prints, compares and converts.
+// The Python type of a sequence. It decides how the sequence prints, compares and converts.
 enum class ListKind { kList, kTuple, kGroup, kRange, kItems, kKeys, kValues, kGenerator };
 
 class Value {
@@ -121,7 +121,7 @@ class Value {
   bool is_markup_ = false;
 };
 
-// What has an identity and changes. A loop's items and place are those of its current turn.
+// A mutable object with an identity. A loop's items and place are those of its current turn.
 struct Object {
   enum class Kind { kNamespace, kLoop, kCycler, kJoiner };
   Kind kind = Kind::kNamespace;
