@@ -144,7 +144,7 @@ class Reader {
     const auto spaces = values(function, "kernel_arg_addr_space");
     if (names.size() != types.size() || spaces.size() != types.size()) {
       throw Error("opencl_c",
-                  file_ + ": clang does not tell the arguments of kernel '" + name + "'");
+                  file_ + ": clang's output lists no arguments of kernel '" + name + "'");
     }
     for (size_t index = 0; index < types.size(); ++index) {
       kernel.arguments.push_back(
