@@ -127,7 +127,7 @@ void add_devices(CLI::App& app) {
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "print JSON");
   auto options = std::make_shared<bool>(false);
-  command->add_flag("--options", *options, "list the options that belong to kinds of devices");
+  command->add_flag("--options", *options, "list the options of each kind of device");
   command->callback([as_json, options] { *options ? list_options(*as_json) : run(*as_json); });
 }
 
