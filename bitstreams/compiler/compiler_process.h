@@ -12,7 +12,7 @@ namespace tandem::xclbin {
 // `failure` and the output as text.
 std::string run_tool(const std::vector<std::string>& command, const std::string& failure);
 
-// Whether `compiler` knows `flag`; false too when it cannot be started. Cost: one start.
+// Whether `compiler` accepts `flag`; also false if it cannot be started. Cost: one start.
 bool accepts_flag(const std::string& compiler, const std::string& flag);
 
 }  // namespace tandem::xclbin

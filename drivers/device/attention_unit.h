@@ -51,7 +51,7 @@ struct AttentionCapacity {
   std::size_t page_bytes = 0;  // of all layers, K and V, as this unit stores it
   // The bandwidth of the memory that holds the pages: measured, else from the data sheet.
   double read_bandwidth_bytes_per_s = 0;
-  double link_bandwidth_bytes_per_s = 0;  // host <-> unit; 0 where there is no link
+  double link_bandwidth_bytes_per_s = 0;  // host <-> unit; 0 if there is no link
   double link_latency_us = 0;             // of one submit + wait of an empty batch
 };
 

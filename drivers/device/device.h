@@ -39,7 +39,7 @@ struct DeviceInfo {
   std::uint64_t memory_bytes = 0;
   double memory_bandwidth_bytes_per_s = 0;  // 0: unknown
   PeakOps peak_ops_per_s;
-  double link_bandwidth_bytes_per_s = 0;  // to host memory; 0 where it is host memory
+  double link_bandwidth_bytes_per_s = 0;  // to host memory; 0 if it is host memory
   double link_latency_us = 0;
   bool makes_compute = false;
   bool makes_attention = false;

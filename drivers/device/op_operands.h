@@ -4,7 +4,7 @@
 //
 // map_operands() gives the same operation on other operands: those of one unit of a group, or those
 // of the unit that a double wraps. OpLists holds the lists of the result. Threads: plain data.
-// Errors: Error where a size cannot be computed (a missing weight, a negative row).
+// Errors: Error if a size cannot be computed (a missing weight, a negative row).
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ enum class Access {
 class OperandMap {
  public:
   virtual ~OperandMap() = default;
-  // `slice` may be empty. The first slice that is visited is one that is read, where there is any.
+  // `slice` may be empty. The first slice that is visited is one that is read, if there is any.
   virtual Slice slice(const Slice& slice, std::size_t size_bytes, Access access) = 0;
   virtual const Weight* weight(const Weight* weight) = 0;  // not null
 };

@@ -61,7 +61,7 @@ void check_options(const DeviceOptions& options);
 std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options);
 
 // The same for a device that gradients lie on ("cuda:0"), in a library without other backends.
-// Error where the build has none; it says how to enable it.
+// Error if the build has none; it says how to enable it.
 std::unique_ptr<Device> open_gradient_device(std::string_view id);
 
 // How devices of a group share a model: each has some layers (pipeline), or some columns of every

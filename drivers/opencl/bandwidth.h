@@ -13,7 +13,7 @@ namespace tandem::opencl {
 
 struct MeasuredSpeed {
   double read_bytes_per_s = 0;  // device memory, read by kernels
-  double link_bytes_per_s = 0;  // host to device; 0 where they share memory
+  double link_bytes_per_s = 0;  // host to device; 0 if they share memory
   double latency_us = 0;        // of a small write + read back
 };
 

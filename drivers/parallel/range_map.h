@@ -49,7 +49,7 @@ class RangeMap {
   void cut(std::size_t at) {
     if (at >= size_) return;
     const auto range = std::prev(values_.upper_bound(at));
-    values_.emplace(at, range->second);  // does nothing where a range begins
+    values_.emplace(at, range->second);  // does nothing if a range begins there
   }
 
   void join(std::size_t begin, std::size_t end) {

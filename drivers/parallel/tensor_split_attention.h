@@ -43,7 +43,7 @@ class TensorSplitAttention final : public CompositeAttention {
   std::vector<std::unique_ptr<Staged>> staged_;
 };
 
-// The slice of part `part` of `num_parts`. Throws Error where heads do not divide.
+// The slice of part `part` of `num_parts`. Throws Error if heads do not divide.
 PageSlice head_slice(const AttentionGeometry& geometry, int part, int num_parts);
 
 }  // namespace tandem::device::parallel

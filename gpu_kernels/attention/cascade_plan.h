@@ -25,7 +25,7 @@ struct CascadePlan {
   std::vector<DecodeGroup> own;     // for a bucket of few rows per group
   std::vector<DecodeGroup> shared;  // for a bucket of many rows per group
   std::vector<std::int32_t> rows;   // the row list of both
-  // The rows that have a result of each level; empty where a level has none.
+  // The rows that have a result of each level; empty if a level has none.
   std::vector<std::int32_t> level_rows[kMaxCascadeLevels];
 };
 

@@ -37,7 +37,7 @@ struct GradientMeasurement {
 // g = gradient; with `clips` a NaN becomes 0, and other values are limited to [-clip_at, clip_at].
 //   velocity, if there is one:  velocity = momentum * velocity + scale * g;  g = velocity
 //   residual, if there is one:  residual = decay * residual + g
-// Measured: the new residual; g where there is none. Two launches. Bytes per value: the gradient's
+// Measured: the new residual; g if there is none. Two launches. Bytes per value: the gradient's
 // 2 or 4 read, 8 for the residual, 8 for the velocity. Arrays that are all aligned to 16 bytes (8
 // for a 16-bit gradient) are read in full width.
 struct AccumulateGradient {

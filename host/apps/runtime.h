@@ -40,7 +40,7 @@ class Assembly {
 
   device::AttentionGeometry geometry() const;
   std::vector<ListedDevice> attention_devices() const;
-  // Error where the device cannot attend as the model needs.
+  // Error if the device cannot attend as the model needs.
   engine::NamedUnit make_unit(const ListedDevice& choice);
   // The unit of a lost device, opened again. Threads: any; the caller has destroyed the lost unit.
   engine::NamedUnit remake_unit(const ListedDevice& choice);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// O_TMPFILE where there is one, else O_EXCL and O_NOFOLLOW.
+// O_TMPFILE if there is one, else O_EXCL and O_NOFOLLOW.
 #include "apps/whole_file.h"
 
 #include <fcntl.h>

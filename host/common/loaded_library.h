@@ -21,7 +21,7 @@ class LoadedLibrary {
     if (handle_ == nullptr) reason_ = product + " cannot be loaded: " + dlerror();
   }
 
-  // Null where the library has no such function: an older or newer version.
+  // Null if the library has no such function: an older or newer version.
   template <typename Function>
   Function find_optional(const char* name) const {
     return handle_ == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(handle_, name));

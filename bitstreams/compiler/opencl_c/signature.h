@@ -2,9 +2,10 @@
 //
 // Reads signatures of kernels from clang's output, the text form of LLVM's intermediate language.
 //
-// The metadata of -cl-kernel-arg-info gives the arguments and the required group. Following calls
-// tells whether a kernel asks for its place in the range, and which pipes it reads and writes. The
-// lines have the same form in LLVM 14 to 19. Errors: Error naming what is missing. Threads: any.
+// The metadata of -cl-kernel-arg-info gives the arguments and the required group. The calls in a
+// kernel, followed recursively, show whether it calls work-item functions, and which pipes it reads
+// and writes. The lines have the same form in LLVM 14 to 19. Errors: Error naming what is missing.
+// Threads: any.
 #pragma once
 
 #include <array>

@@ -50,7 +50,7 @@ inline float* floats_of(const Gpu& gpu, const device::Slice& slice, std::size_t 
   return reinterpret_cast<float*>(bytes_of(gpu, slice, count * sizeof(float), what));
 }
 
-// Throws Error where it is negative.
+// Throws Error if it is negative.
 std::size_t count_of(std::int64_t count, const char* what);
 
 }  // namespace tandem::cuda

@@ -19,7 +19,7 @@
 
 namespace tandem::cuda {
 
-// The GPUs of compute units; empty where one of them is no CUDA unit, or two are
+// The GPUs of compute units; empty if one of them is no CUDA unit, or two are
 // of one GPU.
 std::vector<Gpu*> gpus_of(std::span<device::ComputeUnit* const> units);
 

@@ -56,7 +56,7 @@ class CudaWeight final : public device::Weight {
   const Gpu& gpu() const { return gpu_; }
   gpu_kernels::StoredType stored_type() const { return matrix_.type; }
   std::size_t row_bytes() const { return row_bytes_; }
-  const std::byte* rows() const { return rows_; }  // as in the file; null where it has none
+  const std::byte* rows() const { return rows_; }  // as in the file; null if it has none
   const Matrix* matrix() const {                   // null: a quantised table, a vector
     return matrix_.data != nullptr ? &matrix_ : nullptr;
   }

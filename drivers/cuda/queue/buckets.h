@@ -34,7 +34,7 @@ inline std::size_t row_bucket(std::size_t rows) {
 template <typename Key, typename Bucket>
 class Buckets {
  public:
-  // make(): the bucket of a key that is new.
+  // The bucket of a key; make() makes it if the key is new.
   template <typename Make>
   const Bucket& find(const Key& key, Make&& make) {
     for (auto entry = kept_.begin(); entry != kept_.end(); ++entry) {

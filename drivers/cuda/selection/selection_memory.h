@@ -43,7 +43,7 @@ class SelectionMemory {
   void begin_call();
 
   float* residual() const { return residual_.as<float>(); }
-  float* velocity() const { return velocity_.as<float>(); }  // null: there is none
+  float* velocity() const { return velocity_.as<float>(); }  // null if the shape has none
   std::uint32_t* indices() const { return indices_.as<std::uint32_t>(); }
   float* values() const { return values_.as<float>(); }
   SelectionAnswers* device_answers() const { return answers_.as<SelectionAnswers>(); }
@@ -73,7 +73,7 @@ class SelectionMemory {
   void fetch_answers();
   void wait_for(const Placement& placement);
 
-  // Runs the job, which adds or measures a gradient; A `gradient` in host memory is copied first.
+  // Runs the job, which adds or measures a gradient. A `gradient` in host memory is copied first.
   // Null: the values that the job names are in this GPU's memory.
   device::GradientMoments measure(gpu_kernels::AccumulateGradient& job,
                                   const device::GradientView* gradient, Deadline deadline);

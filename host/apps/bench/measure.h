@@ -30,7 +30,7 @@ struct RowResult {
   std::string skipped;  // why nothing was measured, or empty
   Work work;
   std::vector<double> tokens_per_s;  // [samples]
-  std::vector<double> fractions;     // [samples]; empty where the limit is unknown
+  std::vector<double> fractions;     // [samples]; empty if the limit is unknown
   std::vector<Speeds> speeds;        // one per measurement of the devices
   Limit limit;                       // at the median speeds
   int steps_per_sample = 1;

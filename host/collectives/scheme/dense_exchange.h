@@ -70,7 +70,7 @@ void ring(Communicator& ranks, DenseVector& dense, const SchemeSettings& setting
 // Adds the cost of halving_doubling() on `units` units.
 void add_halving_doubling(const Problem& problem, double units, CostSum& sum);
 
-// Why a scheme that holds the whole domain densely cannot run on sparse tensors; empty where it
+// Why a scheme that holds the whole domain densely cannot run on sparse tensors; empty if it
 // can. max_refusal: the same of one that holds `what` densely.
 std::string dense_refusal(const Problem& problem);
 std::string max_refusal(Reduction reduction, const std::string& what);

@@ -18,7 +18,7 @@
 
 namespace tandem::collectives {
 
-// The parts that the caller owns, by rank, in local places; empty where it owns nothing.
+// The parts that the caller owns, by rank, in local places; empty if it owns nothing.
 std::vector<SparseVector> push_to_owners(Communicator& ranks, const char* phase,
                                          const Partition& partition, const SparseVector& own,
                                          const SchemeSettings& settings);

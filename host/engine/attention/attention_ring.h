@@ -44,7 +44,7 @@ class AttentionRing {
   // Ends present and future waits of the compute unit.
   void abandon() { thread_->abandon(); }
 
-  // Enqueue; nothing where the unit has no shares.
+  // Enqueue; nothing if the unit has no shares.
   void post(const StepPlace& place, bool queries);
   void await(const StepPlace& place);
 

@@ -68,14 +68,14 @@ struct LentBuffers {
     return (share.ragged ? staged_ragged : staged_partials)[static_cast<std::size_t>(share.unit)];
   }
 
-  // Floats per row of a slot: q, k, v, o, lse, and o, lse of ragged beginnings where there are any.
+  // Floats per row of a slot: q, k, v, o, lse, and o, lse of ragged beginnings if there are any.
   std::size_t slot_width() const;
 
-  RowBuffers rows, staged_rows;  // the latter empty where no unit is staged
-  // [units]; ragged: empty where no layer has a window; staged: empty buffers where the unit is
-  // not; all are of a unit that was lost
+  RowBuffers rows, staged_rows;  // staged_rows has null buffers if no unit is staged
+  // [units]. ragged is empty if no layer has a window. Null buffers: in all four for a lost unit,
+  // in the staged ones for a unit that is not staged.
   std::vector<PartialBuffers> partials, ragged, staged_partials, staged_ragged;
-  std::vector<std::unique_ptr<device::Buffer>> slots;  // [units]; null where the unit has none
+  std::vector<std::unique_ptr<device::Buffer>> slots;  // [units]; null if the unit has none
   std::array<std::vector<AttentionLayout>, kMaxSubBatches> layouts;  // by window
 
  private:

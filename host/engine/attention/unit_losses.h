@@ -4,7 +4,7 @@
 // the batch that was refused.
 //
 // A unit that timed out is stuck: it may still read and write its buffers. A refused batch does not
-// lose its unit; its Error is kept until all other batches are through. Threads: the engine's.
+// lose its unit; its Error is kept until all other batches have ended. Threads: the engine's.
 // Errors: throw_refused() throws the Error that was kept.
 #pragma once
 
@@ -36,8 +36,8 @@ class UnitLosses {
   // Call it when another unit has replaced this one.
   void replace_unit(int unit) { units_[static_cast<std::size_t>(unit)] = {}; }
 
-  // As the unit's wait(), but a DeviceError is kLost, and an Error is kept and answered by kDone,
-  // since that batch is through as well.
+  // As the unit's wait(), but does not throw. A DeviceError returns kLost. An Error is kept and
+  // returns kDone, because the refused batch has also ended.
   device::WaitResult wait(device::AttentionUnit& unit, device::Ticket ticket, Deadline deadline);
 
   void refuse(std::exception_ptr error) { refused_ = std::move(error); }

@@ -55,7 +55,7 @@ class DenseLayers {
   void project(int layer, RowRange range, std::span<const device::LinearTarget> targets);
   void rotate(int layer, std::span<const std::int32_t> positions,
               std::span<const device::RopeTarget> targets);
-  // x += norm(the product), or the product itself where there is no norm.
+  // x += norm(the product), or the product itself if there is no norm.
   void add_product(device::LinearOp& product, const device::LinearTarget& target,
                    const device::Weight* post_norm);
   void feed_forward(const LayerWeights& w, RowRange range);

@@ -39,7 +39,7 @@ class CallerQueues {
   void push_back(std::unique_ptr<Sequence> sequence);
   void push_front(std::unique_ptr<Sequence>& sequence);
   Sequence* find(SequenceId id);
-  std::unique_ptr<Sequence> take(SequenceId id);  // null where it does not wait
+  std::unique_ptr<Sequence> take(SequenceId id);  // null if it does not wait
 
   void for_each(const std::function<void(Sequence&)>& visit) const;
   // Removes those for which `ends` is true, after it has been called for them.

@@ -18,7 +18,7 @@
 
 namespace tandem::engine {
 
-// Null where the family has no such tensor.
+// Null if the family has no such tensor.
 struct LayerWeights {
   const device::Weight *attention_norm, *wq, *wk, *wv, *bq, *bk, *bv, *wo, *bo;
   const device::Weight *q_norm, *k_norm, *attention_post_norm;

@@ -14,7 +14,7 @@
 
 namespace tandem::sparse {
 
-// True where `wire` can carry values of `type` (f32, f64 or u64): the type itself, f16 or bf16 for
+// True if `wire` can carry values of `type` (f32, f64 or u64): the type itself, f16 or bf16 for
 // f32.
 bool can_carry(DType type, DType wire);
 

@@ -86,7 +86,7 @@ class Value {
   Object& object() const { return *std::get<std::shared_ptr<Object>>(data_); }
   const Function& function() const { return *std::get<std::shared_ptr<const Function>>(data_); }
 
-  // The entry of a map, null where it has none or the value is no map.
+  // The entry of a map, null if it has none or the value is no map.
   const Value* find(const std::string& key) const;
   const Value* find(const Value& key) const;
 
