@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceActivity: what a device ran and when, from its own records, on the host's clock.
+// DeviceActivity: the work of a device with its times, from the device's own records, on the host's
+// clock.
 //
 // Two spans of one track are nested or do not overlap. A sink is called from any thread, one call
 // at a time, and outlives the devices that were opened with it.

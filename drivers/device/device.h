@@ -55,7 +55,7 @@ std::string full_id(std::string_view id);
 
 struct AttentionUnitOptions {
   AttentionGeometry geometry;
-  std::uint64_t kv_bytes = 0;   // memory for pages; 0: what the device has free, less a reserve
+  std::uint64_t kv_bytes = 0;   // memory for pages; 0: the device's free memory, less a reserve
   std::uint32_t max_pages = 0;  // upper bound on pages; 0: none
   // Device memory that is reserved for what the compute unit has not loaded or allocated yet.
   std::uint64_t kept_bytes = 0;

@@ -60,7 +60,7 @@ void check_options(const DeviceOptions& options);
 // known ids, and as check_options().
 std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options);
 
-// The same for a device that gradients lie on ("cuda:0"), in a library without other backends.
+// The same for a device that can hold gradients ("cuda:0"), in a library without other backends.
 // Error if the build has none; it says how to enable it.
 std::unique_ptr<Device> open_gradient_device(std::string_view id);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CompositeAttention: what attention units over several parts have in common (contract:
+// CompositeAttention: the common base of attention units over several parts (contract:
 // device/attention_unit.h).
 //
 // Every page is in all parts, with the same id; each part holds the layers or heads of its slice. A

@@ -2,12 +2,12 @@
 //
 // The stages of an update: load entries, gradients and records; sum; measure; divide; apply; store.
 //
-// One dataflow region for the whole call; every stream goes forward. A word is 16 values. Rows are
-// different, so a record is written long after it was read, and no read depends on a write. `sum`
-// waits kAddCycles before it adds to a word again. `measure` adds the squares of a row word after
-// word, which is the order of host/training/optimizer, so it takes kAddCycles per word. The factors
-// of a row need two quotients and a root: `divide` takes a row per cycle, and the rows wait in
-// FIFOs of kDepth words. FIFOs of a unit: 5 of 512 words (75 BRAM36).
+// One dataflow region for the whole call; all streams lead from a stage to a later one. A word is
+// 16 values. Rows are different, so a record is written long after it was read, and no read depends
+// on a write. `sum` waits kAddCycles before it adds to a word again. `measure` adds the squares of
+// a row word after word, which is the order of host/training/optimizer, so it takes kAddCycles per
+// word. The factors of a row need two quotients and a root: `divide` takes a row per cycle, and the
+// rows wait in FIFOs of kDepth words. FIFOs of a unit: 5 of 512 words (75 BRAM36).
 #pragma once
 
 #include "../exact_f32/arithmetic.h"

@@ -37,7 +37,7 @@ __host__ __device__ constexpr int query_parts(KvType type) { return type == KvTy
 // Offsets of the parts of a block's shared memory.
 struct DecodeShared {
   int queries = 0;  // after the tiles: fragments of q
-  int units = 0;    // [item_rows] f32: what turns sums into scores
+  int units = 0;    // [item_rows] f32: the factors that turn sums into scores
   int stats = 0;    // [warps, 2, 16] f32: peak and sum of a warp's rows, then [warps]: unit of V
   int bytes = 0;
 };

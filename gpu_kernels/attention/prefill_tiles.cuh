@@ -50,7 +50,7 @@ struct PrefillShared {
   std::uint16_t k[Traits::kBuffers][Traits::kKeyParts][Traits::kKeys][Traits::kStride];
   std::uint16_t v[Traits::kBuffers][Traits::kKeyParts][Traits::kKeys][Traits::kStride];
   alignas(16) unsigned char raw[Traits::kIsByte ? 4 * Traits::kRawBytes : 16];  // [2][k, v]
-  float factors[Traits::kRows];  // of a query head: what leads from products to scores
+  float factors[Traits::kRows];  // of a query head: from products to scores
   SeenTokens seen[Traits::kRows];
   PrefillTile tile;
   std::uint32_t rows[kPlaceSlots][Traits::kKeys];  // of K; V's is v_rows later

@@ -36,7 +36,7 @@ struct GroupedTarget {
 
 struct GroupedProduct {
   StoredType type = StoredType::kBF16;  // of all targets
-  int rows = 0;                         // of the call: a weight has at most so many
+  int rows = 0;                         // of the call, the upper limit of the rows of a weight
   std::int64_t in_features = 0;         // as for quantised_product, narrow_product
   const void* x = nullptr;              // [rows, in_features], or slots without picks
   const Q8Note* notes = nullptr;        // of quantised types
@@ -48,10 +48,10 @@ struct GroupedProduct {
   GroupedTarget targets[kMaxGroupedTargets];
 };
 
-// Slots of a tile at most, for calls of so many rows.
+// The most slots of a tile, for calls of `rows` rows.
 int grouped_tile_rows(StoredType type, int rows);
 
-// Whether rows of so many inputs can be read.
+// Whether rows of `in_features` inputs can be read.
 bool takes_grouped(StoredType type, std::int64_t in_features);
 
 cudaError_t grouped_product(const GroupedProduct& job, cudaStream_t stream);

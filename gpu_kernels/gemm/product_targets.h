@@ -24,13 +24,13 @@ struct ProductTarget {
   const float* bias = nullptr;  // [out_features] or none
   float* out = nullptr;         // [rows, out_features]
   bool accumulate = false;
-  // scales: [out_features], or one for a block of so many outputs and inputs (0: all inputs),
+  // scales: [out_features], or one for each block of scale_outputs x scale_inputs (0: all inputs),
   // [ceil(out_features / scale_outputs), ceil(in_features / scale_inputs)].
   int scale_outputs = 1, scale_inputs = 0;
 };
 
 inline constexpr int kSplitPanels = 128;  // fewer panels than these are cut along the inputs
-inline constexpr int kSplitBlocks = 256;  // into at most so many blocks in all
+inline constexpr int kSplitBlocks = 256;  // into at most this many blocks in all
 inline constexpr int kMaxFewRows = 16;    // of any kernel for few rows
 
 // Bytes of workspace that suffice for any call of the kernels for few rows, aligned to 16. The

@@ -15,7 +15,8 @@ namespace tandem::gpu_kernels {
 
 struct Cut {
   std::uint32_t bits = 0;  // kept: those above, and of those equal
-  std::uint32_t ties = 0;  // the first so many; all tokens where both are 0
+  std::uint32_t ties =
+      0;  // of the tokens equal to the cut the first `ties`; bits and ties 0: all tokens
 };
 
 struct DrawShared {

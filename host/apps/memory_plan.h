@@ -22,7 +22,7 @@ namespace tandem::apps {
 struct HostDemand {
   std::uint64_t weights = 0;    // at least; 0: they are on another device
   std::uint64_t computing = 0;  // at most: weights as they are packed, activations, logits
-  std::uint64_t kv_asked = 0;   // by --kv-memory; 0: what is left
+  std::uint64_t kv_asked = 0;   // by --kv-memory; 0: the remaining memory
   std::uint64_t kv_least = 0;   // for a short request; 0: no unit is in host memory
 };
 

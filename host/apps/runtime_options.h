@@ -30,7 +30,7 @@ struct RuntimeOptions {
   std::string placement = "sequences";
   std::string pin = "auto";
   device::BackendValues backend;  // what backends declare
-  std::uint64_t kv_bytes = 0;     // per unit; 0: what is left of host memory, all of a card's
+  std::uint64_t kv_bytes = 0;     // per unit; 0: the remaining host memory, all memory of a card
   int threads = 0;
   int context_length = 0;
   bool clips_context = false;  // a context beyond the model is the model's, not refused

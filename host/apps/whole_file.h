@@ -40,8 +40,8 @@ class WholeFile {
 };
 
 // The path without the links at its end. Throws Error(module, ...) where it names something that is
-// no regular file (a device, a FIFO, a folder, a socket), or a link to nothing. What does not exist
-// is returned as it is.
+// no regular file (a device, a FIFO, a folder, a socket), or a link to nothing. A path that does
+// not exist is returned unchanged.
 std::string regular_target(const std::string& module, const std::string& path);
 
 }  // namespace tandem::apps

@@ -29,7 +29,7 @@ class Deadline {
 
   bool expired() const { return !is_never() && now() >= at_; }
   bool is_never() const { return at_ == Clock::time_point::max(); }
-  // In real time, for waits of the standard library, whatever clock the deadline goes by.
+  // In real time, for waits of the standard library, also if the deadline has another clock.
   Clock::time_point time_point() const {
     return clock_ == nullptr || is_never() ? at_ : Clock::now() + remaining();
   }

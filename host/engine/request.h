@@ -2,9 +2,9 @@
 //
 // The plain structs between the front (server, command line) and the engine's thread.
 //
-// A Request goes in. RequestEvents come back through its sink, in order; the last one has `finish`.
-// Threads: plain data. The sink is called on the engine's thread and must not block: post to your
-// own queue.
+// A Request is submitted. Its RequestEvents are passed to its sink, in order; the last one has
+// `finish`. Threads: plain data. The sink is called on the engine's thread and must not block: post
+// to your own queue.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WeightScales: what the values of an e4m3 matrix [rows, columns] are multiplied by, one f32 for
-// each block of rows and columns.
+// WeightScales: the factors of the values of an e4m3 matrix [rows, columns], one f32 for each block
+// of rows and columns.
 //
 // One scale per matrix, per row, or per block as published files have them (128 x 128); the last
 // blocks of a matrix may be smaller. Ownership: borrows `data`. Threads: plain data.

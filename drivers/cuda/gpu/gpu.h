@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gpu: what the units of one GPU share: health, memory and queue.
+// Gpu: the common parts of the units of one GPU: health, memory and queue.
 //
 // The constructor makes the GPU's context; memory is allocated at first need. Ownership: the
 // device's; units borrow it and must be destroyed before. Threads: the units' submitting thread;

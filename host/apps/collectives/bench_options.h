@@ -40,7 +40,7 @@ struct BenchOptions {
   bool launched =
       false;  // started by the launcher of this program; the rank ends when the launcher ends
   std::string store;      // gloo: a folder that all ranks see, or redis://host:port
-  std::string interface;  // gloo: what to listen on
+  std::string interface;  // gloo: the interface to listen on
   std::string address;    // gloo: the address to listen on, by name or number
 
   int gpu = -1;  // nccl: this rank's device; -1: the one of the rank's number

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Format: what one codec writes after the header of an encoding. Each has its own file; codec.cpp
-// lists them.
+// Format: the body that one codec writes after the header of an encoding. Each has its own file;
+// codec.cpp lists them.
 //
 // A body is unaligned; integers are little-endian. Decoders check every count against the remaining
 // bytes and the domain before they allocate; every index must be in range and greater than the one

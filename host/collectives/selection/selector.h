@@ -105,7 +105,7 @@ class Selector {
   int num_profiles_ = 0;
   int calls_since_profile_ = 0;
   bool profile_due_ = true;  // the next call carries sketches
-  Problem evaluated_;        // and the machine: what the costs in ranking_ are for
+  Problem evaluated_;        // and the machine: the inputs of the costs in ranking_
   MachineModel evaluated_on_;
   int evaluated_profile_ = 0;
   std::map<std::string, Measured, std::less<>> measured_;

@@ -69,7 +69,8 @@ class EngineLoop {
   bool check_units(UnitsAsked asked = UnitsAsked::kAll);
 
   std::vector<NamedUnit> take_lost_units() { return std::exchange(lost_units_, {}); }
-  // A unit with the id of a lost one takes its place; what does not fit is refused with a warning.
+  // A unit with the id of a lost one takes its place. A unit that does not fit is refused with a
+  // warning.
   void return_unit(NamedUnit unit);
 
   const LoadedWeights& weights() const { return loaded_weights_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EngineStatus: what an engine is doing and has done so far.
+// EngineStatus: the present state of an engine, and its counters so far.
 //
 // Threads: plain data.
 #pragma once

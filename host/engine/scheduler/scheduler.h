@@ -58,7 +58,7 @@ struct SchedulerOptions {
   int max_running = 64;
   int max_step_tokens = 256;
   int max_prefill_rows = 0;  // of one prompt while others want rows; 0: half of max_step_tokens
-  int rows_beside = 0;  // a caller's, while a prompt of one that goes before it runs; 0: no limit
+  int rows_beside = 0;  // rows of a caller while a prompt of a preferred caller runs; 0: no limit
   int num_sub_batches = 1;  // at most; 1 or 2
   int page_tokens = 16;
 };

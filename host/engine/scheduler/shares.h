@@ -2,9 +2,9 @@
 //
 // Fair shares of slots, pages and rows between callers.
 //
-// A caller's share is an equal part of the slots and of the pages. What it does not use is free for
-// other callers. A step calls choose_members(), which says who runs, and then deal_rows(), which
-// says how many rows each gets. Threads: any.
+// A caller's share is an equal part of the slots and of the pages. Other callers may use the part
+// that it does not use. A step calls choose_members(), which says who runs, and then deal_rows(),
+// which says how many rows each gets. Threads: any.
 #pragma once
 
 #include <span>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepPlan: what one iteration of the engine does. A plain value that prints and compares.
+// StepPlan: the work of one iteration of the engine. A plain value that can be printed and
+// compared.
 //
 // In this order: the preempted sequences release their pages; the admitted ones attach to cached
 // prefixes; every item gets pages for all its known tokens; the items run as one batch of rows.

@@ -55,8 +55,8 @@ class StepRunner {
   // Units get numbers in the order of the calls: 0, 1, ... as in KvCache. A call that throws uses
   // no number. `id`: the name on the timeline.
   virtual void add_unit(device::AttentionUnit& unit, const std::string& id) = 0;
-  // Puts `with` in the place of a lost unit, which has been destroyed: what that one may still have
-  // used is freed. A call that throws leaves the place lost.
+  // Puts `with` in the place of a lost unit, which has been destroyed. Frees the buffers that the
+  // lost unit may still have used. A call that throws leaves the place lost.
   virtual void replace_unit(int unit, device::AttentionUnit& with) = 0;
   // Whether the unit works in the queue of the compute device, and so is lost with it.
   virtual bool shares_queue_with(const device::AttentionUnit& unit) const = 0;

@@ -29,7 +29,7 @@ class VocabularyTokenizer : public Tokenizer {
   bool is_end_of_generation(TokenId id) const override;
 
  protected:
-  // `bytes`: what token_bytes() answers, [vocabulary]. The vocabulary is taken inside, so that
+  // `bytes`: the results of token_bytes(), [vocabulary]. The vocabulary is taken inside, so that
   // `bytes` may be made of it in the same call.
   VocabularyTokenizer(Vocabulary&& vocabulary, std::vector<std::string> bytes);
 

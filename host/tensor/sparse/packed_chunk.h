@@ -22,7 +22,7 @@ std::size_t packed_chunk_bytes(std::size_t count);
 void pack_chunk(std::span<const std::uint16_t> places, std::span<const float> values,
                 std::span<std::byte> to);
 
-// places, values: [count], what pack_chunk() has kept of them.
+// places, values: [count], as pack_chunk() has rounded them.
 void unpack_chunk(std::span<const std::byte> from, std::span<std::uint16_t> places,
                   std::span<float> values);
 

@@ -79,7 +79,7 @@ class Mesh {
 
   std::unique_ptr<Region> make_region(const void* bytes, std::size_t size);
 
-  // Ask before looking at completions: what came before the end has then been counted.
+  // Call it before checking completions: data that arrived before the end has then been counted.
   bool closed(int peer) const { return closed_[static_cast<std::size_t>(peer)].load(); }
   int num_closed() const;
   // The reason that `peer` gave for breaking the group; empty if none.

@@ -6,7 +6,8 @@
 // that is posted before its size is known, then pieces of 4 MiB, posted when the frame has come. A
 // tag is a gloo slot; gloo keeps the order within a slot. Ownership: a message keeps its memory and
 // must outlive the mesh's access: it is destroyed after done() or Mesh::close() only. Threads: the
-// rank's. Errors: gloo's exceptions for a closed connection; kGarbage for what is no first frame.
+// rank's. Errors: gloo's exceptions for a closed connection; kGarbage for data that is not a first
+// frame.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,8 @@ struct ManyRows {
   bool accumulate = false;
 };
 
-// outputs <= kTaskOutputs. The workspace grows to what a task needs and may be used again.
+// outputs <= kTaskOutputs. The workspace grows to the size that a task needs, and may be used
+// again.
 void multiply_many_rows(const ManyRows& task, std::size_t outputs, std::vector<float>& workspace);
 
 }  // namespace tandem::device::cpu

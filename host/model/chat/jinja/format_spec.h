@@ -14,7 +14,7 @@ struct FormatSpec {
   static constexpr int kMaxSize = 10'000;  // of width and precision
 
   std::string fill = " ";
-  char align = 0;  // < > ^ =; 0: what suits the value
+  char align = 0;  // < > ^ =; 0: by the type of the value
   char sign = '-';
   bool alternate = false;
   int width = 0;

@@ -94,7 +94,7 @@ class Value {
   const char* type_name() const;
   std::string undefined_message() const;
   int depth() const;
-  std::uint64_t weight() const;  // at least 1; what walking all of it costs
+  std::uint64_t weight() const;  // at least 1; the cost of visiting all of it
 
   bool equals(const Value& other) const;
   bool less_than(const Value& other) const;  // numbers, strings, lists; else Failure
