@@ -3,13 +3,12 @@
 // Writes an xclbin from a design: kernels, compute units, memory connections, stream links, and the
 // ELF with the kernels' code.
 //
-// A stream link is an entry of MEM_TOPOLOGY after the banks (type MEM_STREAMING_CONNECTION, tag
-// dc_<n>, size: the depth in elements, 0 for the depth in the kernel's source), and two rows of
-// CONNECTIVITY: first that of the stream's writer, then that of its reader. A free-running unit has
-// the base address ~0 and no address in the XML. The bytes depend on the design alone (no time
-// stamp; the UUID is a hash of the content), so builds are reproducible. Errors: Error when the
-// design is inconsistent or larger than readers allow. Threads: any. Source: the public header
-// <xclbin.h>.
+// A stream link is an entry of MEM_TOPOLOGY after the banks: type MEM_STREAMING_CONNECTION, tag
+// dc_<n>, size: the depth in elements (0: as in the kernel's source). It also has two rows in
+// CONNECTIVITY, first the writer's, then the reader's. A free-running unit has the base address ~0
+// and no address in the XML. The bytes depend on the design alone (no time stamp; the UUID is a
+// hash of the content), so builds are reproducible. Errors: Error when the design is inconsistent
+// or larger than readers allow. Threads: any. Source: the public header <xclbin.h>.
 #pragma once
 
 #include <array>

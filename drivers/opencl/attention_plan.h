@@ -4,12 +4,12 @@
 // transfer. Pure: no OpenCL here.
 //
 // A sequence's queries of one KV head (num_q * group vectors) are cut into tiles of the kernel's
-// size, its tokens into ranges of at most `split_tokens`, so that work-groups have about equal work
-// and keep the device busy. A single range writes its result; several ranges go to scratch slots
-// and are merged. Rows are compact: only rows that a sequence names, and no row of sequences that
-// attend to nothing (O = 0, LSE = -inf). Packed input, in 4-byte words: header [8] of offsets, q *
-// scale [q_rows, q_heads, head_dim], k and v [kv_rows, kv_heads, head_dim], append, part and merge
-// entries, page ids. Threads: any. Errors: none; the caller checks the batch.
+// size. Its tokens are cut into ranges of at most `split_tokens`. So work-groups have about equal
+// work and keep the device busy. A single range writes its result; several ranges go to scratch
+// slots and are merged. Rows are compact: only rows that a sequence names, and no row of sequences
+// that attend to nothing (O = 0, LSE = -inf). Packed input, in 4-byte words: header [8] of offsets,
+// q * scale [q_rows, q_heads, head_dim], k and v [kv_rows, kv_heads, head_dim], append, part and
+// merge entries, page ids. Threads: any. Errors: none; the caller checks the batch.
 #pragma once
 
 #include <cstddef>

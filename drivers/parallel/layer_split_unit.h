@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LayerSplitUnit: a compute unit over several, each with some layers of a model (contract:
+// LayerSplitUnit: a compute unit made of several, each with some layers of a model (contract:
 // device/compute_unit.h).
 //
 // A weight is on the unit of its layer; vectors outside the layers (the output norm) are on all. An
@@ -34,7 +34,7 @@ class LayerSplitUnit final : public ComputeUnit {
   std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) override;
   std::unique_ptr<Weight> load(const WeightSource& source) override;
 
-  // The operations that all its units support, without rings: the threads of a ring would answer
+  // The operations that all its units support, except rings, because the thread of a ring answers
   // only one unit.
   bool supports(OpKind kind) const override;
   // Errors: Error if the weights of one operation are on different units. If any unit fails, wait()

@@ -3,13 +3,13 @@
 // TensorBuffer: memory of a tensor-parallel group. Every range of it is whole or in shards.
 //
 // Whole: every unit has all of the range; a host buffer has one memory, which the host and
-// attention units use too. In shards: rows of `row_bytes`; unit u of N has their columns [u, u + 1)
-// / N, as rows of row_bytes / N, at 1/N of the offset, in memory of its own (host memory if the
-// buffer is). Rows in shards are gathered when they are needed whole: on the device, or for a host
-// buffer at the wait() of the group, after which the host may read. Columns of whole rows are
-// copied to the shards at every use, because others may have written host memory. Threads: the
-// submitter of the group. Errors: Error on ranges outside the buffer, or rows that do not divide.
-// Cost: 1 + 1/N times the bytes on every unit.
+// attention units use too. In shards: unit u of N has columns [u, u + 1) / N of rows of
+// `row_bytes`. It stores them as rows of row_bytes / N, at 1/N of the offset, in its own memory (in
+// host memory for a host buffer). Rows in shards are gathered when they are needed whole: on the
+// device, or for a host buffer at the wait() of the group, after which the host may read. Columns
+// of whole rows are copied to the shards at every use, because others may have written host memory.
+// Threads: the submitter of the group. Errors: Error on ranges outside the buffer, or rows that do
+// not divide. Cost: 1 + 1/N times the bytes on every unit.
 #pragma once
 
 #include <cstdint>

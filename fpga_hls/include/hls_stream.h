@@ -5,8 +5,8 @@
 //
 // Inside an emulated card a wait lets the other processes of the compute unit run. If no process of
 // a design can continue, it ends with an error that names processes and streams. In a plain program
-// the stages run one after the other, in threads, or as tasks (tandem_turns.h): full() and
-// write_nb() keep the depth, write() waits for another thread or exceeds the depth, and a read()
+// the stages run one after the other, in threads, or as tasks (tandem_turns.h). There full() and
+// write_nb() keep the depth; write() waits for another thread or exceeds the depth; a read()
 // without a writer throws hls::stream_stuck after stream_patience_ms(). Cost: a few nanoseconds per
 // value, no lock; memory grows by blocks of 4 KiB. Source: Vitis HLS user guide (UG1399), "HLS
 // Stream Library". C++14.

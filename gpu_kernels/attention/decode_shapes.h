@@ -5,9 +5,9 @@
 //
 // A tile is K [16, width] and V the same. Rows are padded to an odd number of 16-byte lines, so
 // that eight rows begin in different banks; in 8-bit types the 16 scales follow. Each of four warps
-// holds decode_stages() tiles, two or three, in at most 72 KiB if possible: with two to four blocks
-// on a multiprocessor some 100 KB are in flight, several times what the latency of device memory
-// needs. Host and device, constants only.
+// holds decode_stages() tiles, two or three, in at most 72 KiB if possible. Two to four blocks on a
+// multiprocessor then have about 100 KB in flight, several times the amount that hides the latency
+// of device memory. Host and device, constants only.
 #pragma once
 
 #include <cstddef>

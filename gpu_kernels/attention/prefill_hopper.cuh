@@ -5,9 +5,9 @@
 //
 // A block is three warpgroups: one copies and checks (prefill_hopper_tiles.cuh), two hold 64 query
 // heads each. q, K and V are read from shared memory, probabilities from registers. The layout of a
-// thread is that of wgmma.cuh: with g = lane / 4, t = lane % 4 and w the warp of its group, a
-// thread has heads 16 w + g and + 8 (index `half` 0 and 1), and of every eight tokens (or columns
-// of O) 2t and 2t + 1.
+// thread is that of wgmma.cuh. Let g = lane / 4, t = lane % 4, and w the warp in its group. A
+// thread has heads 16 w + g and 16 w + g + 8 (index `half` 0 and 1). Of every eight tokens (or
+// columns of O) it has 2t and 2t + 1.
 #pragma once
 
 #include "attention/prefill_hopper_tiles.cuh"

@@ -5,11 +5,11 @@
 //
 // Rows of 16-bit operands have the layout of wgmma.cuh: groups of 64 columns, each with all rows.
 // Tiles of 128 tokens begin at a multiple of 16 tokens of the sequence, so sixteen tokens are in
-// one page (or one page of the workspace) and one copy brings a group of their columns: at most 16
-// copies for a tile of K and as many for V, one per lane. The first and the last tile also hold
-// tokens that no row sees: others of the page, or the last sixteen again. Copies of a tile start
-// when all warps have finished the tile two before. Each tile has barriers: full (copied), checked
-// (V only), empty (both warpgroups have finished).
+// one page (of the pool or the workspace). One copy brings a group of their columns. A tile of K
+// takes at most 16 copies, one per lane, and so does a tile of V. The first and the last tile also
+// hold tokens that no row sees: others of the page, or the last sixteen again. Copies of a tile
+// start when all warps have finished the tile two before. Each tile has barriers: full (copied),
+// checked (V only), empty (both warpgroups have finished).
 #pragma once
 
 #include "attention/prefill_rows.cuh"

@@ -14,8 +14,9 @@
 
 namespace tandem::gpu_kernels {
 
-// Sums of 64 bits in halves: shared memory adds 32 bits in one instruction, 64 in a loop of
-// comparisons and exchanges. The one addition that passes 2^32 carries, whatever the order.
+// Sums of 64 bits as two words of 32 bits. Atomic additions of 32 bits in shared memory are one
+// instruction; of 64 bits they are a loop. When an addition makes the low word overflow, the thread
+// that made it adds 1 to the high word.
 template <int kBins>
 struct Histogram {
   std::uint32_t low[kBins], high[kBins];
@@ -36,7 +37,7 @@ struct Histogram {
 
 inline constexpr int kDigits = 2048;  // of 11 bits
 
-// The total at the thread's distance and nearer.
+// The totals at the thread's distance (weight, count) and at smaller distances.
 struct AtDistance {
   Units weight, weight_before;
   std::uint32_t count, count_before;
@@ -66,7 +67,7 @@ struct SelectShared {
   Histogram<kDigits> digits;
   float candidates[kCandidates];
   int begins[kMaxSampleParts + 1];  // of the parts' candidates
-  int num_candidates;               // -1: the row's
+  int num_candidates;               // in `candidates`; -1: too many, so the row is read instead
   Units before;                     // of the digits above the one that was found
   int digit;
   CutPlace place;
@@ -140,8 +141,8 @@ __device__ inline void find_candidates(const SampleParameters& parameters, const
   __syncthreads();
 }
 
-// use(logit) for candidates at the distance, in no order: of the list in shared memory or, where it
-// would be too long, of the row.
+// Calls use(logit) for all candidates at the distance, in no order. They come from the list in
+// shared memory, or from the row if the list would be too long.
 template <typename Use>
 __device__ void for_candidates(const Row& row, const SelectShared& shared, int distance,
                                const Use& use) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of `tandem bench`: the words of the command line -> rows within a model's context.
+// The rows of `tandem bench`: reads the words of the command line as rows within a model's context.
 //
 // Pure functions. Errors: Error("bench", ...) naming the word. Threads: any.
 #pragma once

@@ -2,9 +2,9 @@
 //
 // Communicator: the interface of a group for schemes: numbered ranks and checked steps.
 //
-// Every message carries a frame (24 bytes: magic, destination, call, number, length, XXH3 of these,
-// phase and body), so that a message of another call or phase or for another rank, a repeated or
-// truncated message and a flipped bit are errors that name rank and phase, never a wrong sum.
+// Every message has a frame (24 bytes: magic, destination, call, number, length, XXH3 of these,
+// phase and body). So a message of another call or phase or for another rank, a repeated or
+// truncated message, or a flipped bit is an error that names rank and phase, never a wrong sum.
 // Messages are numbered per pair of ranks: the k-th that a sends to b is the k-th that b receives
 // from a; beyond that ranks need not make the same steps. Steps may overlap. Ownership: borrows the
 // transport. Threads: one. Errors: TransportError; the caller of the scheme aborts the group.

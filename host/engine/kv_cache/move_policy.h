@@ -5,11 +5,11 @@
 //
 // A unit's load is its pages in use over its weight (bandwidth or share): the time that it takes to
 // attend. Pages leave a unit that is fuller than the high-water mark (under pressure: the low one),
-// or whose load is `imbalance` times another's. They go to the unit with the least load that is
-// below the low-water mark and has free pages, not just idle ones, and only where that lowers the
-// sum of used^2 / weight: so moves come to an end. Where each sequence stays on one unit, a split
-// sequence moves on to where its last page is; another moves to balance load only if all of it may.
-// Cost: O(units^2 + units * sequences). Threads: any. Errors: none.
+// or whose load is `imbalance` times another's. They go to the unit with the least load among those
+// below the low-water mark that have free pages, not just idle ones. A move must lower the sum of
+// used^2 / weight, so moves come to an end. Where each sequence stays on one unit, a split sequence
+// moves on to where its last page is; another moves to balance load only if all of it may. Cost:
+// O(units^2 + units * sequences). Threads: any. Errors: none.
 #pragma once
 
 #include <cstddef>

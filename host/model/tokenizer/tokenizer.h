@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokenizer: text <-> token ids, as the model file's own metadata says.
+// Tokenizer: converts between text and token ids, by the metadata of the model file.
 //
 // Threads: const calls from any thread. Input text is UTF-8; invalid bytes are encoded byte by
 // byte, never rejected.

@@ -2,9 +2,9 @@
 //
 // Conversion of values between their accumulation type and the type in which they are sent.
 //
-// Rounding is to nearest even; a NaN stays a NaN of its sign (its payload is the quiet one of the
-// scalar conversions in tensor/dtype.h, to which the kernels are bit-equal on every instruction
-// set). Wire memory is unaligned. Threads: any. Cost: one pass at memory speed.
+// Rounding is to nearest even; a NaN stays a quiet NaN of its sign. On every instruction set the
+// bits are those of the scalar conversions in tensor/dtype.h. Wire memory may have any alignment.
+// Threads: any. Cost: one pass at memory speed.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The learning rate of a step: a linear warm-up from 0, then a constant rate, or a decrease to a
-// share of the rate until the last step, by a cosine or a straight line.
+// The learning rate of a step: a linear warm-up from 0, then a constant rate, or a linear or cosine
+// decay to a share of the rate at the last step.
 //
 // Threads: any; pure functions. Errors: Error("train", ...) naming the option that is out of range.
 #pragma once

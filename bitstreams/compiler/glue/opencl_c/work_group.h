@@ -40,9 +40,10 @@ struct Group {
 
 // The stacks of work-items, each above a gap as large as itself; committed page by page as used.
 //
-// A process may have 65,530 mappings, and a guard splits one: so the gaps of the first kGuarded
-// stacks stop an overflow, the others only keep it off the next stack. All items run the same code,
-// so an overflow shows in an early one.
+// A process may have 65,530 mappings, and a guard page divides a mapping. So only the gaps below
+// the first kGuarded stacks are protected and fault on an overflow; the other gaps only keep an
+// overflow away from the next stack. All items run the same code, so an overflow usually happens in
+// an early item.
 class StackArena {
  public:
   static constexpr std::size_t kBytes = std::size_t{16} << 20;
@@ -54,7 +55,7 @@ class StackArena {
   StackArena(const StackArena&) = delete;
   StackArena& operator=(const StackArena&) = delete;
 
-  // The low end of a new one.
+  // Returns the low end of a new stack.
   void* take() {
     if (taken_ % kStacksPerPart == 0) parts_.push_back(reserve());
     unsigned char* const gap = parts_.back() + taken_ % kStacksPerPart * 2 * kBytes;

@@ -4,9 +4,9 @@
 //
 // A panel has the same outputs as one of bf16 (bf16_panel.h), with pairs of bytes: [in_features /
 // 2][outputs][2 inputs]. Its scales follow at the next multiple of 64 bytes: [scales of an
-// output][outputs] f32, times kF8Unit, because the kernels read a code as an f16 with the same
-// bits, which is 2^8 too small. Padding is zero. Packing reads every byte once and writes as many
-// in one stream. Threads: any; pure functions.
+// output][outputs] f32. They are multiplied by kF8Unit: the kernels read a code as an f16 with the
+// same bits, which is smaller by 2^8. Padding is zero. Packing reads every byte once and writes as
+// many in one stream. Threads: any; pure functions.
 #pragma once
 
 #include <cstddef>
