@@ -14,7 +14,7 @@
 
 namespace tandem::device::cpu {
 
-// The residual is zero. Throws Error for the shape.
+// The residual of a new unit is zero. Throws Error if the shape is invalid.
 std::unique_ptr<SelectionUnit> make_selection_unit(const SelectionShape& shape);
 
 }  // namespace tandem::device::cpu

@@ -27,7 +27,7 @@
 namespace tandem::device {
 
 struct AggregationShape {
-  std::uint64_t num_positions = 0;  // the partition's local places
+  std::uint64_t num_positions = 0;  // positions of the partition: 0 .. num_positions - 1
   DType type = DType::kF32;         // kF32 or kU64
   bool maximum = false;             // max instead of sum; NaN wins
   std::uint64_t num_sources = 0;
@@ -37,7 +37,7 @@ struct AggregationShape {
 struct AggregationSource {
   std::span<const std::uint32_t> positions;  // [num_entries] ascending, below num_positions
   std::span<const std::byte> values;         // [num_entries] of the shape's type
-  Placement placement;                       // of both; where accepts() says so
+  Placement placement;  // the memory of both spans; accepts() must be true of it
 };
 
 struct AggregationResult {
@@ -60,13 +60,13 @@ class AggregationUnit {
   virtual std::string name() const = 0;  // "xrt:0"
   virtual AggregationCapacity capacity() const = 0;
 
-  // Why the unit cannot do it; empty: it can.
+  // Why the unit cannot aggregate this shape; empty: it can.
   virtual std::string refusal(const AggregationShape& shape) const = 0;
 
   // Whether sources may be in this memory. Host memory is always accepted.
   virtual bool accepts(const Placement& placement) const { return placement.on_host(); }
 
-  // sources: [num_sources], rank order. Error for a placement that accepts() denies.
+  // sources: [num_sources], in rank order. Throws Error if accepts() is false for a placement.
   virtual AggregationResult aggregate(const AggregationShape& shape,
                                       std::span<const AggregationSource> sources,
                                       Deadline deadline) = 0;

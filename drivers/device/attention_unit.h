@@ -48,11 +48,11 @@ bool kv_has_scales(DType kv_dtype);
 
 struct AttentionCapacity {
   std::uint32_t num_pages = 0;
-  std::size_t page_bytes = 0;  // of all layers, K and V, as this unit stores it
+  std::size_t page_bytes = 0;  // bytes of a page in this unit: K and V of all layers
   // The bandwidth of the memory that holds the pages: measured, else from the data sheet.
   double read_bandwidth_bytes_per_s = 0;
   double link_bandwidth_bytes_per_s = 0;  // host <-> unit; 0 if there is no link
-  double link_latency_us = 0;             // of one submit + wait of an empty batch
+  double link_latency_us = 0;             // time of submit() and wait() of an empty batch
 };
 
 // One sequence of a batch. "Held here" counts only the tokens in this unit's pages of the sequence.
@@ -65,7 +65,7 @@ struct AttentionSequence {
   // The queries see tokens [attend_begin, num_attend) of those held here, counted after the append.
   std::int32_t attend_begin = 0;  // not 0 only if DeviceInfo::attends_windows
   std::int32_t num_attend = 0;
-  std::int32_t page_begin = 0;  // into pages
+  std::int32_t page_begin = 0;  // index of the sequence's first page in AttentionBatch::pages
   std::int32_t num_pages = 0;
 };
 
@@ -92,10 +92,10 @@ struct AttentionStats {
   std::uint64_t bytes_to_unit = 0;    // q, k, v, descriptors (0 for host memory)
   std::uint64_t bytes_from_unit = 0;  // O, LSE
   std::uint64_t kv_bytes_read = 0;
-  double busy_seconds = 0;  // submit to completion
+  double busy_seconds = 0;  // sum over batches, from submit() to completion
 };
 
-using Ticket = std::uint64_t;  // increases by submission; 0 is never used
+using Ticket = std::uint64_t;  // each submission gets a larger one; 0 is never used
 
 class ComputeUnit;
 
@@ -144,7 +144,7 @@ class AttentionUnit {
 std::size_t page_image_bytes(const AttentionGeometry& geometry);
 
 // Throws Error("attention", ...) naming the field when a geometry or a batch is not what the
-// contract says (num_pages: of the unit). Every unit calls these first.
+// contract says (num_pages: the number of pages of the unit). Every unit calls these first.
 void check_geometry(const AttentionGeometry& geometry);
 void check_batch(const AttentionGeometry& geometry, std::uint32_t num_pages,
                  const AttentionBatch& batch, const AttentionPartial& out);

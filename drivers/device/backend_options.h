@@ -23,16 +23,17 @@ enum class OptionType {
   kFile   // the path of a file
 };
 
-// Which commands take it.
+// Which commands accept the option.
 enum class OptionUse { kModel, kAggregation, kTraining };
 
 struct BackendOption {
   std::string_view name;  // "cuda-kernels": --cuda-kernels, and the key of the file
   OptionType type = OptionType::kFlag;
   std::string_view help;
-  std::string_view default_value;           // of a kFile: a description of what is used without it
-  std::span<const std::string_view> words;  // of a kWord
-  std::string_view environment;             // a variable that sets it; may be empty
+  std::string_view
+      default_value;  // of a kFile option: a text that describes what is used without it
+  std::span<const std::string_view> words;  // the allowed values of a kWord option
+  std::string_view environment;  // the environment variable that sets the option; may be empty
   OptionUse use = OptionUse::kModel;
 };
 

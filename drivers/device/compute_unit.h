@@ -55,7 +55,8 @@ struct WeightSource {
   WeightRole role = WeightRole::kProduct;
   bool transient = false;
   // Only composite units (drivers/parallel) read these two.
-  int layer = -1;  // -1: before all layers (kTable, kBoth) or after them
+  int layer =
+      -1;  // -1: the weight is before all layers (kTable, kBoth) or after them (other roles)
   WeightSplit split = WeightSplit::kNone;
   // The f32 factors of values in kF8E4M3 (kProduct only); empty: all 1. Read during load() only.
   // The loader has refused NaN (tensor/f8_codes.h).
@@ -93,8 +94,8 @@ class ComputeUnit {
   // AttentionUnit::may_have_own_thread().
   virtual bool supports(OpKind kind) const = 0;
 
-  // Throws Error where supports() is false. Copies no list that the operation names, unless the
-  // work is done after enqueue() returns.
+  // Throws Error if supports() is false. Copies the lists that the operation names only if the work
+  // is done after enqueue() returns.
   virtual void enqueue(const Op& op) = 0;
 
   // The number of rows to which a step of `rows` decode rows should be padded. A unit that caches

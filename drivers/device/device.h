@@ -35,22 +35,24 @@ struct PeakOps {
 struct DeviceInfo {
   std::string id;    // "cpu", "opencl:0", "xrt:1": a value of --attention
   std::string kind;  // "cpu", "opencl", "xrt", "cuda"
-  std::string name;  // the vendor's
+  std::string name;  // the name that the vendor gives the hardware
   std::uint64_t memory_bytes = 0;
   double memory_bandwidth_bytes_per_s = 0;  // 0: unknown
   PeakOps peak_ops_per_s;
-  double link_bandwidth_bytes_per_s = 0;  // to host memory; 0 if it is host memory
+  double link_bandwidth_bytes_per_s =
+      0;  // between the device and host memory; 0 if the device's memory is host memory
   double link_latency_us = 0;
   bool makes_compute = false;
   bool makes_attention = false;
-  bool attends_windows = false;  // AttentionSequence::attend_begin
-  bool attends_softcap = false;  // AttentionBatch::softcap
+  bool attends_windows = false;  // whether AttentionSequence::attend_begin may be other than 0
+  bool attends_softcap = false;  // whether AttentionBatch::softcap may be other than 0
   bool makes_aggregation = false;
   bool makes_selection = false;
   bool makes_tables = false;
 };
 
-// An id, or ids joined by "+", with every number: "cuda" and "cuda:0" are one device.
+// Adds the number 0 to every id without a number, because "cuda" and "cuda:0" are one device. `id`:
+// one id, or several joined by "+".
 std::string full_id(std::string_view id);
 
 struct AttentionUnitOptions {
@@ -78,7 +80,7 @@ class Device {
   virtual std::unique_ptr<AttentionUnit> make_attention_unit(
       const AttentionUnitOptions& options) = 0;
   virtual std::unique_ptr<AggregationUnit> make_aggregation_unit();
-  // Both where info().makes_selection.
+  // Call these two only if info().makes_selection.
   virtual std::unique_ptr<SelectionUnit> make_selection_unit(const SelectionShape& shape);
   virtual std::unique_ptr<GradientMemory> make_gradient_memory();
   virtual std::unique_ptr<TableUnit> make_table_unit();
@@ -88,8 +90,9 @@ class Device {
   virtual std::unique_ptr<PeerCopy> make_peer_copy(std::span<ComputeUnit* const> units);
   virtual std::unique_ptr<Reducer> make_reducer(std::span<ComputeUnit* const> units);
 
-  // Measures now, in some tens of milliseconds, if the device can; else what info() says. For
-  // comparing work with the speed of the machine at that time. Not while a unit works.
+  // Measures the speed now, in some tens of milliseconds. A device that cannot measure returns the
+  // values of info(). For comparing work with the speed of the machine at that time. Not while a
+  // unit works.
   virtual DeviceSpeed speed_now();
 };
 

@@ -57,14 +57,15 @@ class GradientMemory {
   // Host memory is always accepted.
   virtual bool accepts(const Placement& placement) const { return placement.on_host(); }
 
-  // Moments of the gradient.
+  // Returns the moments of the gradient.
   virtual GradientMoments measure(const GradientView& gradient, Deadline deadline) = 0;
   // Sets all of `to` to 0, then to[indices[i]] = values[i], rounded to its type. Indices are
   // unique.
   virtual void put(const GradientTarget& to, std::span<const std::uint32_t> indices,
                    std::span<const float> values, Deadline deadline) = 0;
 
-  // Copies of equally many bytes, of any type, to and from host memory.
+  // read() copies to host memory, write() copies from it. Both spans have the same size; values may
+  // have any type.
   virtual void read(std::span<const std::byte> from, const Placement& placement,
                     std::span<std::byte> to, Deadline deadline) = 0;
   virtual void write(std::span<const std::byte> from, std::span<std::byte> to,

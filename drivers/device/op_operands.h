@@ -56,7 +56,7 @@ class OpLists {
 
  private:
   const Keep keep_;
-  std::array<std::byte, 1024> first_;  // decode steps need no other
+  std::array<std::byte, 1024> first_;  // enough for a decode step
   std::pmr::monotonic_buffer_resource memory_{first_.data(), first_.size()};
 };
 

@@ -27,8 +27,7 @@ struct DeviceOptions {
   Pin pin = Pin::kAuto;  // whether host threads are bound to processors (thread_plan.h)
   // Keys that backends declare (Backend::options()).
   BackendValues values = {};
-  // Receives what the devices ran and when, from devices that record it; empty: nothing is
-  // recorded.
+  // Receives the activities of devices that record them; empty: nothing is recorded.
   ActivitySink activity = {};
   // Receives a line for the log when a device chooses something; may be empty.
   std::function<void(const std::string&)> note = {};
@@ -43,7 +42,7 @@ class Backend {
   virtual bool available() const = 0;
   virtual std::string unavailable_reason() const = 0;  // how to enable it; empty when available
 
-  // The keys of DeviceOptions::values that it reads, available or not.
+  // The keys of DeviceOptions::values that the backend reads. They do not depend on available().
   virtual std::span<const BackendOption> options() const { return {}; }
 
   // The devices present now; empty when none. Never throws for absent hardware.
@@ -53,11 +52,11 @@ class Backend {
 
 std::span<const Backend* const> backends();
 
-// Throws Error where DeviceOptions::values has a key that no backend declares, or a wrong value.
+// Throws Error if DeviceOptions::values has a key that no backend declares, or a wrong value.
 void check_options(const DeviceOptions& options);
 
-// "cpu", "opencl:0", "xrt:1" -> the device; an id without a number means 0. Throws Error naming the
-// known ids, and as check_options().
+// Opens the device with an id such as "cpu", "opencl:0" or "xrt:1"; an id without a number means 0.
+// Throws Error naming the known ids, and as check_options().
 std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options);
 
 // The same for a device that can hold gradients ("cuda:0"), in a library without other backends.

@@ -30,7 +30,7 @@ namespace tandem::device {
 
 struct SelectionShape {
   std::uint64_t num_values = 0;  // 1 to 2^32 - 1
-  bool velocity = false;         // for momentum correction: as much memory again
+  bool velocity = false;  // a velocity per value, for momentum correction; it doubles the memory
 };
 
 // g: the gradient. With clip_at a NaN becomes 0, and other values are limited to [-clip_at,
@@ -70,11 +70,13 @@ class SelectionUnit {
   // Whether gradients may be in this memory. Host memory is always accepted.
   virtual bool accepts(const Placement& placement) const { return placement.on_host(); }
 
-  // Any number of values from place step.first on. Returns the moments of the residual there.
+  // Adds a gradient of any length from place step.first on. Returns the moments of the residual
+  // there.
   virtual GradientMoments accumulate(const GradientView& gradient, const AccumulateStep& step,
                                      Deadline deadline) = 0;
 
-  // The next calls measure the residual and select from it. A NaN reaches no threshold.
+  // This call and the next ones measure the residual and select from it. A NaN reaches no
+  // threshold.
   virtual GradientMoments moments_at_least(SelectionRange range, float threshold, bool logarithms,
                                            Deadline deadline) = 0;
   // The sums of squares of finite values of each range.
@@ -84,14 +86,15 @@ class SelectionUnit {
                                                      std::span<const float> thresholds,
                                                      Deadline deadline) = 0;
   virtual SelectedEntries at_least(SelectionRange range, float threshold, Deadline deadline) = 0;
-  // The `count` largest magnitudes; of equal ones the lower place. If there are fewer numbers
-  // (values that are not NaN), all of them.
+  // Selects the `count` entries with the largest magnitudes; of equal magnitudes, those at lower
+  // places. NaN is never selected. If fewer other values exist, selects all of them.
   virtual SelectedEntries top(SelectionRange range, std::uint64_t count, Deadline deadline) = 0;
   virtual std::span<const float> values_at(std::span<const std::uint32_t> indices,
                                            Deadline deadline) = 0;
 
-  // The largest entries of every 4,096 values as the message of chunk_topk: `count` of a whole
-  // chunk, `last_count` of the last one (the same if it is whole). Values are finite.
+  // Packs the largest entries of every chunk of 4,096 values as the message of chunk_topk: `count`
+  // entries of a whole chunk, `last_count` of the last chunk (equal to `count` if it is whole).
+  // Values are finite.
   virtual std::span<const std::byte> pack_chunks(std::uint32_t count, std::uint32_t last_count,
                                                  Deadline deadline) = 0;
 
@@ -111,7 +114,7 @@ void check_selection_shape(const std::string& unit, const SelectionShape& shape)
 void check_gradient(const SelectionUnit& unit, const GradientView& gradient, std::uint64_t first);
 void check_range(const SelectionUnit& unit, SelectionRange range);
 void check_places(const SelectionUnit& unit, std::span<const std::uint32_t> indices);
-// As many values as places.
+// There must be as many values as places.
 void check_entries(const SelectionUnit& unit, std::span<const std::uint32_t> indices,
                    std::span<const float> values);
 void check_chunks(const SelectionUnit& unit, std::uint32_t count, std::uint32_t last_count);

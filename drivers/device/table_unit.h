@@ -46,7 +46,7 @@ struct TableFactors {
 };
 
 struct TableUpdate {
-  std::uint32_t table = 0;              // place in load()'s list
+  std::uint32_t table = 0;              // index in the list of load()
   std::span<const std::uint32_t> rows;  // in any order, also repeated
   std::span<const float> gradients;     // [rows.size(), width]
   TableFactors factors;
@@ -62,7 +62,7 @@ class TableUnit {
   virtual ~TableUnit() = default;
   virtual std::string name() const = 0;  // "xrt:0"
 
-  // Replaces what is there. arrays: one per shape.
+  // Replaces the tables of the unit. arrays: one per shape.
   virtual void load(std::span<const TableShape> shapes, std::span<const TableArrays> arrays,
                     Deadline deadline) = 0;
 

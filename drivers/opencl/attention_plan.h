@@ -23,9 +23,9 @@ namespace tandem::opencl {
 
 // The limits of a unit's kernels.
 struct PlanLimits {
-  int decode_queries = 1;  // query vectors per group for a single token
-  int chunk_queries = 8;   // and for several
-  int work_groups = 1;     // that keep the device busy
+  int decode_queries = 1;  // query vectors per work-group, for sequences with a single query token
+  int chunk_queries = 8;   // the same for sequences with several query tokens
+  int work_groups = 1;     // work-groups that keep the device busy
 };
 
 // As the kernels read them: 4-byte words in this order.
@@ -51,8 +51,9 @@ struct BatchPlan {
   std::vector<PartEntry> decode_parts, chunk_parts;
   std::vector<MergeEntry> merges;
   std::vector<device::PageId> pages;
-  std::vector<RowRange> queries;     // with tokens to attend to
-  std::vector<RowRange> unanswered;  // with none; compact_row is unused
+  std::vector<RowRange> queries;  // of sequences with tokens to attend to
+  std::vector<RowRange>
+      unanswered;  // of sequences without tokens to attend to; compact_row is unused
   std::vector<RowRange> new_rows;
   std::int32_t q_rows = 0, kv_rows = 0, scratch_slots = 0;
   std::uint64_t kv_rows_read = 0;  // rows of K (and as many of V), times KV heads

@@ -26,7 +26,7 @@ class LayerRanges {
   int unit_of(int layer) const;
 
  private:
-  std::vector<int> firsts_;  // [units + 1]
+  std::vector<int> firsts_;  // [units + 1]: the first layer of each unit, then the number of layers
 };
 
 }  // namespace tandem::device::parallel

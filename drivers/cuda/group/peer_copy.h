@@ -35,7 +35,7 @@ class CudaPeerCopy final : public device::PeerCopy {
   Gpu& gpu(int unit) { return *gpus_[static_cast<std::size_t>(unit)]; }
 
   std::vector<Gpu*> gpus_;
-  std::vector<std::unique_ptr<Event>> events_;  // [units], of the unit's GPU
+  std::vector<std::unique_ptr<Event>> events_;  // [units]: an event on the GPU of each unit
 };
 
 }  // namespace tandem::cuda

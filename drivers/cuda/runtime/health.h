@@ -30,14 +30,14 @@ class Health {
   // Throws DeviceError when the GPU is lost.
   void require() const;
 
-  // The result of a call of the runtime. Throws Error where is_of_call(); else DeviceError, and the
-  // GPU is lost.
+  // Checks the result of a call of the runtime. Throws Error where is_of_call(); else DeviceError,
+  // and the GPU is lost.
   void check(cudaError_t error, const char* what);
 
-  // Records the result without throwing; true for success.
+  // Records the result without throwing. Returns true for success.
   bool note(cudaError_t error, const char* what);
 
-  // Loses the GPU: it does not answer, or misbehaves.
+  // Marks the GPU as lost, for example because it does not answer.
   void lose(const std::string& reason);
 
  private:

@@ -33,7 +33,7 @@ device::GradientMoments moments_of(const gpu_kernels::GradientMeasurement& from)
 
 class SelectionMemory {
  public:
-  // The residual is zero; a shape without values has none.
+  // The residual begins as zeros. A shape without values has no residual.
   SelectionMemory(int device_index, std::string name, const device::SelectionShape& shape);
   ~SelectionMemory();
   SelectionMemory(const SelectionMemory&) = delete;
@@ -50,7 +50,7 @@ class SelectionMemory {
   const SelectionAnswers& answers() const { return *host_answers_.as<SelectionAnswers>(); }
   cudaStream_t stream() const { return stream_.get(); }
 
-  // Contents are lost if the memory grows.
+  // Makes room for this many selected entries. Contents are lost if the memory grows.
   void make_room(std::uint64_t entries);
   std::uint64_t room() const { return indices_.size_bytes() / sizeof(std::uint32_t); }
   std::byte* workspace(std::size_t bytes) { return workspace_.reserve(bytes); }
@@ -59,7 +59,7 @@ class SelectionMemory {
   // Calls work(), which starts work on the stream, and waits until that work has ended.
   template <typename Work>
   void run(Deadline deadline, const char* what, Work&& work) {
-    lost_ = true;  // until it has succeeded
+    lost_ = true;  // reset once the work has succeeded
     work();
     done_.record(stream_);
     if (!done_.wait(deadline)) {
@@ -68,7 +68,7 @@ class SelectionMemory {
     lost_ = false;
   }
 
-  // For work() of run().
+  // Enqueues a copy; only for work() of run().
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
   void fetch_answers();
   void wait_for(const Placement& placement);
@@ -90,11 +90,12 @@ class SelectionMemory {
       }
     });
   }
-  // `job` has its target; the entries are filled in.
+  // The caller sets the job's target; this function sets the entries.
   void add_entries(gpu_kernels::AddAt job, std::span<const std::uint32_t> indices,
                    std::span<const float> values, Deadline deadline);
 
-  // The first `count` values, entries or bytes of `from`, in pinned memory.
+  // These functions copy the first `count` values, entries or bytes of a result to pinned memory
+  // and return them.
   std::span<const float> fetch_values(std::size_t count, Deadline deadline);
   device::SelectedEntries fetch_entries(std::size_t count, Deadline deadline);
   std::span<const std::byte> fetch_bytes(const std::byte* from, std::size_t count,

@@ -21,7 +21,7 @@
 
 namespace tandem::cuda {
 
-// Writes the plan of a path's bucket: plan_decode().
+// Writes the plan of a path's bucket. Same parameters as plan_decode().
 using PlanDecode =
     std::function<bool(const gpu_kernels::DecodeBucket&, std::span<const gpu_kernels::DecodeGroup>,
                        std::span<const std::int32_t> rows, std::span<std::byte> plan)>;

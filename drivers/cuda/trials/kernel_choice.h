@@ -29,8 +29,8 @@ KernelPolicy kernel_policy(std::string_view word);
 struct TrialPart {
   std::string name;
   std::size_t count = 0;
-  double bound = 0;         // of differences
-  bool is_relative = true;  // to the part's largest value
+  double bound = 0;         // upper bound of the differences between both paths
+  bool is_relative = true;  // whether the bound is relative to the part's largest value
 };
 
 struct PathTrial {
@@ -45,7 +45,7 @@ struct PathTrial {
   std::function<cudaError_t(gpu_kernels::KernelPath, float* results, cudaStream_t)> launch;
 };
 
-// Device memory with these bytes, for a trial. The copy is complete; `from` may be reused.
+// Copies these bytes to device memory for a trial. The copy is complete; `from` may be reused.
 PoolRange upload_for_trial(Gpu& gpu, std::span<const std::byte> from);
 
 // Chooses the path by the GPU's policy.

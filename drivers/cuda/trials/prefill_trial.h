@@ -17,8 +17,9 @@ namespace tandem::cuda {
 
 gpu_kernels::KernelPath choose_prefill_path(Gpu& gpu, const gpu_kernels::PrefillShape& shape);
 
-// For chunks of every shape, by the trial of 8 query heads of 128 bf16 values over 2 KV heads:
-// compute units know no shape before their first operation, when it is too late for a trial.
+// Chooses one path for chunks of every shape. The trial's shape is 8 query heads of 128 bf16 values
+// over 2 KV heads, because a compute unit learns its shape with its first operation, when it is too
+// late for a trial.
 gpu_kernels::KernelPath choose_causal_path(Gpu& gpu);
 
 }  // namespace tandem::cuda

@@ -18,7 +18,7 @@ namespace tandem::device::xrt_card {
 
 // Throws Error if `path` is not a regular file.
 void check_xclbin_file(const std::string& path);
-// Messages call the bytes `name`.
+// `name`: the name of the bytes in messages.
 void check_xclbin_bytes(std::span<const std::byte> bytes, const std::string& name);
 
 }  // namespace tandem::device::xrt_card

@@ -22,8 +22,8 @@ namespace tandem::device::xrt_card {
 struct PlacedTable {
   TableShape shape;
   std::uint64_t share = 0;       // rows of a unit
-  std::uint32_t first_word = 0;  // in every unit's memory
-  std::uint32_t record = 0;      // words
+  std::uint32_t first_word = 0;  // index of the table's first word in every unit's memory
+  std::uint32_t record = 0;      // words of a row's record
 
   std::uint64_t first_row(std::size_t unit) const;
   std::uint64_t rows_of(std::size_t unit) const;
@@ -31,7 +31,7 @@ struct PlacedTable {
 
 struct TableLayout {
   std::vector<PlacedTable> tables;
-  std::uint64_t unit_bytes = 0;  // of every unit's memory
+  std::uint64_t unit_bytes = 0;  // bytes that the tables take in every unit's memory
 };
 
 // Error for a width or a number of rows above the kernel's, or more words than it can address.
@@ -50,9 +50,9 @@ struct TableCall {
 };
 
 struct TablePlan {
-  std::vector<std::uint32_t> order;            // places in the update's list, by row, stable
+  std::vector<std::uint32_t> order;  // indices into the update's list, sorted by row (stable)
   std::vector<std::vector<TableCall>> rounds;  // at most one call per unit in each
-  std::uint64_t num_rows = 0;                  // different ones
+  std::uint64_t num_rows = 0;                  // number of different rows
 };
 
 TablePlan plan_update(const TableUpdate& update, const PlacedTable& table, std::size_t num_units,
@@ -62,7 +62,7 @@ TablePlan plan_update(const TableUpdate& update, const PlacedTable& table, std::
 void write_input(const TableCall& call, const TablePlan& plan, const TableUpdate& update,
                  const PlacedTable& table, std::span<std::byte> to);
 
-// The records of a call's result, into the caller's arrays.
+// Copies the records of a call's result into the caller's arrays.
 void read_records(const TableCall& call, const TablePlan& plan, const TableUpdate& update,
                   const PlacedTable& table, const std::byte* records, const TableArrays& arrays);
 

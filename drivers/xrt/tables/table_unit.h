@@ -50,7 +50,7 @@ class XrtTableUnit final : public TableUnit {
 
   std::string name_;
   CardTiming timing_;
-  DrainedBuffers card_;  // also when the constructor throws
+  DrainedBuffers card_;  // its destructor also runs if the constructor throws
   TableLaunch* launch_ = nullptr;
   TableLayout layout_;
   std::size_t room_bytes_ = 0;

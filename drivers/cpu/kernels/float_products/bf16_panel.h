@@ -19,13 +19,14 @@ namespace tandem::device::cpu {
 inline constexpr std::size_t kBf16PanelOutputs = 64;
 inline constexpr std::size_t kBf16PanelStep = 16;
 
-// The width of a panel; `outputs`: how many outputs of the matrix there are from its first one on.
+// The width of a panel. `outputs`: the number of outputs from the panel's first one to the matrix's
+// last one.
 constexpr std::size_t bf16_panel_width(std::size_t outputs) {
   return std::min(kBf16PanelOutputs,
                   (outputs + kBf16PanelStep - 1) / kBf16PanelStep * kBf16PanelStep);
 }
 
-// The bytes of a matrix, or of some of its panels.
+// The bytes of the panels that hold `outputs` outputs: a whole matrix, or some of its panels.
 constexpr std::size_t bf16_panels_bytes(std::size_t outputs, std::size_t in_features) {
   const std::size_t whole = outputs / kBf16PanelOutputs * kBf16PanelOutputs;
   return (whole + bf16_panel_width(outputs - whole)) * ((in_features + 1) / 2) * 4;

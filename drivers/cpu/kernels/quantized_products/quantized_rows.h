@@ -25,8 +25,8 @@ struct alignas(64) RowChunk {
   std::int32_t minus_first[kChunkBlocks];  // -128 * sum of the first 16 values
 };
 
-// count is a multiple of 32. The distance of the row's chunks is `stride`, the number of rows. Of
-// the last chunk only the existing blocks are written.
+// count is a multiple of 32. `stride`: the number of rows, which is the distance between two chunks
+// of a row. The last chunk may have fewer blocks; only these are written.
 void quantize_row(const float* x, std::size_t count, RowChunk* chunks, std::size_t stride);
 
 }  // namespace tandem::device::cpu

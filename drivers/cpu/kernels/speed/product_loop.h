@@ -24,8 +24,8 @@ struct ProductLoop {
 ProductLoop f32_product_loop();
 ProductLoop int16_product_loop();
 
-// Loops with dot product instructions: of four signed or unsigned bytes, of two bfloat16. All that
-// this processor has, the fastest first.
+// Loops with dot product instructions: of four signed or unsigned bytes, or of two bfloat16 values.
+// Each function returns all loops that this processor can run, the fastest first.
 std::vector<ProductLoop> int8_dot_product_loops();
 std::vector<ProductLoop> bf16_dot_product_loops();
 

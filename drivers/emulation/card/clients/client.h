@@ -45,8 +45,9 @@ struct Client {
   pid_t id = 0;
   int process = -1;  // readable once the process has ended; -1 when it cannot be watched
   uint32_t slot = 0;
-  std::shared_ptr<ClientArea> area;    // once opened
-  std::map<uint64_t, uint32_t> holds;  // pieces of the device space, and how often each
+  std::shared_ptr<ClientArea> area;  // null until the client sends "open"
+  std::map<uint64_t, uint32_t>
+      holds;  // address of a piece of the device space -> how often the client holds it
   std::vector<Context> contexts;
   Grant grant;
 };

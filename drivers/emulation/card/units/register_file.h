@@ -50,10 +50,11 @@ class RegisterFile {
 
   UnitChannel& channel_;
   const uint32_t first_argument_;
-  std::vector<unsigned char> values_;       // [register_bytes, at least a unit's register map]
-  std::vector<unsigned char> before_;       // [register_bytes]: values_ before the call
-  const uint32_t* live_counter_ = nullptr;  // in the packet
-  uint32_t rest_ = 0;                       // remaining repetitions of the packet
+  std::vector<unsigned char> values_;  // [register_bytes, at least a unit's register map]
+  std::vector<unsigned char> before_;  // [register_bytes]: values_ before the call
+  const uint32_t* live_counter_ =
+      nullptr;         // the counter in the packet; null if the packet has none
+  uint32_t rest_ = 0;  // remaining repetitions of the packet
   bool by_mailbox_ = false;
   bool free_ = false;  // the command set the auto-restart bit
 };

@@ -42,8 +42,8 @@ struct Program {
 
 class Card {
  public:
-  // The card `index`; it is started when this process does not have it open. Throws std::exception
-  // when it cannot be started.
+  // Returns the card `index`; starts it if this process does not have it open. Throws
+  // std::exception when it cannot be started.
   static std::shared_ptr<Card> open(uint32_t index);
   // Whether this process has a context on any card.
   static bool any_context();
@@ -130,7 +130,7 @@ class Card {
   SharedArea state_;
   ClientArea client_;
   SharedArea device_;
-  uint32_t slot_ = 0;  // this client's
+  uint32_t slot_ = 0;  // the slot of this client
   RangeAllocator packet_memory_;
   std::array<std::mutex, kMaxUnits> ring_mutexes_;
   std::mutex register_mutex_;
@@ -138,7 +138,7 @@ class Card {
   std::mutex load_mutex_;  // one load at a time: the second finds the first one's program
   mutable std::mutex program_mutex_;
   std::shared_ptr<const Program> program_;
-  std::atomic<uint32_t> generation_{0};  // of program_
+  std::atomic<uint32_t> generation_{0};  // the generation of program_
   UnitContexts contexts_;
   std::atomic<bool> failed_{false};  // set after this client reported the cause
   const uint64_t identity_;

@@ -4,8 +4,8 @@
 //
 // On a shared card the application asks the card's process. On a private card it allocates by
 // itself, as XRT's kernel driver does, so a card that does not answer prevents no allocation. A
-// private card is told only of exported (lent) memory, and decides when that is free again.
-// release() never waits. Threads: any.
+// private card receives requests only for exported (lent) memory, and decides when that is free
+// again. release() never waits. Threads: any.
 #pragma once
 
 #include <cstdint>

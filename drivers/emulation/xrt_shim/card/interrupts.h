@@ -19,7 +19,8 @@ class Interrupts {
  public:
   static Interrupts& instance();
 
-  // A notification of the unit's interrupts from now on; it is enabled.
+  // Opens a notification of the unit's later interrupts and returns its id. The notification is
+  // enabled.
   int open(std::shared_ptr<Card> card, uint32_t unit);
   void close(int id);
   void enable(int id);

@@ -16,7 +16,7 @@ namespace tandem::emulation {
 // Called by xclVersion(), which only libxilinxopencl calls. Works once per process.
 void watch_opencl_kernels();
 
-// Whether it was called: the program uses libxilinxopencl.
+// Whether watch_opencl_kernels() was called, which means that the program uses libxilinxopencl.
 bool opencl_in_use();
 
 // Whether libxilinxopencl has started a kernel in this process. Then a transfer on a failed card
