@@ -24,10 +24,10 @@ __device__ inline float minus_infinity() { return __uint_as_float(0xff800000u); 
 template <int kWidth, int kRowTiles>
 struct RowState {
   float unit[kRowTiles][2];
-  float peak[kRowTiles][2];  // log2
+  float peak[kRowTiles][2];  // in units of ln 2
   float sum[kRowTiles][2];
   float acc[kRowTiles][kWidth / 16][4];
-  float v_unit;  // of acc: a power of two
+  float v_unit;  // unit of acc: a power of two
 };
 
 template <int kWidth, int kRowTiles>
@@ -58,7 +58,7 @@ __device__ void score_tile(const unsigned char* keys, const std::uint32_t* queri
   using Operand = typename KvOperand<kType>::Type;
   constexpr int kParts = query_parts(kType), kSteps = Tile::kWidth / 16;
   const int lane = static_cast<int>(threadIdx.x & 31u);
-  float rest[kRowTiles][4];  // of the lower parts
+  float rest[kRowTiles][4];  // products of the lower parts
 #pragma unroll
   for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll

@@ -27,10 +27,10 @@ template <typename Traits>
 struct HopperRows {
   float o[Traits::kDim / 2];
   float peak[2] = {-INFINITY, -INFINITY};
-  float sum[2] = {0.0f, 0.0f};  // of the thread's own weights
+  float sum[2] = {0.0f, 0.0f};  // sums of the weights that this thread holds
 };
 
-// The probabilities, by parts and sixteen tokens.
+// The probabilities: [parts][groups of sixteen tokens].
 template <typename Traits>
 using HopperWeights = std::uint32_t[Traits::kParts][Traits::kKeys / 16][4];
 
@@ -171,7 +171,7 @@ struct GroupTurns {
   int group, first, past;
 };
 
-// At least one turn.
+// There is at least one turn.
 template <typename Traits>
 __device__ void attend(const PrefillJob& job, HopperShared<Traits>& shared, const HopperWalk& walk,
                        const GroupTurns& of, HopperRows<Traits>& rows) {

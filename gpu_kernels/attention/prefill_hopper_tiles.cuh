@@ -31,11 +31,11 @@ struct HopperTraits {
   static constexpr bool kIsHalf = std::is_same_v<Operand, Half>;
   static constexpr bool kCaps = kHasCap;
   static constexpr int kDim = kWidth;              // 64 or 128
-  static constexpr int kGroups = kDim / 64;        // of columns
-  static constexpr int kParts = kIsExact ? 2 : 1;  // of q and of probabilities
+  static constexpr int kGroups = kDim / 64;        // groups of 64 columns
+  static constexpr int kParts = kIsExact ? 2 : 1;  // parts into which q and probabilities are split
   static constexpr int kRows = 2 * kGroupRows;
   static constexpr int kKeys = kHopperTileKeys;
-  static constexpr int kQueryBytes = kGroupRows * kSharedRowBytes;  // of 64 columns
+  static constexpr int kQueryBytes = kGroupRows * kSharedRowBytes;  // bytes of 64 columns of q
   static constexpr int kKeyBytes = kKeys * kSharedRowBytes;         // the same
   static constexpr unsigned kTileBytes = kGroups * kKeyBytes;
 };

@@ -21,7 +21,7 @@ template <typename Traits>
 struct PrefillRowTile {
   float o[Traits::kDim / 8][4] = {};
   float peak[2] = {-INFINITY, -INFINITY};
-  float sum[2] = {0.0f, 0.0f};  // of the thread's own weights
+  float sum[2] = {0.0f, 0.0f};  // sums of the weights that this thread holds
 };
 
 // The query heads of a warp.

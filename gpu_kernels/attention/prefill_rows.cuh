@@ -67,8 +67,8 @@ __device__ RowScale row_scale(const PrefillJob& job, float largest) {
 // The part of a row that a quad of lanes holds after the last key. poisoned: a bit per dimension in
 // which a value of V is not finite.
 struct FinishedRow {
-  int row;          // of the tile
-  float sum, peak;  // of the whole quad's keys
+  int row;          // row of the tile
+  float sum, peak;  // over the keys of all four lanes
   const std::uint32_t* poisoned;
 };
 

@@ -32,16 +32,17 @@ struct PrefillTraits {
   static constexpr int kStride = kDim + 8;
   static constexpr int kRowTiles = prefill_tile_rows(kDim, kIsExact) / 64;
   static constexpr int kWarpRows = 16 * kRowTiles;  // query heads of a warp
-  static constexpr int kRows = 4 * kWarpRows;       // and of a block
+  static constexpr int kRows = 4 * kWarpRows;       // query heads of a block
   static constexpr int kQueryParts = kIsExact ? 2 : 1;
   static constexpr int kKeyParts = kIsFloat ? 2 : 1;
-  static constexpr int kKeys =  // of a tile
+  static constexpr int kKeys =  // keys of a tile
       prefill_tile_keys(sizeof(Stored), kDim, kIsExact) / (kIsNarrow ? 2 : 1);
   static constexpr int kBuffers = sizeof(Stored) == 2 ? 2 : 1;
-  static constexpr int kRawBytes = kIsByte ? kKeys * kDim : 0;  // of K or of V
+  static constexpr int kRawBytes = kIsByte ? kKeys * kDim : 0;  // bytes of a raw tile of K or of V
 };
 
-inline constexpr int kPlaceSlots = 4;  // of tiles: in use, being copied, to come, and one apart
+inline constexpr int kPlaceSlots =
+    4;  // places of four tiles: the one in use, the one being copied, the one after it, and a spare
 inline constexpr std::uint32_t kNoRow = 0xffffffffu;
 
 template <typename Traits>
@@ -50,17 +51,19 @@ struct PrefillShared {
   std::uint16_t k[Traits::kBuffers][Traits::kKeyParts][Traits::kKeys][Traits::kStride];
   std::uint16_t v[Traits::kBuffers][Traits::kKeyParts][Traits::kKeys][Traits::kStride];
   alignas(16) unsigned char raw[Traits::kIsByte ? 4 * Traits::kRawBytes : 16];  // [2][k, v]
-  float factors[Traits::kRows];  // of a query head: from products to scores
+  float factors[Traits::kRows];  // [query heads]: factors that turn products into scores
   SeenTokens seen[Traits::kRows];
   PrefillTile tile;
-  std::uint32_t rows[kPlaceSlots][Traits::kKeys];  // of K; V's is v_rows later
+  std::uint32_t rows[kPlaceSlots]
+                    [Traits::kKeys];  // rows of K in the pool; the row of V is v_rows later
   float k_scales[kPlaceSlots][Traits::kKeys];
   float v_scales[kPlaceSlots][Traits::kKeys];
-  std::uint64_t bad[Traits::kDim];  // of a column of V: tokens of the tile that are not finite
+  std::uint64_t
+      bad[Traits::kDim];  // [columns of V]: a bit per token of the tile whose value is not finite
   std::uint32_t poisoned[Traits::kRows][(Traits::kDim + 31) / 32];  // columns of O that are NaN
 };
 
-// The row of a token in the pool and its scales, of the thread's token of a tile.
+// The row in the pool and the scales of the token that the thread handles in a tile.
 struct KeyPlace {
   std::uint32_t row = kNoRow;
   float k_scale = 0.0f, v_scale = 0.0f;
@@ -135,7 +138,7 @@ __device__ void copy_tile(const PrefillJob& job, PrefillShared<Traits>& shared, 
   }
 }
 
-// Four bytes as bf16, exactly: two words of two.
+// Widens four bytes exactly to bf16: two words of two values.
 __device__ inline uint2 widen_bytes(std::uint32_t word, std::int8_t) {
   const std::uint32_t biased = word ^ 0x80808080u;
   std::uint32_t bits[4];
@@ -162,7 +165,7 @@ __device__ inline uint2 widen_bytes(std::uint32_t word, E4M3) {
 // Widens a tile of 8-bit values, which has been copied, into the operands.
 template <typename Traits>
 __device__ void widen_tile(PrefillShared<Traits>& shared, int tile_index) {
-  constexpr int kWords = Traits::kDim / 8;  // of 8 values per row
+  constexpr int kWords = Traits::kDim / 8;  // words of 8 values in a row
 #pragma unroll 4
   for (int at = static_cast<int>(threadIdx.x); at < 2 * Traits::kKeys * kWords;
        at += kPrefillThreads) {

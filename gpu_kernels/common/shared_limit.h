@@ -17,8 +17,8 @@ namespace tandem::gpu_kernels {
 // static part.
 cudaError_t allow_most_shared(const void* kernel);
 
-// The same. Multiprocessors that run the kernel also use all of their on-chip memory as shared
-// memory and none as cache, so that several blocks fit.
+// Does the same, and makes multiprocessors that run the kernel use their on-chip memory as shared
+// memory instead of as cache, so that several blocks fit.
 cudaError_t take_most_shared(const void* kernel);
 
 }  // namespace tandem::gpu_kernels

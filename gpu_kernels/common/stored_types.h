@@ -108,8 +108,8 @@ static_assert(sizeof(BlockQ8_0) == 34 && sizeof(BlockQ4_0) == 18 && sizeof(Block
 static_assert(sizeof(BlockQ5_0) == 22 && sizeof(BlockQ5_1) == 24 && sizeof(BlockIQ4_NL) == 18);
 static_assert(sizeof(BlockQ4_K) == 144 && sizeof(BlockQ5_K) == 176 && sizeof(BlockQ6_K) == 210);
 
-// Calls body(Block{}) or body(Float{}) with what a row consists of; floats are f32, F16, BF16,
-// E4M3.
+// Calls body() with a value of the type of a row's elements: a block type, or one of the floats
+// f32, F16, BF16, E4M3.
 template <typename Body>
 auto with_stored(StoredType type, Body&& body) {
   switch (type) {

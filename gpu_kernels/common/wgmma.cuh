@@ -53,7 +53,7 @@ __device__ inline void commit_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// The compiler moves no use of the values across this call.
+// Stops the compiler from moving any use of the values across this call.
 template <int kSize>
 __device__ void pin(float (&values)[kSize]) {
 #pragma unroll

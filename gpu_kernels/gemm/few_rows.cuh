@@ -21,7 +21,7 @@ struct FewRows {
   unsigned rows = 0;
   unsigned parts = 1;
   unsigned warps = 1;   // per block
-  unsigned panels = 0;  // of all targets
+  unsigned panels = 0;  // panels of all targets
   unsigned panel_begins[kMaxTargets] = {};
   ProductTarget targets[kMaxTargets];  // unused ones, after the last, begin at `panels`
   float* partials = nullptr;           // [panels, parts, rows, 16]
@@ -30,7 +30,7 @@ struct FewRows {
 
 struct FewRowsCall {
   int rows = 0;
-  std::int64_t tiles = 0;  // of the inputs
+  std::int64_t tiles = 0;  // number of tiles of the inputs
   int num_targets = 0;
   const ProductTarget* targets = nullptr;
   void* workspace = nullptr;
@@ -55,7 +55,7 @@ inline bool plan_few_rows(const FewRowsCall& call, int max_rows, FewRows& plan) 
   if (panels > 0x7fffffff) return false;
   plan.panels = static_cast<unsigned>(panels);
   const auto tiles = static_cast<unsigned>(call.tiles);
-  // four warps where blocks abound, so that each has more of a panel to read
+  // four warps if there are many blocks, so that each warp reads more of a panel
   plan.warps = panels >= 1024 ? kMaxFewRowsWarps / 2 : kMaxFewRowsWarps;
   while (plan.warps > 1 && plan.warps > tiles) plan.warps /= 2;
   plan.parts = 1;
@@ -79,7 +79,7 @@ __device__ inline std::uint32_t word_of(const uint4& words, int index) {
 
 struct PanelPlace {
   unsigned target;
-  unsigned panel;  // of the target
+  unsigned panel;  // index of the panel in its target
 };
 
 __device__ inline PanelPlace panel_place(const FewRows& job) {

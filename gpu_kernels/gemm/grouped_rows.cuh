@@ -60,8 +60,8 @@ inline dim3 grid_of(const GroupedRows& plan) { return dim3(plan.most_tiles, plan
 
 struct TilePlace {
   unsigned target;
-  unsigned panel;  // of the target
-  RowTile tile;    // of no rows: no work
+  unsigned panel;  // index of the panel in its target
+  RowTile tile;    // a tile of 0 rows has no work
 };
 
 __device__ inline TilePlace panel_place(const GroupedRows& job) {

@@ -46,7 +46,7 @@ struct RingAwait {
   RingCopies rows;
   const std::uint64_t* answered = nullptr;   // pinned
   const std::uint64_t* abandoned = nullptr;  // pinned
-  std::uint32_t* count = nullptr;            // the post's
+  std::uint32_t* count = nullptr;            // the count of RingPost
 };
 
 // Cost of N bytes: N over the link, in lines of 16 bytes per thread, four loads in flight. Up to

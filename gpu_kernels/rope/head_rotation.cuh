@@ -47,7 +47,7 @@ struct HeadValues {
   const float* x;
   const float* bias;  // of this head
   const float* norm;
-  float factor;  // of the norm
+  float factor;  // factor of the norm
 
   __device__ float biased(int at) const { return bias != nullptr ? x[at] + bias[at] : x[at]; }
   __device__ float operator()(int at) const {

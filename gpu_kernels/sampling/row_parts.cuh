@@ -18,14 +18,15 @@
 
 namespace tandem::gpu_kernels {
 
-using Units = unsigned long long;  // of weight, or a number of tokens
+using Units = unsigned long long;  // units of weight, or a number of tokens
 
 inline constexpr int kSampleThreads = 1024, kSampleWarps = kSampleThreads / 32;
-inline constexpr int kCandidates = 4096;  // of a row, that cuts choose from; a part lists up to
+inline constexpr int kCandidates =
+    4096;  // upper limit of the candidates of a row, from which the cuts choose
 
 inline int listed_per_part(int parts) { return parts <= 4 ? kCandidates : 4 * kCandidates / parts; }
 
-// Weights by distance from the best, nearest first.
+// Logits are counted in bins by their distance from the best logit, the nearest bin first.
 inline constexpr int kDistances = 1024;
 inline constexpr float kDistancesPerFactor = 32.0f;  // a bin is a factor of e^(1/32)
 inline constexpr float kUnitsOfBest = 0x1p44f;
@@ -57,7 +58,7 @@ struct QuadRange {
 struct Row {
   const float* logits;
   int vocab;
-  int behind;  // logits of the first quad that are before the row
+  int behind;  // number of values of the first quad that are before the row
   int quads;
   float best;
   float factor;  // 1 / temperature
@@ -101,7 +102,7 @@ struct Row {
   }
 };
 
-// use(cleaned logit, id) for the tokens of a warp's range, in no order.
+// Calls use(cleaned logit, id) for the tokens of a warp's range, in any order.
 template <typename Use>
 __device__ void for_tokens(const Row& row, const QuadRange& range, const Use& use) {
   constexpr int kQuads = 2;  // in flight per thread

@@ -20,7 +20,7 @@
 namespace tandem::gpu_kernels {
 
 inline constexpr int kMaxVocab = 1 << 19;
-inline constexpr int kSampleRowsAtOnce = 256;  // more rows are as many more launches
+inline constexpr int kSampleRowsAtOnce = 256;  // further rows need further launches
 inline constexpr int kMaxSampleParts = 32;
 
 struct SampleParameters {

@@ -35,7 +35,7 @@ struct Histogram {
   }
 };
 
-inline constexpr int kDigits = 2048;  // of 11 bits
+inline constexpr int kDigits = 2048;  // values of a digit of 11 bits
 
 // The totals at the thread's distance (weight, count) and at smaller distances.
 struct AtDistance {
@@ -66,7 +66,7 @@ struct SelectShared {
   DrawShared draw;
   Histogram<kDigits> digits;
   float candidates[kCandidates];
-  int begins[kMaxSampleParts + 1];  // of the parts' candidates
+  int begins[kMaxSampleParts + 1];  // index of each part's first candidate
   int num_candidates;               // in `candidates`; -1: too many, so the row is read instead
   Units before;                     // of the digits above the one that was found
   int digit;
