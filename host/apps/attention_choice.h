@@ -17,7 +17,7 @@
 namespace tandem::apps {
 
 struct AttentionNeeds {
-  std::string model;  // for messages
+  std::string model;  // the model's name, for messages
   bool windows = false, softcap = false;
 };
 
@@ -30,7 +30,7 @@ bool meets(const device::DeviceInfo& info, const AttentionNeeds& needs);
 void require_needs(const device::DeviceInfo& info, const AttentionNeeds& needs,
                    std::span<const device::DeviceInfo> all);
 
-// A device of --attention; share 0: by bandwidth.
+// A device of --attention. share 0: its share follows from its bandwidth.
 struct ListedDevice {
   std::string id;
   double share = 0;

@@ -23,7 +23,7 @@ std::string bash_completion(const CLI::App& program);
 // Writes DIR/man1/*.1 and DIR/completions/<program>. Throws Error("pages", ...).
 void write_pages(const CLI::App& program, const std::string& version, const std::string& directory);
 
-// Adds the hidden subcommand `pages`, which does that.
+// Adds the hidden subcommand `pages`, which calls write_pages().
 void add_pages(CLI::App& program, const std::string& version);
 
 }  // namespace tandem::apps

@@ -20,7 +20,7 @@ CLI::Validator in_range(double least, double most);
 // every unit.
 CLI::Validator size_value();
 
-// Refuses "".
+// Refuses an empty word.
 CLI::Validator not_empty();
 
 // The message for a parse error: what is wrong, and the help to read.

@@ -19,12 +19,12 @@ namespace tandem::apps {
 // The ids in a list such as "cuda:0,cuda:1".
 std::vector<std::string> compute_ids(const std::string& list);
 
-// The name of the device that these are together.
+// The id of the device that these devices form together.
 std::string group_id(const std::vector<std::string>& ids);
 
-// Whether an id of --attention names all of them together.
+// Whether an id of --attention names the group of all of them.
 bool names_group(const std::vector<std::string>& ids, const std::string& id);
-// Whether it names one of them.
+// Whether an id of --attention names one of them.
 bool names_member(const std::vector<std::string>& ids, const std::string& id);
 
 // Throws if a model cannot be divided in this way; `split`: "layers" or "tensor".

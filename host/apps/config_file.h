@@ -18,13 +18,13 @@ namespace tandem::apps {
 
 struct ConfigEntry {
   std::string key;
-  std::vector<std::string> words;  // as typed: "--port=9000"; none: a flag that is off
+  std::vector<std::string> words;  // as on a command line: "--port=9000"; empty: a flag that is off
   std::uint32_t line = 0;
   bool of_program = false;
 };
 
 struct ConfigFault {
-  std::uint32_t line = 0;  // 0: of no line
+  std::uint32_t line = 0;  // 0: the fault belongs to no line
   std::string text;        // begins with the place, "tandem.toml:3: "
 };
 

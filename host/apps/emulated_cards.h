@@ -31,7 +31,7 @@ CardEnvironment card_environment();
 std::map<std::string, std::string> card_variables(const std::vector<std::string>& ids,
                                                   const CardEnvironment& environment);
 
-// Sets them. Calls `warn` if the user may have meant real cards.
+// Sets these variables in the environment. Calls `warn` if the user may have meant real cards.
 void provide_cards(const std::vector<std::string>& ids,
                    const std::function<void(const std::string&)>& warn);
 

@@ -41,7 +41,7 @@ class ErrorLines {
    private:
     struct Line {
       std::string text;
-      int introduction = 0;  // lines of XRT's that may still come
+      int introduction = 0;  // number of XRT's introduction lines that may still come
     };
 
     static void log_line(Line& line, std::string text);

@@ -20,10 +20,10 @@ namespace tandem::apps {
 
 // Bytes in host memory, of all units there together.
 struct HostDemand {
-  std::uint64_t weights = 0;    // at least; 0: they are on another device
-  std::uint64_t computing = 0;  // at most: weights as they are packed, activations, logits
-  std::uint64_t kv_asked = 0;   // by --kv-memory; 0: the remaining memory
-  std::uint64_t kv_least = 0;   // for a short request; 0: no unit is in host memory
+  std::uint64_t weights = 0;    // lower bound; 0: the weights are on another device
+  std::uint64_t computing = 0;  // upper bound: packed weights, activations, logits
+  std::uint64_t kv_asked = 0;   // value of --kv-memory; 0: the remaining memory
+  std::uint64_t kv_least = 0;   // what a short request needs; 0: no unit is in host memory
 };
 
 std::uint64_t host_kv_bytes(const AvailableMemory& memory, const HostDemand& demand);

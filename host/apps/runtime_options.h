@@ -29,11 +29,11 @@ struct RuntimeOptions {
   std::string quantize = "none";  // "none", or the type that matrices are quantised to on load
   std::string placement = "sequences";
   std::string pin = "auto";
-  device::BackendValues backend;  // what backends declare
+  device::BackendValues backend;  // values of the options that backends declare
   std::uint64_t kv_bytes = 0;     // per unit; 0: the remaining host memory, all memory of a card
   int threads = 0;
   int context_length = 0;
-  bool clips_context = false;  // a context beyond the model is the model's, not refused
+  bool clips_context = false;  // a context longer than the model's is limited to it, not refused
   int max_running = 64;
   int max_waiting = 512;
   int max_step_tokens = 256;
@@ -55,7 +55,7 @@ void add_runtime_options(CLI::App& command, RuntimeOptions& options);
 // The options for weights, from --quantize and --threads.
 engine::WeightOptions weight_options(const RuntimeOptions& options);
 
-// A CLI11 validator: numbers that would wrap around below zero.
+// A CLI11 validator. It refuses negative numbers, which would wrap around.
 std::string refuse_negative(const std::string& text);
 
 // The value of --pin and of --placement.

@@ -35,7 +35,7 @@ class WholeFile {
   bool make_named();
   std::string random_name() const;
 
-  std::string module_, path_, partial_;  // partial_: the name it has; empty: none
+  std::string module_, path_, partial_;  // partial_: the file's present name; empty: it has none
   int file_ = -1;
 };
 

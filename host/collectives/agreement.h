@@ -35,10 +35,10 @@ struct Field {
 struct CallHeader {
   std::string_view function;  // "sparse_allreduce"
   std::vector<Field> fields;  // equal on all ranks; the same names for the same function
-  std::uint64_t count = 0;    // own entries, or bytes: may differ
+  std::uint64_t count = 0;    // this rank's entries, or bytes; may differ among ranks
   std::string error;          // what is wrong with the own arguments
-  std::uint64_t node = 0;     // equal for ranks of one machine
-  ByteBuffer profile;         // opaque
+  std::uint64_t node = 0;     // an id of the machine: equal for ranks of one machine
+  ByteBuffer profile;         // bytes that only the selector interprets
 };
 
 struct Agreement {

@@ -18,9 +18,9 @@ namespace tandem {
 struct AvailableMemory {
   static constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-  std::uint64_t total_bytes = 0;         // the machine's or the limit, the smaller
-  std::uint64_t left_bytes = 0;          // without swapping
-  std::uint64_t limit_bytes = kNoLimit;  // the smallest of a control group
+  std::uint64_t total_bytes = 0;         // memory of the machine, or the limit if that is smaller
+  std::uint64_t left_bytes = 0;          // memory that can be allocated without swapping
+  std::uint64_t limit_bytes = kNoLimit;  // the smallest limit of a control group
 };
 
 // root: the folder that holds /proc and /sys; tests set it.

@@ -24,7 +24,7 @@ void use_log_format(LogFormat format);
 LogFormat log_format();
 
 struct LogField {
-  std::string_view name;  // of letters, digits and '_'
+  std::string_view name;  // consists of letters, digits and '_'
   std::variant<std::string_view, std::int64_t, double> value;
 };
 

@@ -40,7 +40,7 @@ class ShortSleeps {
   }
 
  private:
-  int slack_ = 0;  // ns, before
+  int slack_ = 0;  // the thread's earlier timer slack in ns
 };
 
 }  // namespace tandem

@@ -19,7 +19,7 @@
 namespace tandem {
 
 struct Processor {
-  int id = 0;      // as the system numbers it
+  int id = 0;      // the system's number of the processor
   int node = 0;    // NUMA node, in [0, num_nodes)
   int cache = 0;   // last-level cache, in [0, num_caches)
   int core = 0;    // physical core, in [0, num_cores)
@@ -28,11 +28,12 @@ struct Processor {
 
 struct ProcessorLayout {
   std::vector<Processor> processors;  // by node, cache, core, thread; at least one
-  int num_nodes = 1;                  // nodes with a usable processor; so caches and cores
+  int num_nodes = 1;  // nodes with a usable processor; caches and cores are counted in the same way
   int num_caches = 1;
   int num_cores = 1;
-  std::vector<std::uint64_t> cache_bytes;                  // [num_caches] 0: unknown
-  double quota = std::numeric_limits<double>::infinity();  // in processors, see cpu_quota.h
+  std::vector<std::uint64_t> cache_bytes;  // [num_caches] 0: unknown
+  double quota =
+      std::numeric_limits<double>::infinity();  // CPU quota in processors, see cpu_quota.h
   bool is_this_machine = false;
 };
 

@@ -32,7 +32,7 @@ namespace tandem::engine {
 struct NamedCompute {
   std::string id;  // "cpu"
   std::unique_ptr<device::ComputeUnit> unit;
-  double bandwidth_bytes_per_s = 0;  // as EngineOptions::compute_bandwidth_bytes_per_s
+  double bandwidth_bytes_per_s = 0;  // see EngineOptions::compute_bandwidth_bytes_per_s
 };
 
 // Replacements for lost units, each made at most once. After the loss of an attention unit,

@@ -26,7 +26,8 @@ struct Request {
   std::vector<std::string> stop;            // texts; the stop text itself is not returned
   std::vector<model::TokenId> stop_tokens;  // besides the model's end-of-generation tokens
   bool ignore_eos = false;  // end-of-generation tokens are ordinary (stop_tokens still stop)
-  // Alternatives per token, 0..20; none: no token's own log-probability either.
+  // Number of alternatives per token, 0..20. Empty: the tokens' own log-probabilities are not
+  // returned either.
   std::optional<int> top_logprobs;
   bool prompt_logprobs = false;  // also the log-probability of every prompt token but the first
   bool continues_text = true;    // output follows the prompt's text (else it starts a text: chat)
@@ -57,7 +58,7 @@ struct RequestEvent {
   std::string stop_text;  // the stop text that ended it, if one did
   std::string error;      // with kError
   int prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
-  RequestTimes times;  // complete with `finish`
+  RequestTimes times;  // complete once `finish` is set
 };
 
 using EventSink = std::function<void(RequestEvent)>;

@@ -19,7 +19,7 @@ namespace tandem::apps::bench {
 
 struct MeasureOptions {
   int samples = 30;
-  double seconds = 60;  // per row; at least kFewestSamples are taken
+  double seconds = 60;  // time limit per row; at least kFewestSamples samples are taken
   bool turns = false;
 };
 
@@ -42,7 +42,7 @@ RowResult measure(Rig& rig, const Row& row, const model::Model& model,
                   const MeasureOptions& options,
                   const std::function<void(const RowResult&)>& on_sample);
 
-// q in [0, 1] of at least one value; the nearest of them.
+// The quantile q in [0, 1] of at least one value. The result is the nearest of the values.
 double quantile(std::vector<double> values, double q);
 
 Speeds median_speeds(const std::vector<Speeds>& speeds);

@@ -17,7 +17,7 @@ namespace tandem::apps::bench {
 // The facts that all figures of a run have in common.
 struct RunFacts {
   const model::ModelConfig* model = nullptr;
-  std::string weights;  // type of most, as loaded
+  std::string weights;  // the type of most weights, as loaded
   std::uint64_t weight_bytes = 0;
   std::string compute, attention, kv_dtype, command;
   int threads = 0;

@@ -23,7 +23,7 @@ struct ServiceNames {
 class EngineService final : public server::GenerationService {
  public:
   // `runtime` and `metrics` must outlive this.
-  // `max_waiting`: of the engine's options.
+  // `max_waiting`: the value in the engine's options.
   EngineService(Runtime& runtime, trace::Metrics& metrics, ServiceNames names, int max_waiting);
 
   server::ModelCard model() const override { return card_; }

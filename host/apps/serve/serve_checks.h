@@ -15,7 +15,8 @@
 namespace tandem::apps {
 
 struct ServeError {
-  std::string option;  // whose value is checked; the text may name another one ("--tls-key")
+  std::string
+      option;  // the option whose value is wrong; the text may name another one ("--tls-key")
   Error error;
 };
 

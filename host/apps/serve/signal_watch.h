@@ -40,7 +40,7 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  // The model is loaded: a stop signal is now for wait_for_stop().
+  // Call it when the model is loaded. From then on wait_for_stop() handles stop signals.
   void begin_to_serve();
 
   // Returns the signal; until then calls `reload` in this thread after each SIGHUP.

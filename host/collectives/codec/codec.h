@@ -44,7 +44,7 @@ struct EncodingStatistics {
 // coo16 to have its table (2^40).
 bool codec_supports(Codec codec, Domain domain);
 
-// A vector's own counts, exact.
+// The exact counts of this vector.
 EncodingStatistics encoding_statistics(const SparseVector& vector);
 
 // Expected bytes of what encode() appends; exact (given num_blocks, for blocks) for all but delta,

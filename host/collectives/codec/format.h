@@ -30,7 +30,8 @@ class BodyReader {
   explicit BodyReader(std::span<const std::byte> body) : rest_(body) {}
 
   std::size_t remaining() const { return rest_.size(); }
-  // The next `count` items of `item_bytes` each. Throws Error naming `what` where they are cut.
+  // The next `count` items of `item_bytes` each. Throws Error naming `what` if the body ends before
+  // them.
   std::span<const std::byte> take(std::uint64_t count, std::uint64_t item_bytes, const char* what);
 
  private:
@@ -40,9 +41,9 @@ class BodyReader {
 // The header of an encoding, checked against the domain that the reader expects.
 struct Encoded {
   Domain domain;
-  DType type = DType::kF32;  // what values become
+  DType type = DType::kF32;  // the type of the decoded values
   DType wire = DType::kF32;
-  std::uint64_t count = 0;  // as Format::encode returned
+  std::uint64_t count = 0;  // the count that Format::encode() returned
 };
 
 class Format {
@@ -92,7 +93,8 @@ const Format& dense_format();
 // Throws the decoders' error.
 [[noreturn]] void reject_encoding(const char* what);
 
-// Room for `bytes` more at the end of `message`; returns its (unaligned) start.
+// Makes room for `bytes` more bytes at the end of `message`. Returns the (unaligned) start of this
+// room.
 std::byte* extend(ByteBuffer& message, std::size_t bytes);
 
 inline double wire_row_bytes(Domain domain, DType wire) {

@@ -64,7 +64,7 @@ class PresentUnits {
   SparseVector out_;
   std::size_t count_ = 0;
   std::size_t chunk_units_ = 1;
-  ByteBuffer buffer_;  // [chunk_units_, width] of the type
+  ByteBuffer buffer_;  // [chunk_units_, width] of the decoded type
 };
 
 // Writes the identity of `reduction` into [num_values] of `wire`.

@@ -24,7 +24,7 @@ namespace tandem::collectives {
 
 constexpr std::size_t kFrameBytes = 24;
 
-// A message under construction: room for the frame, then the body that follows by appending.
+// Begins a message: reserves room for the frame. The caller appends the body.
 ByteBuffer new_message(std::size_t reserve_body_bytes = 0);
 
 // A message that was received and checked.
@@ -63,10 +63,11 @@ class Communicator {
   Message send_receive(const char* phase, int to, ByteBuffer&& message, int from);
   void send(const char* phase, int to, ByteBuffer&& message);
   Message receive(const char* phase, int from);
-  // by_rank[r] goes to r; result[r] came from r. The own entry is not sent; result[rank] is empty.
+  // Sends by_rank[r] to rank r; result[r] came from rank r. This rank's own entry is not sent, and
+  // result[rank] is empty.
   std::vector<std::optional<Message>> all_to_all(const char* phase,
                                                  std::vector<ByteBuffer> by_rank);
-  // The own message to everyone; result[rank] is empty.
+  // Sends the message to every other rank. result[r] came from rank r; result[rank] is empty.
   std::vector<std::optional<Message>> all_gather(const char* phase, ByteBuffer&& message);
 
   // The communicator of `members` (ascending ranks, the caller among them), which take their order
@@ -82,7 +83,8 @@ class Communicator {
  private:
   friend class Step;
   Communicator() = default;
-  // Rejects what is not a message of this call, phase and source for this rank, or came before.
+  // Rejects bytes that are no message of this call, phase and source for this rank, and messages
+  // that were received before.
   void verify(const char* phase, int source, std::span<const std::byte> bytes) const;
   // Aborts the transport and throws `error` with the phase in its text.
   [[noreturn]] void fail(const char* phase, const TransportError& error) const;
@@ -97,7 +99,7 @@ class Communicator {
     std::uint32_t sealed = 0;
     std::unordered_set<std::uint64_t> seen;  // source << 32 | number
   };
-  std::shared_ptr<Numbers> numbers_;  // of the call; shared with subgroups
+  std::shared_ptr<Numbers> numbers_;  // message numbers of the call; shared with subgroups
   Deadline deadline_ = Deadline::never();
   std::string note_;
 };
@@ -109,7 +111,7 @@ class Step {
   Step& operator=(Step&&) noexcept;
   ~Step();
 
-  std::optional<Message> next();  // in any order
+  std::optional<Message> next();  // the next message, in any order; empty: all were taken
   void finish();
 
  private:

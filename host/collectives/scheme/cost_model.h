@@ -31,7 +31,8 @@ class CostSum {
   CostSum(const Problem& problem, const LinkModel& link) : world_(problem.world), link_(link) {}
 
   void add(const PhaseCost& phase);
-  void add(const Cost& other, double share);  // of what happens in `share` of the calls
+  void add(const Cost& other,
+           double share);  // adds a cost that occurs in the share `share` of the calls
   // Adds the time of the busiest rank.
   void compute(double seconds) { cost_.compute_s += seconds; }
   Cost result() const;
@@ -60,7 +61,8 @@ struct OwnerBytes {
 OwnerBytes over_owners(double amount, int num_owners, double imbalance, double limit,
                        const std::function<double(double)>& message_bytes);
 
-// Expected imbalance of `num_owners` random owners of `entries` entries: the specs' bound.
+// Expected imbalance if `entries` entries are divided at random among `num_owners` owners: the
+// bound of the specs.
 double hash_imbalance(double entries, int num_owners);
 
 // Expected entries in the union of `ranks` ranks (interpolated between whole numbers).

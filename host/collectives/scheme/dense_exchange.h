@@ -41,7 +41,7 @@ void append_dense(const DenseVector& dense, UnitRange range, DType wire, ByteBuf
 void store_dense(MessageReader& message, UnitRange range, DType wire, DenseVector& dense);
 void reduce_dense(MessageReader& message, UnitRange range, const SchemeSettings& settings,
                   DenseVector& dense);
-// Values that are the whole message.
+// The same for a message that contains nothing else.
 void store_dense_message(MessageReader message, UnitRange range, DType wire, DenseVector& dense);
 void reduce_dense_message(MessageReader message, UnitRange range, const SchemeSettings& settings,
                           DenseVector& dense);

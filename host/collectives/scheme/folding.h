@@ -23,7 +23,9 @@ class Folding {
   int rounds() const { return std::countr_zero(static_cast<unsigned>(active_)); }
 
   bool hands_over(int rank) const { return rank < 2 * extra_ && rank % 2 == 1; }
-  bool takes_over(int rank) const { return rank < 2 * extra_ && rank % 2 == 0; }  // from rank + 1
+  bool takes_over(int rank) const {
+    return rank < 2 * extra_ && rank % 2 == 0;
+  }  // whether `rank` takes over the vector of rank + 1
 
   // The place of an active rank.
   int place(int rank) const { return rank < 2 * extra_ ? rank / 2 : rank - extra_; }

@@ -50,7 +50,7 @@ PhaseCost pull_cost(const Problem& problem, const OwnerProblem& owners);
 // The time of the busiest rank: split and encode, decode and merge, encode, decode and join.
 double owner_compute_s(const Problem& problem, const OwnerProblem& owners,
                        const ComputeModel& compute);
-// All of it.
+// The whole cost of reduce_by_owners().
 Cost owners_cost(const Problem& problem, const OwnerProblem& owners, const LinkModel& link,
                  const ComputeModel& compute);
 

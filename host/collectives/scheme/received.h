@@ -70,7 +70,7 @@ void append_encoded(const SparseVector& vector, const SchemeSettings& settings,
 // A message with `vector`, which is rounded as sent, in its body.
 ByteBuffer encoded_message(const SparseVector& vector, const SchemeSettings& settings);
 
-// The vector that is the whole body.
+// Decodes a message whose body is one vector.
 SparseVector decode_from(const Communicator& ranks, const char* phase, const Message& message,
                          Domain domain, DType type, Reduction reduction);
 

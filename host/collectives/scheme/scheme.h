@@ -30,7 +30,7 @@ struct SchemeSettings {
   Reduction reduction = Reduction::kSum;
   DType wire = DType::kF32;     // the vector's type, or f16 or bf16 for f32
   Codec codec = Codec::kAuto;   // for phases that send sparse data; auto: by each message's counts
-  std::uint64_t seed = 0x7a9d;  // of hashed partitions; equal on all ranks
+  std::uint64_t seed = 0x7a9d;  // seed of hashed partitions; equal on all ranks
   std::vector<int> node_of_rank;  // [world] for two_level; empty: every rank its own node
   int server_count = 0;           // parameter servers (the first ranks); 0: all ranks
 };

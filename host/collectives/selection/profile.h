@@ -36,14 +36,15 @@ struct RankProfile {
   std::vector<std::uint32_t> block_ranges;  // [world] blocks per even range of the blocks
 
   void append_to(ByteBuffer& bytes) const;
-  // Reads one from the front of `bytes` and advances it. Throws Error saying what is wrong.
+  // Reads a profile from the front of `bytes` and advances `bytes`. Throws Error saying what is
+  // wrong.
   static RankProfile parse(std::span<const std::byte>& bytes, int world);
 };
 
 RankProfile profile_support(const SparseVector& own, int world);
 
 // Fills union_entries, union_blocks and the imbalances; problem.world = profiles.size() and
-// problem.domain are set. Profiles of all ranks, in rank order.
+// problem.domain are set. profiles: of all ranks, in rank order.
 void fill_from_profiles(Problem& problem, std::span<const RankProfile> profiles);
 
 }  // namespace tandem::collectives

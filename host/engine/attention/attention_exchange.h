@@ -29,13 +29,13 @@ namespace tandem::engine {
 
 class AttentionExchange {
  public:
-  // `projection_seconds` as in sends_early_query().
+  // `projection_seconds`: see sends_early_query().
   AttentionExchange(const model::ModelConfig& config, ComputeQueue& queue,
                     const ExecutorOptions& options, double projection_seconds);
 
   // Whether the unit has its own submission thread.
   bool add_unit(device::AttentionUnit& unit);
-  // As StepRunner::replace_unit().
+  // Does the same as StepRunner::replace_unit().
   void replace_unit(int unit, device::AttentionUnit& with);
 
   void begin(const StepRows& rows);
@@ -86,14 +86,14 @@ class AttentionExchange {
   const LaneContext context_;
 
   ChunkAttention chunks_;
-  std::unique_ptr<device::Buffer> attention_;  // [max_rows, q_heads, head_dim], merged
-  std::unique_ptr<LentBuffers> lent_;  // none between an abort() that set it aside and begin()
+  std::unique_ptr<device::Buffer> attention_;  // [max_rows, q_heads, head_dim]: the merged results
+  std::unique_ptr<LentBuffers> lent_;  // null after an abort() that set it aside, until begin()
   std::vector<SetAside> set_aside_;
 
   RingLane rings_;
   std::unique_ptr<HostLane> host_;  // or a StagedLane
   QueueLane queued_;
-  const std::array<AttentionLane*, 3> lanes_;  // as they are called in launch()
+  const std::array<AttentionLane*, 3> lanes_;  // in the order in which launch() calls them
   std::vector<AttentionLane*> lane_of_;        // [units]
   std::vector<bool> early_;                    // [units]
 

@@ -36,15 +36,15 @@ class AttentionRing {
   AttentionRing(device::AttentionUnit& unit, int index, const LaneContext& context,
                 std::atomic<bool>& failed);
 
-  // Until close() the step and what it names must not change, and only the ring's thread uses the
-  // unit.
+  // Begins a step. Until close(), the step and the objects that it refers to must not change, and
+  // only the ring's thread uses the unit.
   void open(const LaneStep& step);
   // Returns the failures since open(). The compute unit must have finished, or be lost.
   RingFailure close();
   // Ends present and future waits of the compute unit.
   void abandon() { thread_->abandon(); }
 
-  // Enqueue; nothing if the unit has no shares.
+  // These two enqueue the operations of the ring. They do nothing if the unit has no shares.
   void post(const StepPlace& place, bool queries);
   void await(const StepPlace& place);
 
@@ -58,10 +58,10 @@ class AttentionRing {
   struct Slot {
     RowSpan rows;
     std::size_t q = 0, k = 0, v = 0;
-    std::array<std::size_t, 2> o{}, lse{};  // ragged: the second
+    std::array<std::size_t, 2> o{}, lse{};  // [0]: of the other shares, [1]: of ragged beginnings
   };
   struct Run {
-    device::Ticket ticket = 0;  // 0: it is through
+    device::Ticket ticket = 0;  // of the batch in flight; 0: none, or it has ended
     StepTrace::Clock::time_point submitted;
     trace::SpanDetails details;
   };
@@ -71,7 +71,7 @@ class AttentionRing {
   }
   bool is_mine(const UnitShare& share, bool queries) const;
   bool has_work(const AttentionLayout& layout, bool queries) const;
-  bool has_work() const;  // in any layer of the step
+  bool has_work() const;  // whether the unit has shares in any layer of the step
   Slot slot_of(const AttentionLayout& layout, std::size_t sub_batch) const;
   device::Slice slot_at(std::size_t floats) const;
   device::Ring ring_of(std::size_t lane) const;
@@ -87,10 +87,11 @@ class AttentionRing {
   const LaneContext& context_;
   std::atomic<bool>& failed_;
   std::unique_ptr<device::Buffer> words_, counts_;  // [kLanes]
-  bool counts_are_set_ = false;  // on the device; after a failure they may not be set
+  bool counts_are_set_ =
+      false;  // whether the counts on the device are valid; after a failure they may not be
   LaneStep step_;
-  RingFailure failure_;    // the thread's
-  std::vector<Run> runs_;  // the thread's
+  RingFailure failure_;    // used by the ring's thread
+  std::vector<Run> runs_;  // used by the ring's thread
   std::vector<device::CopyOp> copies_;
   std::unique_ptr<RingThread> thread_;  // last: it uses all of the above
 };

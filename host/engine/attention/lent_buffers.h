@@ -21,7 +21,7 @@
 
 namespace tandem::engine {
 
-// `rows` rows of `width` floats.
+// Allocates `rows` rows of `width` floats.
 std::unique_ptr<device::Buffer> allocate_floats(device::ComputeUnit& compute, std::size_t rows,
                                                 std::size_t width, device::MemoryKind kind);
 
@@ -76,7 +76,7 @@ struct LentBuffers {
   // in the staged ones for a unit that is not staged.
   std::vector<PartialBuffers> partials, ragged, staged_partials, staged_ragged;
   std::vector<std::unique_ptr<device::Buffer>> slots;  // [units]; null if the unit has none
-  std::array<std::vector<AttentionLayout>, kMaxSubBatches> layouts;  // by window
+  std::array<std::vector<AttentionLayout>, kMaxSubBatches> layouts;  // [sub-batches][windows]
 
  private:
   RowBuffers make_rows(device::ComputeUnit& compute, device::MemoryKind kind) const;

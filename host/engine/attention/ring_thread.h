@@ -33,7 +33,7 @@ class RingThread {
 
   // lanes: all words zero.
   RingThread(std::span<device::RingWords> lanes, Serve serve);
-  // Closes, and abandons open posts.
+  // Closes the ring and abandons posts without an answer.
   ~RingThread();
   RingThread(const RingThread&) = delete;
   RingThread& operator=(const RingThread&) = delete;
@@ -64,7 +64,7 @@ class RingThread {
   const Serve serve_;
   std::vector<std::atomic<std::uint64_t>> seen_;  // [lanes]
   std::atomic<std::uint64_t> gate_{kClosed};
-  WaitPace pace_;  // the thread's, as what follows
+  WaitPace pace_;  // used by the thread only, like the members after it
   std::chrono::steady_clock::time_point idle_since_;
   std::thread thread_;  // last: it uses all of the above
 };

@@ -35,7 +35,7 @@ class StagedLane final : public HostLane {
                  const std::unique_ptr<device::Buffer>& from,
                  const std::unique_ptr<device::Buffer>& to);
 
-  std::vector<RowSpan> spans_;  // of spans_of()
+  std::vector<RowSpan> spans_;  // the result of the last spans_of()
 };
 
 }  // namespace tandem::engine

@@ -26,7 +26,7 @@ class UnitLosses {
   bool is_alive(int unit) const { return at(unit).alive; }
   bool is_stuck(int unit) const { return at(unit).stuck; }
   void lose(int unit);
-  // The same after a wait that ended in kLost or kTimeout.
+  // Records a loss after a wait that ended in kLost or kTimeout.
   void lose(int unit, device::WaitResult result);
 
   bool has_lost() const { return !lost_.empty(); }
@@ -36,7 +36,7 @@ class UnitLosses {
   // Call it when another unit has replaced this one.
   void replace_unit(int unit) { units_[static_cast<std::size_t>(unit)] = {}; }
 
-  // As the unit's wait(), but does not throw. A DeviceError returns kLost. An Error is kept and
+  // Calls the unit's wait(), but does not throw. A DeviceError returns kLost. An Error is kept and
   // returns kDone, because the refused batch has also ended.
   device::WaitResult wait(device::AttentionUnit& unit, device::Ticket ticket, Deadline deadline);
 

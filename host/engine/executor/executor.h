@@ -52,7 +52,7 @@ class Executor final : public StepRunner {
   std::unique_ptr<State> state_;
 };
 
-// Makes one executor. The StepShape replaces what it says in `options`.
+// Makes one executor. The values of the StepShape replace those in `options`.
 class ExecutorSource final : public StepRunnerSource {
  public:
   ExecutorSource(const model::Model& model, device::ComputeUnit& compute, ExecutorOptions options);

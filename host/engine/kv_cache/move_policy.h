@@ -26,8 +26,9 @@ struct MoveUnit {
 };
 
 struct MoveSequence {
-  std::span<const std::uint32_t> held;  // [at most units] its pages on each that may move
-  int last_unit = -1;                   // of its last page; -1: it has none
+  std::span<const std::uint32_t>
+      held;            // [at most units]: the sequence's movable pages on each unit
+  int last_unit = -1;  // the unit of the sequence's last page; -1: it has no page
 };
 
 struct UnitPair {
@@ -36,18 +37,18 @@ struct UnitPair {
 };
 
 struct MoveOptions {
-  double high_water = 0.9, low_water = 0.75;  // of a unit's pages
+  double high_water = 0.9, low_water = 0.75;  // as fractions of a unit's pages
   double imbalance = 2;
-  std::uint32_t max_pages = 8;             // of one slice
+  std::uint32_t max_pages = 8;             // upper limit of the pages of one move
   bool pressed = false;                    // a sequence was preempted for lack of pages
   bool whole_sequences = true;             // each sequence stays on one unit
-  std::span<const UnitPair> stopped = {};  // between which nothing moves
+  std::span<const UnitPair> stopped = {};  // pairs of units between which no pages are moved
 };
 
 struct KvMove {
   std::size_t sequence = 0;
   int from = 0, to = 0;
-  std::uint32_t num_pages = 0;  // its last ones on `from`
+  std::uint32_t num_pages = 0;  // the sequence's last pages on `from`
   friend bool operator==(const KvMove&, const KvMove&) = default;
 };
 

@@ -31,7 +31,7 @@ class UnitReviver {
   using Note = std::function<void(const std::string& text)>;
 
   UnitReviver(Make make, std::chrono::milliseconds interval, Note note);
-  ~UnitReviver();  // waits for the end of a try
+  ~UnitReviver();  // waits for the end of a running call of make
   UnitReviver(const UnitReviver&) = delete;
   UnitReviver& operator=(const UnitReviver&) = delete;
 
@@ -41,7 +41,7 @@ class UnitReviver {
 
  private:
   struct Lost {
-    NamedUnit unit;  // without a unit once that is destroyed
+    NamedUnit unit;  // its unit is null once it is destroyed
     std::string last_problem;
     bool is_back = false;
   };

@@ -21,14 +21,15 @@ struct Member {
   int num_tokens = 0;
   int num_computed = 0;
   std::uint64_t last_step = 0;
-  bool admitted = false;  // in this step
+  bool admitted = false;  // whether the sequence was admitted in this step
   int num_rows = 0;
 
   int wanted() const { return num_tokens - num_computed; }
   bool decodes() const { return wanted() == 1; }
 };
 
-// Returns who runs, in order of admission; fills in `preempted` and `admitted` of the plan.
+// Returns the sequences that run, in order of admission; fills in `preempted` and `admitted` of the
+// plan.
 //
 // The caller with the fewest slots is admitted next. A caller within its share takes slots and
 // pages from callers beyond theirs: their newest sequences are preempted. With more callers than
@@ -41,7 +42,7 @@ std::vector<Member> choose_members(const QueueView& queue, const SchedulerOption
 // The rows that a caller wants in a step, and those that it got in earlier steps.
 struct CallerWish {
   int num_rows = 0;
-  bool has_prompt = false;  // else all rows are decode rows
+  bool has_prompt = false;  // false: all rows are decode rows
   std::int64_t served_rows = 0;
 };
 

@@ -27,11 +27,11 @@ struct StepItem {
 };
 
 struct StepPlan {
-  std::vector<SequenceId> preempted;  // of a caller, newest first
-  std::vector<SequenceId> admitted;   // in order
+  std::vector<SequenceId> preempted;  // within a caller, the newest first
+  std::vector<SequenceId> admitted;   // in the order of admission
   std::vector<StepItem> items;
   int num_sub_batches = 0;  // 0 when there is nothing to run
-  bool holds_back = false;  // a caller has fewer rows, so that a prompt of another ends sooner
+  bool holds_back = false;  // a caller gets fewer rows, so that another caller's prompt ends sooner
   friend bool operator==(const StepPlan&, const StepPlan&) = default;
 };
 

@@ -22,19 +22,20 @@ namespace tandem::engine {
 constexpr std::size_t kMaxSubBatches = 2;
 
 struct SubBatchRows {
-  std::size_t row_begin = 0, num_rows = 0;  // with the padding
+  std::size_t row_begin = 0, num_rows = 0;  // padding included
   std::vector<RowGroup> groups;
 };
 
 struct LogitRow {
   std::size_t item = 0;
-  int row = 0;                // of the item
-  std::int32_t step_row = 0;  // of the step
+  int row = 0;                // index of the row in the item
+  std::int32_t step_row = 0;  // index of the row in the step
 };
 
 class StepRows {
  public:
-  // `pads`: pads to its padded_rows(), up to max_rows in all; null: no padding.
+  // `pads`: the unit whose padded_rows() gives the padding, up to max_rows in all; null: no
+  // padding.
   void assign(std::span<const RunnerItem> items, int page_tokens,
               const device::ComputeUnit* pads = nullptr, std::size_t max_rows = 0);
 
