@@ -29,9 +29,9 @@ struct Argument {
   uint32_t host_bytes = 0;
   uint32_t register_bytes = 0;
   uint32_t offset = 0;
-  std::string bundle = {};     // kind 1: of the m_axi port; empty: a separate port
+  std::string bundle = {};     // kind 1: the bundle of the m_axi port; empty: a separate port
   bool hidden = false;         // set by the runtime, without an index
-  uint32_t element_bytes = 0;  // kind 4: of an element of the stream
+  uint32_t element_bytes = 0;  // kind 4: size of an element of the stream
 };
 
 struct Kernel {
@@ -76,7 +76,7 @@ struct Design {
   std::vector<std::byte> elf;
   std::vector<StreamLink> links = {};
   bool hardware_emulation = false;  // mode hw_emu, else sw_emu
-  uint32_t kernel_clock_mhz = 0;    // 0: the platform's
+  uint32_t kernel_clock_mhz = 0;    // 0: the platform's clock
 };
 
 // The whole file.

@@ -40,7 +40,7 @@ inline void store_f16_row(const float row[kMaxChunks][kChunk], std::uint32_t chu
   }
 }
 
-// max|x| / 127 of the row, or NaN when a value is not finite.
+// Returns max|x| / 127 of the row, or NaN if a value is not finite.
 inline float row_scale(const float row[kMaxChunks][kChunk], std::uint32_t chunks) {
   std::uint32_t peak =
       0;  // bits of |x|, which have the order of |x|; values that are not finite are largest

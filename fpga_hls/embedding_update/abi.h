@@ -27,9 +27,9 @@ constexpr std::uint32_t kMagic = 0x55424d45u;  // "EMBU"
 constexpr std::uint32_t kWordBytes = 64;  // one beat of a 512-bit bus
 constexpr std::uint32_t kWordValues = 16;
 constexpr std::uint32_t kWordEntries = 8;
-constexpr std::uint32_t kMaxWidth = 4096;  // of a row, in values
+constexpr std::uint32_t kMaxWidth = 4096;  // upper limit of the values of a row
 constexpr std::uint32_t kMaxRowWords = kMaxWidth / kWordValues;
-constexpr std::uint32_t kMaxInputs = 1u << 28;  // gradient rows of one call
+constexpr std::uint32_t kMaxInputs = 1u << 28;  // upper limit of the gradient rows of one call
 
 enum Rule : std::uint32_t { kSgd = 0, kRowwiseAdagrad = 1, kRowAdam = 2 };
 enum DecayMode : std::uint32_t { kNoDecay = 0, kL2 = 1, kDecoupled = 2 };
@@ -67,12 +67,12 @@ static_assert(kBadRow == kernel_status::kFirstOwnStatus, "own statuses follow th
 struct InputHeader {
   std::uint32_t magic;
   std::uint32_t abi_version;
-  std::uint32_t num_words;  // of the whole input
+  std::uint32_t num_words;  // length of the whole input
   std::uint32_t rule;
   std::uint32_t decay_mode;
   std::uint32_t width;           // values of a row
   std::uint32_t table_word;      // where the table begins in the card's memory
-  std::uint32_t num_table_rows;  // of the table
+  std::uint32_t num_table_rows;  // rows of the table
   std::uint32_t num_entries;     // rows to update
   std::uint32_t num_inputs;      // gradient rows
   std::uint32_t rows_word;
@@ -91,11 +91,11 @@ static_assert(sizeof(RowEntry) * kWordEntries == kWordBytes, "eight a word");
 // 16 u32 fields in this order; one word. The counters are those of the cycle model below.
 struct ResultHeader {
   std::uint32_t magic;
-  std::uint32_t abi_version;  // the kernel's
+  std::uint32_t abi_version;  // the version of the kernel
   std::uint32_t status;
   std::uint32_t detail;
-  std::uint32_t num_words;  // of the result, header included
-  std::uint32_t tag;        // the input's: distinguishes a result from an earlier one
+  std::uint32_t num_words;  // length of the result, header included
+  std::uint32_t tag;        // copied from the input: distinguishes a result from an earlier one
   std::uint32_t gradient_words;
   std::uint32_t record_words;
   std::uint32_t sum_cycles;
@@ -126,10 +126,10 @@ constexpr std::uint64_t result_words(std::uint32_t rule, std::uint32_t width,
 // The cycle model. A pseudo-channel gives 14.4 GB/s: 48 bytes of the port's 64 a cycle at 300 MHz.
 constexpr std::uint32_t kClockMhz = 300;
 constexpr std::uint32_t kPortBytesPerCycle = 48;
-constexpr std::uint32_t kAddCycles = 6;      // until a sum can be added to again
+constexpr std::uint32_t kAddCycles = 6;  // latency of an addition, after which its sum can be used
 constexpr std::uint32_t kStartCycles = 600;  // latency of memory and of all stages, filled once
 
-// Cycles that words take through a port.
+// Cycles in which `words` words pass a port.
 constexpr std::uint64_t port_cycles(std::uint64_t words) {
   return (words * kWordBytes + kPortBytesPerCycle - 1) / kPortBytesPerCycle;
 }

@@ -30,7 +30,7 @@ struct Shape {
   std::uint32_t rule;
   std::uint32_t decay_mode;
   std::uint32_t width;
-  std::uint32_t words;   // of a row
+  std::uint32_t words;   // words of a row
   std::uint32_t record;  // words of a record
   std::uint32_t num_entries;
   std::uint32_t num_inputs;
@@ -212,7 +212,7 @@ struct Moments {
   std::uint32_t weight, first, second;
 };
 
-// One value of kRowAdam.
+// Updates one value by kRowAdam.
 inline Moments adam(const Word& f, std::uint32_t gradient, Moments old) {
 #pragma HLS inline
   using exact_f32::add;

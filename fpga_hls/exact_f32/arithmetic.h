@@ -50,8 +50,8 @@ inline Parts parts_of(Bits size) {
   return parts;
 }
 
-// A significand of 27 bits, the last three guard, round and sticky, with the leading one at bit 26;
-// rounds it, also to a subnormal number or infinity.
+// Rounds a significand to f32, also to a subnormal number or infinity. It has 27 bits with the
+// leading one at bit 26; the last three bits are guard, round and sticky.
 inline Bits pack(Bits sign, std::int32_t exponent, std::uint32_t significand) {
 #pragma HLS inline
   if (exponent >= 255) return sign | kInfinity;

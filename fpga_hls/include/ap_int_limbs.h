@@ -31,7 +31,7 @@ inline void negate(Limb* a, int n) {
   }
 }
 
-// The low n limbs of a * b; `product` is neither.
+// product = the low n limbs of a * b. `product` must be other memory than a and b.
 inline void multiply(const Limb* a, const Limb* b, int n, Limb* product) {
   for (int i = 0; i < n; ++i) product[i] = 0;
   for (int i = 0; i < n; ++i) {
@@ -133,9 +133,10 @@ inline void multiply_small(Limb* a, std::uint32_t small, std::uint32_t more, int
   }
 }
 
-// rest[at .. at + digits] -= quotient * divisor, in 32-bit digits; true when that went below zero.
-inline bool take_multiple(std::uint32_t* rest, const std::uint32_t* divisor, int digits,
-                          Limb quotient) {
+// rest[at .. at + digits] -= quotient * divisor, in 32-bit digits. Returns true if the result is
+// below zero.
+inline bool subtract_multiple(std::uint32_t* rest, const std::uint32_t* divisor, int digits,
+                              Limb quotient) {
   Limb carry = 0;
   std::int64_t borrow = 0;
   for (int i = 0; i <= digits; ++i) {
@@ -161,7 +162,7 @@ inline void give_back(std::uint32_t* rest, const std::uint32_t* divisor, int dig
 // 2 * N + 1 digits. N: the limbs of each.
 template <int N>
 void divide(const Limb* a, const Limb* b, Limb* quotient, Limb* remainder) {
-  int digits = 2 * N;  // of b
+  int digits = 2 * N;  // digits of b
   while (digits > 0 && digit32(b, digits - 1) == 0) --digits;
   for (int i = 0; i < N; ++i) {
     quotient[i] = a[i];
@@ -193,7 +194,7 @@ void divide(const Limb* a, const Limb* b, Limb* quotient, Limb* remainder) {
       --guess;
       over += divisor[digits - 1];
     }
-    if (take_multiple(rest + at, divisor, digits, guess)) {
+    if (subtract_multiple(rest + at, divisor, digits, guess)) {
       --guess;
       give_back(rest + at, divisor, digits);
     }

@@ -108,7 +108,7 @@ class ap_range_ref : public ap_detail::Number<ap_range_ref<W, S>> {
   }
 
   ap_range_ref& operator=(const ap_range_ref& other) {
-    // A copy first: both may be ranges of one number.
+    // Copies the value first, because both may be ranges of one number.
     put(other.value());
     return *this;
   }
@@ -154,7 +154,7 @@ class ap_range_ref : public ap_detail::Number<ap_range_ref<W, S>> {
   TANDEM_AP_ASSIGN(>>)
 #undef TANDEM_AP_ASSIGN
 
-  // Bits of this range.
+  // A range within this range; bits count from its lowest bit.
   ap_range_ref range(int high, int low) const {
     return ap_range_ref(number_, place_of(high), place_of(low));
   }
@@ -173,7 +173,7 @@ class ap_range_ref : public ap_detail::Number<ap_range_ref<W, S>> {
   bool to_bool() const { return or_reduce(); }
   double to_double() const { return value().to_double(); }
   float to_float() const { return value().to_float(); }
-  // As many digits as the range has.
+  // The text has as many digits as the range needs.
   std::string to_string(int radix = 2) const {
     Limb limbs[Value::kLimbs + 1];
     value().limbs(limbs);
@@ -338,7 +338,7 @@ template <typename A, typename B>
 auto operator,(const Number<A>& high, const Number<B>& low) {
   return join(high, low);
 }
-// Bits and native integers (as wide as their type) join too.
+// Bits and native integers can be concatenated, too. A native integer is as wide as its type.
 template <typename A, typename T, IfInt<T> = 0>
 auto operator,(Number<A>& high, const T& low) {
   return joined(part(high.self()), part(low));

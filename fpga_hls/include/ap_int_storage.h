@@ -48,7 +48,7 @@ class Storage {
     set64(static_cast<Limb>(value));
   }
   void set_limbs(const Limb* limbs) { set64(limbs[0]); }
-  // The lowest n limbs of those it has.
+  // Copies the lowest n limbs of the number.
   void copy(Limb* to, int n) const {
     static_cast<void>(n);
     to[0] = low64();

@@ -25,7 +25,8 @@ struct Fixed {
   typedef ap_fixed_base<W, I, S, AP_RND_CONV, AP_SAT> Nearest;
   typedef ap_fixed_base<W, I, S, AP_TRN, AP_SAT> Cut;
 };
-// Its type for an argument D, an ap_fixed_base: same, signed, and that of a sine.
+// Result types for an argument D, an ap_fixed_base: the same type, a signed one, and the type of a
+// sine.
 template <typename D>
 struct Shapes {
   static constexpr int kMore = D::is_signed ? 0 : 1;

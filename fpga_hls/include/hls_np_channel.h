@@ -43,7 +43,7 @@ int ready_port(Stream (&ports)[kPorts], int side, int turn) {
   }
 }
 
-// Which port is next.
+// Chooses the next port.
 struct ByTurns {
   template <typename Ports>
   static int port(Ports&, int, int turn) {

@@ -34,10 +34,11 @@ struct Channel {
   Channel& operator=(const Channel&) = delete;
 
   std::string name;
-  std::size_t depth = 0;  // 0: none stated, no bound
+  std::size_t depth = 0;  // 0: no depth is stated, so there is no bound
   std::size_t element_bytes = 0;
-  std::atomic<std::uint32_t> attention{0};  // not 0: a waiter must be told of transfers
-  // The runtime's: who waits or last waited at each side, and the units of a link's two ends.
+  std::atomic<std::uint32_t> attention{0};  // not 0: transfers must be reported to a waiter
+  // Used by the runtime: the process that waits or last waited at each side, and the units at a
+  // link's two ends.
   std::atomic<std::uint64_t> process[2] = {{0}, {0}};
   std::atomic<void*> sleeper[2] = {{nullptr}, {nullptr}};
   void* unit[2] = {nullptr, nullptr};
@@ -65,16 +66,16 @@ struct Channel {
 
 extern "C" {
 #define TANDEM_RUNTIME_FUNCTION __attribute__((weak, visibility("default")))
-// Waits until the channel holds a value; returns its `written` then.
+// Waits until the channel holds a value. Returns the value of `written` at that time.
 TANDEM_RUNTIME_FUNCTION std::uint64_t tandem_channel_await_data(tandem_hls::Channel* channel);
 // Waits until the producer may write; returns the count of `written` up to which it may.
 TANDEM_RUNTIME_FUNCTION std::uint64_t tandem_channel_await_space(tandem_hls::Channel* channel);
 // Waits until one of the channels has data (sides[i] kReader) or space (kWriter).
 TANDEM_RUNTIME_FUNCTION void tandem_channel_await_any(tandem_hls::Channel* const* channels,
                                                       const int* sides, std::size_t count);
-// Tells the waiter at the other side that `side` has moved.
+// Reports to the waiter at the other side that `side` has transferred values.
 TANDEM_RUNTIME_FUNCTION void tandem_channel_moved(tandem_hls::Channel* channel, int side);
-// A non-blocking access that found the channel not ready: lets other processes run.
+// Called after a non-blocking access that found the channel not ready. Lets other processes run.
 TANDEM_RUNTIME_FUNCTION void tandem_channel_idle(tandem_hls::Channel* channel);
 // Starts a process that belongs to no region and may never end; `body` is called once, on the new
 // process, and copies what it needs from `argument` before it first waits.

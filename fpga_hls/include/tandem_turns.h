@@ -50,24 +50,26 @@ inline bool is_ready(const Channel& channel, int side) {
   return channel.held() < room_ahead(channel) + channel.extra.load();
 }
 
-// The tasks of the program: the interface that waits use.
+// The tasks of the program. Waits call these functions.
 class TaskTurns {
  public:
-  // Whether this thread is a task; only then wait() and look() may be called.
+  // Whether this thread is a task; only then wait() and yield() may be called.
   virtual bool in_task() const = 0;
+  // Waits until one of the channels is ready at its side.
   virtual void wait(Channel* const* channels, const int* sides, std::size_t count) = 0;
-  virtual void look() = 0;
+  // Lets other tasks run; for a task that found a stream not ready.
+  virtual void yield() = 0;
   // Called by threads that are no task. Runs each task that can continue, until it waits. Returns
   // false if none could continue, except tasks that only test streams. Returns true at once if
-  // another thread is in give().
-  virtual bool give() = 0;
-  // Repeats give() until the channel has room.
-  virtual void give_for_room(const Channel& channel) = 0;
+  // another thread is in run_tasks().
+  virtual bool run_tasks() = 0;
+  // Repeats run_tasks() until the channel has room.
+  virtual void run_tasks_until_room(const Channel& channel) = 0;
   // Enlarges one full channel to which a task writes.
   virtual bool grow() = 0;
-  // lose(): a channel is destroyed. find(): a channel is made, maybe at the same address.
-  virtual void lose(const Channel& channel) = 0;
-  virtual void find(const Channel& channel) = 0;
+  // Reports that a channel is destroyed, or that a channel was made, maybe at the same address.
+  virtual void channel_destroyed(const Channel& channel) = 0;
+  virtual void channel_made(const Channel& channel) = 0;
 
  protected:
   ~TaskTurns() = default;
@@ -82,11 +84,15 @@ inline TaskTurns* turns_of_task() {
   TaskTurns* const turns = task_turns().load(std::memory_order_acquire);
   return turns != nullptr && turns->in_task() ? turns : nullptr;
 }
-inline void appear(const Channel& channel) {
-  if (TaskTurns* const turns = task_turns().load(std::memory_order_acquire)) turns->find(channel);
+inline void report_made(const Channel& channel) {
+  if (TaskTurns* const turns = task_turns().load(std::memory_order_acquire)) {
+    turns->channel_made(channel);
+  }
 }
-inline void vanish(const Channel& channel) {
-  if (TaskTurns* const turns = task_turns().load(std::memory_order_acquire)) turns->lose(channel);
+inline void report_destroyed(const Channel& channel) {
+  if (TaskTurns* const turns = task_turns().load(std::memory_order_acquire)) {
+    turns->channel_destroyed(channel);
+  }
 }
 
 // The value of Channel::reader: the same for all tasks, because they run only while another thread
@@ -107,7 +113,8 @@ inline void note_reader(Channel& channel) {
   }
 }
 
-// Waits on a thread that is no task. False after stream_patience_ms().
+// Waits until `ready` returns true; for threads that are no task. Returns false after
+// stream_patience_ms().
 template <typename Ready>
 bool wait_for_others(const Ready& ready) {
   typedef std::chrono::steady_clock Clock;
@@ -119,7 +126,7 @@ bool wait_for_others(const Ready& ready) {
   auto moved = Clock::now();
   while (!ready()) {
     const bool quiet = Clock::now() - moved > std::chrono::milliseconds(1);
-    if (turns != nullptr && (turns->give() || (quiet && !ready() && turns->grow()))) {
+    if (turns != nullptr && (turns->run_tasks() || (quiet && !ready() && turns->grow()))) {
       moved = Clock::now();
     }
     if (Clock::now() - moved >= patience) return ready();
@@ -158,7 +165,7 @@ inline std::uint64_t space_for_thread(Channel& channel) {
     channel.reader.store(nullptr, std::memory_order_relaxed);
   }
   TaskTurns* const turns = task_turns().load(std::memory_order_acquire);
-  if (turns != nullptr && !is_ready(channel, kWriter)) turns->give_for_room(channel);
+  if (turns != nullptr && !is_ready(channel, kWriter)) turns->run_tasks_until_room(channel);
   const std::uint64_t from =
       is_ready(channel, kWriter) ? channel.read.load() : channel.written.load();
   return from + room_ahead(channel);
@@ -194,9 +201,9 @@ inline void idle(const Channel& looked_at, int side) {
   if (side == kReader) channel.asked.store(1, std::memory_order_relaxed);
   TaskTurns* const turns = task_turns().load(std::memory_order_acquire);
   if (turns == nullptr) return;
-  if (turns->in_task()) return turns->look();
+  if (turns->in_task()) return turns->yield();
   // Several rounds, because a value may pass through several tasks.
-  for (int round = 0; round < 64 && turns->give(); ++round) {
+  for (int round = 0; round < 64 && turns->run_tasks(); ++round) {
     if (side == kReader ? channel.held() != 0 : channel.held() < channel.depth) return;
   }
 }

@@ -60,12 +60,12 @@ struct Process {
   std::vector<Wait> waits;
   const Region* joining = nullptr;
   std::vector<tandem_use> uses;
-  std::vector<const Process*> behind;  // must end before this one begins
+  std::vector<const Process*> behind;  // processes that must end before this one begins
   void (*body)(void*) = nullptr;
   void* argument = nullptr;
   Stack stack;
   boost::context::fiber context;
-  Exceptions exceptions;  // while another process runs
+  Exceptions exceptions;  // stored here while another process runs
   void* sanitizer = nullptr;
 };
 

@@ -29,8 +29,8 @@ enum class End { kDone, kStopped, kDeadlock };
 
 struct UnitSettings {
   std::string name;
-  UnitGroup* group = nullptr;            // of the card; null: the unit is alone
-  bool free_running = false;             // called from load to unload
+  UnitGroup* group = nullptr;            // the units of the card; null: the unit is alone
+  bool free_running = false;             // the unit runs from load to unload, without commands
   std::function<bool()> cancelled = {};  // polled while the unit waits
   // How many passes tasks may run among themselves after the kernel has returned. A pass takes at
   // least some hundred nanoseconds.
@@ -50,7 +50,7 @@ class Scheduler {
   // Called in place of leave_thread() when the thread was ended from outside. The object is then
   // never destroyed.
   void lose_thread();
-  // The calling thread's; null on threads that have none.
+  // The scheduler of the calling thread; null if it has none.
   static Scheduler* current();
 
   // Runs a kernel as the unit's main process, then the tasks until they wait. After a deadlock
@@ -151,10 +151,11 @@ class Scheduler {
   uint32_t sleeps_ = 0;
   uint32_t turns_ = 0;
   std::chrono::steady_clock::time_point asleep_since_;
-  Exceptions* exceptions_ = nullptr;  // the thread's, of the process that runs
+  Exceptions* exceptions_ =
+      nullptr;  // the thread's exception state, which belongs to the running process
   std::chrono::nanoseconds spin_budget_{20'000};
-  bool command_over_ = false;  // processes of the command unwind
-  bool unit_over_ = false;     // tasks too
+  bool command_over_ = false;  // set when processes of the command must unwind
+  bool unit_over_ = false;     // set when tasks must unwind, too
   End end_ = End::kDone;
   std::string message_;
   char* main_stack_guard_ = nullptr;

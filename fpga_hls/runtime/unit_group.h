@@ -33,7 +33,7 @@ struct Rest {
 
 class UnitGroup {
  public:
-  // Looks for deadlocks, too.
+  // Publishes the unit's state and checks for deadlocks.
   void publish(Scheduler& unit, Rest rest);
   void withdraw(Scheduler& unit);
 

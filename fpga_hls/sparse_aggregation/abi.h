@@ -24,13 +24,15 @@ namespace sparse_aggregation {
 constexpr std::uint32_t kAbiVersion = 1;
 constexpr std::uint32_t kMagic = 0x47534154u;  // "TASG"
 
-constexpr std::uint32_t kWordBytes = 64;        // one beat of a 512-bit bus
-constexpr std::uint32_t kWordPositions = 16;    // u32 in it
-constexpr std::uint32_t kBlockPositions = 512;  // bits in it: positions processed together
-constexpr std::uint32_t kMinTileBits = 9;       // a tile is at least a block
-constexpr std::uint32_t kMaxTileBits = 18;      // accumulators a unit holds on chip
+constexpr std::uint32_t kWordBytes = 64;      // one beat of a 512-bit bus
+constexpr std::uint32_t kWordPositions = 16;  // u32 values in a word
+constexpr std::uint32_t kBlockPositions =
+    512;  // bits in a word: the positions that are processed together
+constexpr std::uint32_t kMinTileBits = 9;   // a tile is at least a block
+constexpr std::uint32_t kMaxTileBits = 18;  // accumulators a unit holds on chip
 constexpr std::uint32_t kMaxSources = 1024;
-constexpr std::uint32_t kMaxEntries = 1u << 28;  // of one unit, over all sources
+constexpr std::uint32_t kMaxEntries =
+    1u << 28;  // upper limit of the entries of one unit, over all sources
 
 enum ValueType : std::uint32_t { kF32 = 0, kU64 = 1 };
 enum Reduction : std::uint32_t { kSum = 0, kMax = 1 };
@@ -55,7 +57,7 @@ static_assert(kBadTile == kernel_status::kFirstOwnStatus, "own statuses follow t
 struct DescriptorHeader {
   std::uint32_t magic;
   std::uint32_t abi_version;
-  std::uint32_t num_words;  // of the whole descriptor
+  std::uint32_t num_words;  // length of the whole descriptor
   std::uint32_t value_type;
   std::uint32_t reduction;
   std::uint32_t format;
@@ -83,16 +85,16 @@ static_assert(sizeof(SourceEntry) * 4 == kWordBytes, "four entries a word");
 // 16 u32 fields in this order; one word. The counters are those of the cycle model below.
 struct ResultHeader {
   std::uint32_t magic;
-  std::uint32_t abi_version;  // the kernel's
+  std::uint32_t abi_version;  // the version of the kernel
   std::uint32_t status;
   std::uint32_t detail;
-  std::uint32_t num_words;  // of the result, header included
+  std::uint32_t num_words;  // length of the result, header included
   std::uint32_t num_entries;
-  std::uint32_t tag;                // the descriptor's: distinguishes a result from an earlier one
-  std::uint32_t num_runs;           // dataflow regions that accumulated
-  std::uint32_t accumulate_cycles;  // sum over them of the slowest stage's
+  std::uint32_t tag;       // copied from the descriptor: distinguishes a result from an earlier one
+  std::uint32_t num_runs;  // dataflow regions that accumulated
+  std::uint32_t accumulate_cycles;  // cycles of the slowest stage, summed over these regions
   std::uint32_t num_emit_runs;      // dataflow regions that emitted
-  std::uint32_t emit_cycles;        // sum over them of the slowest stage's
+  std::uint32_t emit_cycles;        // cycles of the slowest stage, summed over these regions
   std::uint32_t reserved[5];
 };
 static_assert(sizeof(ResultHeader) == kWordBytes, "one word");
@@ -133,12 +135,12 @@ constexpr std::uint64_t result_words(std::uint32_t format, std::uint32_t value_t
 constexpr std::uint32_t kClockMhz = 300;
 constexpr std::uint32_t kPortBytesPerCycle = 48;
 constexpr std::uint32_t kDrainCycles = 16;  // read, add, write; then the next source may follow
-constexpr std::uint32_t kRefillCycles = 4;  // of the row loop, per block that is not empty
+constexpr std::uint32_t kRefillCycles = 4;  // to restart the row loop, per block that is not empty
 constexpr std::uint32_t kRunCycles = 120;  // HBM latency and the stages' fill, per accumulating run
 constexpr std::uint32_t kEmitRunCycles = 40;  // the stages' fill, per emitting run
 constexpr std::uint32_t kStartCycles = 800;   // clearing the presence bits, header, result header
 
-// Cycles that `words` words take through a port.
+// Cycles in which `words` words pass a port.
 constexpr std::uint32_t port_cycles(std::uint32_t words) {
   return (words * kWordBytes + kPortBytesPerCycle - 1) / kPortBytesPerCycle;
 }

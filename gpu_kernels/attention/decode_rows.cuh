@@ -89,9 +89,9 @@ __device__ void score_tile(const unsigned char* keys, const std::uint32_t* queri
 // Turns sums into probabilities, in place. `factors` receives the factors by which earlier results
 // are multiplied.
 template <typename Tile, int kRowTiles>
-__device__ void soften(const DecodeLaunch& job, const float* k_scales, TileRange range,
-                       RowState<Tile::kWidth, kRowTiles>& state, float (&scores)[kRowTiles][4],
-                       float (&factors)[kRowTiles][2]) {
+__device__ void softmax_tile(const DecodeLaunch& job, const float* k_scales, TileRange range,
+                             RowState<Tile::kWidth, kRowTiles>& state,
+                             float (&scores)[kRowTiles][4], float (&factors)[kRowTiles][2]) {
   const int row = static_cast<int>(threadIdx.x & 31u) / 4;
 #pragma unroll
   for (int tile = 0; tile < kRowTiles; ++tile) {
@@ -203,7 +203,7 @@ __device__ void attend_tile(const DecodeLaunch& job, const TileRange& range, con
                             RowState<Tile::kWidth, kRowTiles>& state) {
   float scores[kRowTiles][4], factors[kRowTiles][2];
   score_tile<Tile>(parts.k, queries, scores);
-  soften<Tile>(job, parts.k_scales, range, state, scores, factors);
+  softmax_tile<Tile>(job, parts.k_scales, range, state, scores, factors);
   if constexpr (has_scales(Tile::kType)) {
     apply_v_scales<Tile>(parts.v_scales, range, state, scores, factors);
   }

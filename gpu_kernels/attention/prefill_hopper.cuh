@@ -220,7 +220,7 @@ __device__ void write_result(const PrefillJob& job, const PrefillTile& tile,
     const float sum = warp_sum<1, 2>(rows.sum[half]);
     const int row = first_row() + half * 8;
     if ((tile.first + row) / job.group >= tile.num_q) continue;
-    write_row<Traits>(job, tile, {row, sum, rows.peak[half], shared.poisoned[row]},
+    write_row<Traits>(job, tile, {row, sum, rows.peak[half], shared.nan_columns[row]},
                       [&](int n, int i) { return rows.o[n * 4 + half * 2 + i]; });
   }
 }

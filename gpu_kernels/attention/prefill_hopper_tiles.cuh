@@ -53,7 +53,7 @@ struct HopperShared {
   Barrier v_checked[kHopperStages];
   float factors[Traits::kRows];
   SeenTokens seen[Traits::kRows];
-  std::uint32_t poisoned[Traits::kRows][Traits::kDim / 32];  // columns of O that are NaN
+  std::uint32_t nan_columns[Traits::kRows][Traits::kDim / 32];  // columns of O that are NaN
 };
 // The struct begins at the first multiple of 1,024 of the block's shared memory.
 template <typename Traits>
@@ -135,7 +135,7 @@ __device__ void find_seen(const PrefillJob& job, const PrefillTile& tile,
                           HopperShared<Traits>& shared) {
   if (threadIdx.x >= Traits::kRows) return;
   shared.seen[threadIdx.x] = seen_by_row(job, tile, static_cast<int>(threadIdx.x));
-  for (std::uint32_t& word : shared.poisoned[threadIdx.x]) word = 0;
+  for (std::uint32_t& word : shared.nan_columns[threadIdx.x]) word = 0;
 }
 
 // The row of K in the pool from which the lane copies in a turn. The row of V is v_rows after it.
@@ -192,7 +192,7 @@ __device__ void hide_bad_values(HopperShared<Traits>& shared, int first_key, int
     if (is_bad) values[i] = 0;
     for (int row = lane; row < Traits::kRows && bad != 0; row += 32) {
       if (bad & seen_bits(first_key, shared.seen[row])) {
-        atomicOr(&shared.poisoned[row][column / 32], 1u << (column % 32));
+        atomicOr(&shared.nan_columns[row][column / 32], 1u << (column % 32));
       }
     }
   }

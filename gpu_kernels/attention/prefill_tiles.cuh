@@ -60,7 +60,7 @@ struct PrefillShared {
   float v_scales[kPlaceSlots][Traits::kKeys];
   std::uint64_t
       bad[Traits::kDim];  // [columns of V]: a bit per token of the tile whose value is not finite
-  std::uint32_t poisoned[Traits::kRows][(Traits::kDim + 31) / 32];  // columns of O that are NaN
+  std::uint32_t nan_columns[Traits::kRows][(Traits::kDim + 31) / 32];  // columns of O that are NaN
 };
 
 // The row in the pool and the scales of the token that the thread handles in a tile.
@@ -242,7 +242,7 @@ __device__ void hide_non_finite(PrefillShared<Traits>& shared, int buffer, int t
   if (row < Traits::kRows) {
     const std::uint64_t seen = seen_bits(tile_at, shared.seen[row]);
     for (int column = 0; column < Traits::kDim; ++column) {
-      if (shared.bad[column] & seen) shared.poisoned[row][column / 32] |= 1u << (column % 32);
+      if (shared.bad[column] & seen) shared.nan_columns[row][column / 32] |= 1u << (column % 32);
     }
   }
 }

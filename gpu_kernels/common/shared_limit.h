@@ -19,6 +19,6 @@ cudaError_t allow_most_shared(const void* kernel);
 
 // Does the same, and makes multiprocessors that run the kernel use their on-chip memory as shared
 // memory instead of as cache, so that several blocks fit.
-cudaError_t take_most_shared(const void* kernel);
+cudaError_t allow_and_prefer_most_shared(const void* kernel);
 
 }  // namespace tandem::gpu_kernels

@@ -22,8 +22,8 @@ struct Declaration {
   size_t at = 0;
   size_t scope_end = 0;  // the closing bracket of its scope, or the end
   bool constant = false;
-  bool stream = false;  // hls::stream<...>, by value
-  bool local = false;   // of a function, with its parameters
+  bool stream = false;  // whether it is an hls::stream<...>, by value
+  bool local = false;   // whether it belongs to a function; parameters do, too
 };
 
 class DataflowSource {

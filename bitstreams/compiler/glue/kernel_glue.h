@@ -201,7 +201,7 @@ class Argument<Parameter, kElements, std::enable_if_t<(kElements > 0)>> {
 
  private:
   unsigned char* field_;
-  // A copy, as the register map is aligned to words only.
+  // This is a copy, because the register map is aligned to words only.
   alignas(Element) unsigned char storage_[sizeof(Element) * kElements];
 };
 

@@ -161,7 +161,7 @@ class Reader {
 
   void follow(const std::string& name, std::set<std::string>& seen, KernelSignature& kernel) {
     if (!seen.insert(name).second) return;
-    kernel.asks_for_place |=
+    kernel.uses_work_items |=
         name == "tandem_cl_current" || name == "tandem_cl_barrier" || name == "tandem_cl_copy";
     const auto function = functions_.find(name);
     if (function == functions_.end()) return;

@@ -28,8 +28,8 @@ struct KernelSignature {
   std::string name;
   std::vector<SourceArgument> arguments;
   std::array<std::uint32_t, 3> required_group = {0, 0, 0};
-  bool asks_for_place = false;          // calls a work-item function or a barrier
-  std::map<std::uint32_t, bool> pipes;  // by number: whether the kernel writes it
+  bool uses_work_items = false;  // whether the kernel calls a work-item function or a barrier
+  std::map<std::uint32_t, bool> pipes;  // number of a pipe -> whether the kernel writes it
 };
 
 struct ModuleDescription {

@@ -20,7 +20,7 @@ namespace tandem::vpp {
 
 struct FunctionDefinition {
   std::string name;
-  std::string file;  // from the line marker before it
+  std::string file;  // from the line marker before the definition
   bool in_system_header = false;
   bool linkable = false;        // at global scope or extern "C", no template, no member
   std::string_view parameters;  // between the parentheses

@@ -28,7 +28,7 @@ struct Settings {
   std::vector<Setting> settings;
   std::vector<std::string> inputs;        // file names, in order
   std::vector<std::string> warnings;      // unknown options
-  std::vector<std::string> config_files;  // as read
+  std::vector<std::string> config_files;  // the configuration files that were read
 };
 
 // `arguments`: without the program's name.

@@ -27,7 +27,7 @@ struct Toolchain {
 
 // The result of a stage, for the log and the summary.
 struct StageResult {
-  std::vector<std::string> messages;  // the compiler's own
+  std::vector<std::string> messages;  // messages of the compiler
   std::vector<std::string> warnings;
   std::vector<std::string> dependencies;  // files that went into the output
   std::vector<std::string> kernels;

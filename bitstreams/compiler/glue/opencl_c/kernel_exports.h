@@ -46,13 +46,13 @@ inline WorkGroup& work_group() {
 // An entry of the generated table of kernels.
 struct KernelTable {
   const char* name;
-  std::uint32_t num_arguments;  // of the source
+  std::uint32_t num_arguments;  // arguments in the source
   const std::uint32_t* kinds;
   const std::uint32_t* sizes;
   const char* const* types;
-  bool asks_for_place;  // has the hidden arguments
+  bool uses_work_items;  // whether the kernel has the hidden arguments
   std::uint32_t num_pipes;
-  const std::uint32_t* pipes;  // their numbers
+  const std::uint32_t* pipes;  // the numbers of its pipes
   void (*invoke)(std::uint64_t registers, std::uint64_t memory, std::uint64_t locals);
 };
 
@@ -67,7 +67,7 @@ class Kernel {
       if (table.kinds[index] == kLocal) ++num_locals_;
     }
     place_offset_ = offset;
-    if (table.asks_for_place) {
+    if (table.uses_work_items) {
       for (std::uint32_t index = 0; index < kHiddenArguments; ++index) {
         append(tandem_glue::kScalar, 8, 8, "size_t", offset);
       }
@@ -125,7 +125,7 @@ class Kernel {
   // The work-group and its offsets. A native launch passes none; it has one work-item.
   Group place(const unsigned char* registers) const {
     Group group = {};
-    if (table_.asks_for_place) {
+    if (table_.uses_work_items) {
       std::uint64_t values[kHiddenArguments];
       for (std::uint32_t index = 0; index < kHiddenArguments; ++index) {
         std::memcpy(&values[index], registers + place_offset_ + index * 12, 8);

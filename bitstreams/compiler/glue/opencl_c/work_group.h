@@ -74,7 +74,8 @@ class StackArena {
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (part == MAP_FAILED) throw std::bad_alloc();
 #if defined(__SANITIZE_ADDRESS__)
-    __asan_unpoison_memory_region(part, kPartBytes);  // of frames that were here and never returned
+    __asan_unpoison_memory_region(
+        part, kPartBytes);  // clears marks of earlier frames that never returned
 #endif
     madvise(part, kPartBytes, MADV_NOHUGEPAGE);  // most stacks need a page or two
     return static_cast<unsigned char*>(part);
@@ -88,7 +89,7 @@ class StackArena {
 struct Fiber {
   jmp_buf place;
   std::uint64_t local_id[3];
-  void* stack = nullptr;  // its low end; null: the caller's
+  void* stack = nullptr;  // low end of the stack; null: the caller's stack
   bool begun = false;
 };
 
@@ -106,7 +107,7 @@ class WorkGroup {
     started_ = 0;
     items_ = group.local_size[0] * group.local_size[1] * group.local_size[2];
     running_ = &caller_;
-    failed_ = true;  // until the end
+    failed_ = true;  // reset when all items have ended
     run_items();
     while (Fiber* const next = next_waiting()) switch_to(next);
     failed_ = false;
@@ -122,7 +123,7 @@ class WorkGroup {
   }
 
  private:
-  // Runs items in order, from the first that has not started.
+  // Runs items in order, beginning with the first one that has not started.
   void run_items() {
     while (started_ < items_) {
       const std::uint64_t item = started_++;
