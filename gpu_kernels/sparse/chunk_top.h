@@ -4,10 +4,10 @@
 //
 // A chunk's message: the lower and the upper level (f32 each), then ascending places, then codes,
 // packed from the lowest bit on, padded to a byte. Code: bit 0 the sign, bit 1 the upper level. The
-// levels are the means of the magnitudes below and from the overall mean on. Byte for byte the
-// message of the CPU's chunk_topk; of equal magnitudes the lower place is taken. Graph-safe: no
-// allocation, no synchronisation, no workspace. Errors: cudaErrorInvalidValue for counts out of
-// range.
+// lower level is the mean of the magnitudes below the mean of all magnitudes; the upper level is
+// the mean of the others. Byte for byte the message of the CPU's chunk_topk; of equal magnitudes
+// the lower place is taken. Graph-safe: no allocation, no synchronisation, no workspace. Errors:
+// cudaErrorInvalidValue for counts out of range.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -15,7 +15,7 @@ namespace tandem::vpp {
 struct PreprocessJob {
   std::string compiler;
   std::vector<std::string> flags;   // -I, -std and so on
-  std::vector<std::string> macros;  // lines "#define X 1" that the source is to see
+  std::vector<std::string> macros;  // lines such as "#define X 1", placed before the source
   std::string source;               // as the user named it
   std::string kernel;               // the kernel whose export is appended; empty: none
   std::string folder;               // for intermediate files

@@ -26,10 +26,10 @@ enum class SplitBehaviour {
 };
 
 struct Split {
-  std::string expression;  // as Oniguruma takes it: its white space, ^ and $ at every line
+  std::string expression;  // in the syntax of Oniguruma; ^ and $ match at every line
   bool is_literal = false;
   SplitBehaviour behaviour = SplitBehaviour::kIsolated;
-  bool is_inverted = false;  // gaps take the place of matches
+  bool is_inverted = false;  // matches and gaps change their roles
 };
 
 class PreTokenizer {
@@ -51,7 +51,7 @@ class PreTokenizer {
   static bool is_known(std::string_view name);
   static std::string known_names();  // for messages
 
-  static const char* gpt2_expression();  // what byte-level BPE uses where a file names none
+  static const char* gpt2_expression();  // the expression of byte-level BPE if a file names none
 
  private:
   struct Impl;
