@@ -18,8 +18,8 @@ std::unique_ptr<Device> open_gradient_device(std::string_view id) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   if (full.substr(0, colon) != cuda_backend().kind() || error != std::errc() ||
       end != digits.data() + digits.size() || index < 0) {
-    throw Error("device", "'" + std::string(id) +
-                              "' keeps no gradients; they may lie on a GPU, such as cuda:0");
+    throw Error("device",
+                "'" + std::string(id) + "' cannot hold gradients; name a GPU, such as cuda:0");
   }
   return cuda_backend().open(index, {});
 }

@@ -8,11 +8,11 @@
 
 namespace tandem::xclbin {
 
-// Waits for the command and returns what it printed; throws Error with that when it cannot start
-// or fails. `failure` opens the error's text.
+// Waits for the command and returns its output. If it cannot start or fails, throws Error with
+// `failure` and the output as text.
 std::string run_tool(const std::vector<std::string>& command, const std::string& failure);
 
-// Whether `compiler` knows `flag`; false too when it cannot be started. Cost: one start.
+// Whether `compiler` accepts `flag`; also false if it cannot be started. Cost: one start.
 bool accepts_flag(const std::string& compiler, const std::string& flag);
 
 }  // namespace tandem::xclbin

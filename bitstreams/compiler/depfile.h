@@ -13,7 +13,7 @@ namespace tandem::xclbin {
 
 // The paths the targets depend on, without escapes.
 std::vector<std::string> parse_depfile(const std::string& text);
-// `path`, escaped for such a file.
+// Returns `path`, escaped for a dependency file.
 std::string escape_for_make(const std::string& path);
 
 }  // namespace tandem::xclbin

@@ -32,7 +32,7 @@ struct Options {
 CLI::Option* add_options(CLI::App& app, Options& options) {
   app.add_option("-p,--platform", options.platform,
                  "board, full platform name, .xpfm or JSON file");
-  app.add_option("-d,--hw", options.hardware, "the same: hardware platforms are not told apart");
+  app.add_option("-d,--hw", options.hardware, "the same as --platform");
   app.add_option("-s,--sw", options.software, "software platform: there is none")->group("");
   app.add_option("name", options.positional, "the same as --platform");
   app.add_option("-o,--output", options.output, "file to write instead of standard output");

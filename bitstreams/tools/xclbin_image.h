@@ -33,7 +33,8 @@ class XclbinImage {
 
   const std::vector<ImageSection>& sections() const { return sections_; }
   const ImageSection* find(uint32_t kind) const;
-  // add() throws when the section exists; the others throw when it does not.
+  // add() throws Error if the section exists. The functions after it throw Error if the section
+  // does not exist.
   void add(ImageSection section);
   void replace(ImageSection section);
   void remove(uint32_t kind);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What xclbinutil --info prints: header, clocks, memory, and every kernel with its units and
+// The output of xclbinutil --info: header, clocks, memory, and every kernel with its units and
 // arguments.
 //
 // Errors: Error naming file and field. Threads: any.

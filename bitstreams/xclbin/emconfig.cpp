@@ -24,8 +24,8 @@ constexpr const char* kToolVersion = "2022.1";
 
 [[noreturn]] void fail(const std::string& origin, const std::string& field,
                        const std::string& what) {
-  throw Error("emconfig",
-              origin + ": field " + field + " " + what + "; write the file anew with emconfigutil");
+  throw Error("emconfig", origin + ": field " + field + " " + what +
+                              "; write the file again with emconfigutil");
 }
 
 const json& member(const json& object, const std::string& path, const char* key,
@@ -131,7 +131,7 @@ std::vector<const Platform*> parse_emconfig(const std::string& text, const std::
     read_board(boards[index], "Platform.Boards[" + std::to_string(index) + "]", origin, cards);
     if (cards.size() > kMaxEmulatedCards) {
       fail(origin, "Platform.Boards",
-           "asks for more than " + std::to_string(kMaxEmulatedCards) + " cards");
+           "requests more than " + std::to_string(kMaxEmulatedCards) + " cards");
     }
   }
   return cards;

@@ -17,7 +17,7 @@
 
 namespace tandem::xclbin {
 
-// Cards that a file may ask for.
+// The most cards that a file may request.
 constexpr uint32_t kMaxEmulatedCards = 16;
 
 std::string write_emconfig(const Platform& platform, uint32_t num_cards);

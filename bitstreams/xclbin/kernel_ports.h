@@ -27,7 +27,7 @@ struct Port {
 std::vector<Port> ports_of(const Design& design, const Kernel& kernel);
 // The name of the port that `argument` uses.
 std::string port_of(const Argument& argument);
-// As the vendor's tools write numbers: "0x1C".
+// Writes a number as the vendor's tools do: "0x1C".
 std::string hex_text(uint64_t value);
 
 }  // namespace tandem::xclbin

@@ -33,7 +33,8 @@ struct Bank {
 
 struct Platform {
   std::string name;  // the board: "u55c"
-  std::string vbnv;  // full name, as the user gave it: of xclbin headers, emconfig.json and devices
+  std::string vbnv;  // full name, as the user wrote it; it is in xclbin headers, emconfig.json and
+                     // device names
   std::string fpga_family = "virtexuplus";
   std::string fpga_part;
   std::vector<Bank> banks;
@@ -43,12 +44,12 @@ struct Platform {
   uint32_t pcie_lanes = 16;
   double memory_gb_per_s = 0;  // HBM and DDR together
   bool has_dma = true;         // false: "nodma" shells, whose host copies go through HOST memory
-  uint64_t address_space_bytes = 0;  // more than the banks need: of a card that is yet undecided
+  uint64_t address_space_bytes = 0;  // 0: as much as the banks need; more for kUndecidedPlatform
   std::string description;  // a user's platform: its JSON text, so that it can travel with a file
 
-  // One past the last device address of the card.
+  // The card's last device address plus one.
   uint64_t memory_end() const;
-  // Bytes of banks of `type`.
+  // The bytes of all banks of `type`.
   uint64_t memory_bytes(BankType type) const;
   uint32_t num_banks(BankType type) const;
 };
@@ -66,7 +67,7 @@ const Platform& add_platform(const Platform& platform);
 // A name for find_platform: a card without a description. It is a u55c with address space for the
 // banks of any board, so that every bitstream finds its memory.
 constexpr const char* kUndecidedPlatform = "undecided";
-// The boards built in.
+// The names of the built-in boards.
 std::vector<std::string> platform_names();
 // "HBM", "DDR", "PLRAM", "HOST".
 const char* bank_type_name(BankType type);

@@ -194,7 +194,7 @@ class PlatformParser {
         if (&bank == &other) continue;
         if (bank.tag == other.tag) fail("banks", "names two banks " + bank.tag);
         if (bank.base <= other.base && other.base < bank.base + bank.size_bytes) {
-          fail("banks", "lets " + bank.tag + " and " + other.tag + " overlap");
+          fail("banks", "has banks that overlap: " + bank.tag + " and " + other.tag);
         }
       }
     }

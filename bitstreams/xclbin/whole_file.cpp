@@ -68,7 +68,7 @@ std::string read_text(const std::string& path, uint64_t max_bytes) {
   std::ifstream in(path, std::ios::binary);
   if (!in) {
     const bool missing = !fs::exists(path, code);
-    throw Error("file", path + ": cannot open the file" + (missing ? ": there is none" : ""));
+    throw Error("file", path + (missing ? ": the file does not exist" : ": cannot open the file"));
   }
   std::string text;
   char buffer[1 << 16];

@@ -35,12 +35,12 @@ struct Memory {
   bool used = false;
   uint64_t base = 0;
   uint64_t size_bytes = 0;
-  uint64_t link_depth = 0;  // MEM_STREAMING_CONNECTION: elements; 0: the stream's own
+  uint64_t link_depth = 0;  // MEM_STREAMING_CONNECTION: elements; 0: as in the source
 };
 
 enum class Control : uint8_t { kHandshake = 0, kChain = 1, kNone = 2 };
 
-// As metadata and pragmas spell it.
+// The spelling in metadata and pragmas.
 constexpr const char* control_name(Control control) {
   switch (control) {
     case Control::kHandshake:
@@ -55,7 +55,7 @@ constexpr const char* control_name(Control control) {
 
 struct ComputeUnit {
   std::string kernel;
-  std::string name;  // without the kernel
+  std::string name;  // name of the unit, without the kernel's name
   uint64_t base = 0;
   uint32_t interrupt_id = 0;
   Control control = Control::kHandshake;

@@ -3,12 +3,12 @@
 // Writes an xclbin from a design: kernels, compute units, memory connections, stream links, and the
 // ELF with the kernels' code.
 //
-// A stream link is an entry of MEM_TOPOLOGY after the banks (type MEM_STREAMING_CONNECTION, tag
-// dc_<n>, size: the depth in elements, 0 for the stream's own), and two rows of CONNECTIVITY: first
-// the writer's, then the reader's. A free-running unit has the base address ~0 and no address in
-// the XML. The bytes depend on the design alone (no time stamp; the UUID is a hash of the content),
-// so builds are reproducible. Errors: Error when the design is inconsistent or larger than readers
-// allow. Threads: any. Source: the public header <xclbin.h>.
+// A stream link is an entry of MEM_TOPOLOGY after the banks: type MEM_STREAMING_CONNECTION, tag
+// dc_<n>, size: the depth in elements (0: as in the kernel's source). It also has two rows in
+// CONNECTIVITY, first the writer's, then the reader's. A free-running unit has the base address ~0
+// and no address in the XML. The bytes depend on the design alone (no time stamp; the UUID is a
+// hash of the content), so builds are reproducible. Errors: Error when the design is inconsistent
+// or larger than readers allow. Threads: any. Source: the public header <xclbin.h>.
 #pragma once
 
 #include <array>
@@ -29,9 +29,9 @@ struct Argument {
   uint32_t host_bytes = 0;
   uint32_t register_bytes = 0;
   uint32_t offset = 0;
-  std::string bundle = {};     // kind 1: of the m_axi port; empty: a separate port
+  std::string bundle = {};     // kind 1: the bundle of the m_axi port; empty: a separate port
   bool hidden = false;         // set by the runtime, without an index
-  uint32_t element_bytes = 0;  // kind 4: of what the stream carries
+  uint32_t element_bytes = 0;  // kind 4: size of an element of the stream
 };
 
 struct Kernel {
@@ -46,7 +46,8 @@ struct Kernel {
   std::array<uint32_t, 3> required_group = {1, 1, 1};  // work group; 0 0 0: any
   std::array<uint32_t, 3> maximum_group = {1, 1, 1};
 
-  // Runs from load to unload without being started: no control protocol, and nothing but streams.
+  // Whether the kernel runs from load to unload without a start: it has no control protocol, and
+  // all its arguments are streams.
   bool free_running() const;
 };
 
@@ -64,7 +65,7 @@ struct StreamLink {
   std::string from_argument;
   std::string to_unit;
   std::string to_argument;
-  uint32_t depth = 0;  // 0: the stream's own
+  uint32_t depth = 0;  // in elements; 0: as in the kernel's source
 };
 
 struct Design {
@@ -75,7 +76,7 @@ struct Design {
   std::vector<std::byte> elf;
   std::vector<StreamLink> links = {};
   bool hardware_emulation = false;  // mode hw_emu, else sw_emu
-  uint32_t kernel_clock_mhz = 0;    // 0: the platform's
+  uint32_t kernel_clock_mhz = 0;    // 0: the platform's clock
 };
 
 // The whole file.

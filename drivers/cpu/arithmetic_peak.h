@@ -15,7 +15,7 @@ namespace tandem::device::cpu {
 
 PeakOps measure_peak_ops(Team& team);
 
-// For a team with this plan.
+// The peak of a team of threads with this plan.
 PeakOps peak_ops(const ThreadPlan& plan);
 
 }  // namespace tandem::device::cpu

@@ -27,8 +27,8 @@ struct AttentionItem {
   std::size_t head_begin = 0, head_end = 0;  // KV heads
   std::size_t row_begin = 0, row_end = 0;
   std::size_t token_begin = 0, token_end = 0;
-  std::size_t range = 0, num_ranges = 1;  // this part of the tokens
-  std::size_t partial_row = 0;            // its first row in the partial results, if ranges
+  std::size_t range = 0, num_ranges = 1;  // this item's range of tokens, and the number of ranges
+  std::size_t partial_row = 0;  // the item's first row in the partial results, if num_ranges > 1
 
   std::size_t rows_per_head() const { return row_end - row_begin; }
   std::size_t rows() const { return (head_end - head_begin) * rows_per_head(); }
@@ -37,8 +37,8 @@ struct AttentionItem {
 struct AttentionPlan {
   std::vector<AttentionItem> items;
   std::size_t partial_rows = 0;
-  std::vector<std::size_t> bounds;  // of NUMA nodes, if sorted: [num_nodes + 1], node n has
-                                    // items bounds[n] .. bounds[n + 1]
+  std::vector<std::size_t> bounds;  // after sort_by_node(): [num_nodes + 1]; NUMA node n has items
+                                    // bounds[n] .. bounds[n + 1]
 
   // Lists the items node by node, in their order within a node. home: the node of an item.
   void sort_by_node(int num_nodes, FunctionRef<int(const AttentionItem&)> home);

@@ -97,7 +97,7 @@ Ticket CpuAttentionUnit::submit(const AttentionBatch& batch, AttentionPartial ou
 
 WaitResult CpuAttentionUnit::wait(Ticket ticket, Deadline) {
   if (ticket == 0 || ticket > last_ticket_) {
-    throw Error("cpu", "no ticket " + std::to_string(ticket) + " was given out");
+    throw Error("cpu", "ticket " + std::to_string(ticket) + " is unknown: no call has returned it");
   }
   return WaitResult::kDone;
 }

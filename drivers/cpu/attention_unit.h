@@ -64,7 +64,7 @@ class CpuAttentionUnit final : public AttentionUnit {
   KvPool pool_;
   std::vector<Worker> workers_;
   AttentionPlan plan_;
-  std::vector<float> partial_o_, partial_lse_;  // of ranges: [rows, head_dim], [rows]
+  std::vector<float> partial_o_, partial_lse_;  // results of token ranges: [rows, head_dim], [rows]
   Ticket last_ticket_ = 0;
   std::atomic<std::uint64_t> launches_{0}, bytes_out_{0}, kv_bytes_{0}, busy_ns_{0};
 };

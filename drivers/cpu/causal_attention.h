@@ -34,7 +34,7 @@ class CausalAttention {
     const CausalChunk* chunk = nullptr;
     std::size_t kv_head = 0;
     std::size_t tile = 0;
-    std::size_t first_tile = 0;  // of the chunk and head, in tiles_
+    std::size_t first_tile = 0;  // index in tiles_ of the first tile of the chunk and head
   };
 
   Operands resolve(const CausalAttentionOp& op) const;
@@ -46,11 +46,12 @@ class CausalAttention {
   KvTile tile(const Item& item, std::size_t index) const;
 
   Team& team_;
-  std::vector<RowPanel> panels_;              // one per worker
-  std::vector<std::vector<SlotRange>> seen_;  // per row of its panel
+  std::vector<RowPanel> panels_;  // one per worker
+  std::vector<std::vector<SlotRange>>
+      seen_;  // [workers][rows of the panel]: the slots that a row sees
   std::vector<Item> items_;
   std::size_t matrix_ = 0;    // values of one tile's K or V
-  std::size_t window_ = 0;    // rows that a row sees
+  std::size_t window_ = 0;    // how many rows a row sees at most
   std::vector<float> tiles_;  // [tiles][K | V]
   std::vector<char> finite_;  // [tiles]: whether all values of V are finite
 };

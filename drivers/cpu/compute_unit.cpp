@@ -220,7 +220,7 @@ void CpuComputeUnit::handle(const CopyOp& op) {
 
 WaitResult CpuComputeUnit::wait(Ticket ticket, Deadline) {
   if (ticket == 0 || ticket > last_ticket_) {
-    throw Error("cpu", "no ticket " + std::to_string(ticket) + " was given out");
+    throw Error("cpu", "ticket " + std::to_string(ticket) + " is unknown: no call has returned it");
   }
   return WaitResult::kDone;
 }

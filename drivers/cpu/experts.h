@@ -26,7 +26,7 @@ class Experts {
  private:
   struct Choice {
     std::int32_t expert = 0;
-    float share = 0;       // weight of its result
+    float share = 0;       // weight of the expert's result in the sum
     std::size_t slot = 0;  // row of the grouped results
   };
   struct Group {  // an expert that some row chose

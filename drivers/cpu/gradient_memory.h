@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients in host memory behind the contract of devices, by plain loops of one thread; and what
-// the selection unit shares with it. Deadlines are not looked at: no call waits.
+// GradientMemory for host memory, by plain loops of one thread, and the functions that it shares
+// with the selection unit. Deadlines have no effect, because no call waits. Threads: one at a time.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ std::unique_ptr<GradientMemory> make_gradient_memory();
 // Value `at` of a gradient, as f32.
 float value_at(const GradientView& gradient, std::size_t at);
 
-// Adds a value to the moments; one that is not finite is named by its place.
+// Adds a value to the moments. If it is not finite, only its place is recorded.
 void take(GradientMoments& moments, float value, std::uint64_t place, bool logarithms);
 
 }  // namespace tandem::device::cpu

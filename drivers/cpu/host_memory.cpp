@@ -28,7 +28,7 @@ Mapping::Mapping(std::size_t size_bytes) : size_bytes_(std::max<std::size_t>(siz
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) {
     throw Error("cpu", "cannot reserve " + std::to_string(size_bytes_ >> 20) +
-                           " MiB of memory; ask for fewer KV pages or a smaller model");
+                           " MiB of memory; use fewer KV pages or a smaller model");
   }
   data_ = static_cast<std::byte*>(mapped);
   if (spare != 0) {

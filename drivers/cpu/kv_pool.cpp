@@ -56,7 +56,7 @@ void put_value(const void* row, std::size_t dim, std::size_t stride, std::size_t
 struct KvPool::TileView {
   std::byte* k;    // [stride, 16]
   std::byte* v;    // [16, 64] per strip
-  float* k_scale;  // [16]; null where the type has none
+  float* k_scale;  // [16]; null if the type has none
   float* v_scale;
 };
 

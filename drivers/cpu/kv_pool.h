@@ -30,11 +30,13 @@ class KvPool {
   KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages,
          std::span<const std::vector<int>> processors_of_nodes = {});
 
-  static std::size_t page_bytes(const AttentionGeometry& geometry);  // of all layers
+  static std::size_t page_bytes(
+      const AttentionGeometry& geometry);  // bytes of a page in all layers
   std::uint32_t num_pages() const { return num_pages_; }
   // The node of the page's memory, in [0, num_nodes); 0 without stripes.
   int home_of(PageId page) const { return static_cast<int>(page / pages_per_stripe_ % num_nodes_); }
-  // The ranges bound to nodes: the whole pool in order, cut at huge pages.
+  // A part of the pool whose memory is bound to one node. Stripes cover the whole pool in order;
+  // their borders are at huge pages.
   struct Stripe {
     std::span<std::byte> memory;
     int node = 0;
@@ -42,7 +44,9 @@ class KvPool {
   std::vector<Stripe> stripes() const;
   std::size_t stride() const { return stride_; }
   std::size_t tile_bytes() const { return tile_bytes_; }
-  std::size_t tile_tokens() const { return tile_tokens_; }  // used slots per tile: 16 or fewer
+  std::size_t tile_tokens() const {
+    return tile_tokens_;
+  }  // slots of a tile that are used: 16 or fewer
   std::size_t tiles_per_page() const { return tiles_per_page_; }
 
   // The whole tile, as if all its slots were filled.
@@ -66,7 +70,7 @@ class KvPool {
   };
   void write(const Slot& slot, const float* k, const float* v);
 
-  // Page images as AttentionUnit states them.
+  // Page images in the format that AttentionUnit states.
   void export_page(PageId page, std::span<std::byte> image) const;
   void import_page(PageId page, std::span<const std::byte> image);
 

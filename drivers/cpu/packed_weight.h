@@ -19,22 +19,24 @@ namespace tandem::device::cpu {
 
 // Whether matrices of this type are packed for products.
 bool packs_for_products(DType dtype);
-// Whether they are multiplied with rows of bf16, in panels of kBf16PanelOutputs.
+// Whether matrices of this type are multiplied with rows of bf16, in panels of kBf16PanelOutputs.
 inline bool multiplies_bf16_rows(DType dtype) {
   return dtype == DType::kBF16 || dtype == DType::kF8E4M3;
 }
 
 class PackedWeight {
  public:
-  // The source's type must be one that packs, its rows whole blocks.
+  // packs_for_products() must be true of the source's type. Its rows are whole blocks.
   PackedWeight(const WeightSource& source, Team& team);
 
   const std::byte* panels() const { return memory_.data(); }
   std::size_t num_panels() const { return num_panels_; }
-  std::size_t panel_bytes() const { return panel_bytes_; }  // the last may have fewer
+  std::size_t panel_bytes() const {
+    return panel_bytes_;
+  }  // of a whole panel; the last may have fewer
   std::size_t panel_outputs() const { return panel_outputs_; }
 
-  // Of panels: one region per node, in its memory. Cut between groups of panels.
+  // The regions of panels: one per node, in the node's memory, cut between groups of panels.
   const tiling::Regions<1>& regions() const { return regions_; }
 
  private:

@@ -24,7 +24,7 @@ namespace tandem::device::cpu {
 inline constexpr std::size_t kFewRows = 24;
 
 struct Product {
-  std::size_t input = 0;              // of the call's inputs
+  std::size_t input = 0;              // index in the call's inputs
   const CpuWeight* weight = nullptr;  // [out_features, width of the input]
   const float* bias = nullptr;        // [out_features] or null
   float* out = nullptr;     // [rows of the input, out_features]; not shared with another product
@@ -41,9 +41,9 @@ class Products {
   std::uint64_t run(std::span<const RowSource> inputs, std::span<const Product> products);
 
  private:
-  struct Part {  // of a product: outputs and rows
+  struct Part {  // a part of a product: some outputs and rows
     std::size_t product = 0;
-    std::size_t begin = 0, end = 0;  // panels of a packed weight, else outputs
+    std::size_t begin = 0, end = 0;  // range of panels if the weight is packed, else of outputs
     std::size_t first_row = 0, last_row = 0;
   };
 
@@ -61,8 +61,8 @@ class Products {
   Team& team_;
   std::vector<RowForms> forms_;
   std::vector<PreparedRows> inputs_;
-  std::vector<Part> parts_;          // node by node
-  std::vector<std::size_t> bounds_;  // [num_nodes + 1] where the parts of a node begin
+  std::vector<Part> parts_;          // sorted by NUMA node
+  std::vector<std::size_t> bounds_;  // [num_nodes + 1]: the index of each node's first part
   std::vector<std::vector<float>> workspaces_;
 };
 

@@ -25,10 +25,10 @@ class ReadProbe {
  private:
   Team& team_;
   Mapping memory_;
-  tiling::Regions<1> parts_;  // of 1 MiB
+  tiling::Regions<1> parts_;  // the memory in parts of 1 MiB
 };
 
-// For a team with this plan.
+// The bandwidth in bytes per second of a team of threads with this plan.
 double read_bandwidth(const ThreadPlan& plan);
 
 }  // namespace tandem::device::cpu

@@ -20,8 +20,8 @@ class RowPanel {
   void set_query(std::size_t row, const float* q /* [head_dim] */, float scale);
 
   // Rows [begin, end) see `tiles`: at most kMaxTiles of f32, or kStoredTiles of another type.
-  // `next`: as many tiles that are attended after these, to be fetched ahead; `tiles` itself if
-  // there are none.
+  // `next`: the same number of tiles for the next call, which are prefetched; `tiles` itself if
+  // there is no next call.
   void attend(DType type, std::size_t begin, std::size_t end, std::span<const KvTile> tiles,
               const KvTile* next);
 

@@ -37,11 +37,11 @@ class PreparedRows {
   // Allocates. The source must outlive the last prepare().
   void begin(const RowSource& source, const RowForms& forms);
 
-  // Rows [first, last) into every form; `row` is memory for one row, per thread.
+  // Writes rows [first, last) in every form. `row`: memory for one row; each thread has its own.
   void prepare(std::size_t first, std::size_t last, std::vector<float>& row);
 
   std::size_t rows() const { return source_.rows; }
-  bool needs_work() const;  // false: plain() is x
+  bool needs_work() const;  // false: prepare() has nothing to do, because plain() is x
 
   const float* plain() const { return changes_ ? plain_.data() : source_.x; }  // [rows, width]
   const float* panels() const { return panels_.data(); }        // [rows / 32, width, 32]
@@ -51,7 +51,7 @@ class PreparedRows {
  private:
   RowSource source_;
   RowForms forms_;
-  bool changes_ = false;  // rows differ from those of x
+  bool changes_ = false;  // whether the prepared rows differ from those of x
   std::vector<float> plain_, panels_;
   std::vector<RowChunk> chunks_;
   std::vector<std::uint16_t> bf16_;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Selection on the CPU by plain loops of one thread: what other devices' units are compared with.
+// SelectionUnit on the CPU, by plain loops of one thread: the reference for the units of other
+// devices.
 //
-// The sparsifiers of host/collectives have vectorised, threaded loops of their own for gradients in
-// host memory; this unit is for callers that take any device. Memory: 4 bytes per value, 8 with a
-// velocity. Deadlines are not looked at: no call waits. Threads: one at a time.
+// It serves callers that accept any device. For gradients in host memory the sparsifiers of
+// host/collectives have their own vectorised and threaded loops. Memory: 4 bytes per value, 8 with
+// a velocity. Deadlines have no effect, because no call waits. Threads: one at a time.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace tandem::device::cpu {
 
-// The residual is zero. Throws Error for the shape.
+// The residual of a new unit is zero. Throws Error if the shape is invalid.
 std::unique_ptr<SelectionUnit> make_selection_unit(const SelectionShape& shape);
 
 }  // namespace tandem::device::cpu

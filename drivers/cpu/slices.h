@@ -9,8 +9,8 @@
 
 namespace tandem::device::cpu {
 
-// The first of `count` floats. Throws Error naming `what` when the slice is missing, not in host
-// memory, misaligned or too short.
+// Returns the address of the slice's `count` floats. Throws Error naming `what` when the slice is
+// missing, not in host memory, misaligned or too short.
 float* floats(const Slice& slice, std::size_t count, const char* what);
 
 }  // namespace tandem::device::cpu

@@ -49,8 +49,8 @@ class Team {
     return {domain, tile, workers_of_nodes(), cut_dimension};
   }
 
-  // Node n has the items bounds[n] .. bounds[n + 1]; bounds: [num_nodes + 1] from 0. For items of
-  // several divisions in one run: list them node by node.
+  // Node n has the items bounds[n] .. bounds[n + 1]; bounds: [num_nodes + 1] from 0. One run may
+  // contain the items of several divisions, if the caller lists them node by node.
   void run_regions(std::span<const std::size_t> bounds, Body body) {
     pool_.run_regions(bounds, body);
   }
@@ -74,7 +74,7 @@ class Team {
   }
 
  private:
-  std::vector<int> workers_of_nodes() const;  // [num_nodes]
+  std::vector<int> workers_of_nodes() const;  // [num_nodes]: the number of workers of each node
 
   ThreadPool pool_;
 };

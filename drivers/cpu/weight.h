@@ -32,7 +32,9 @@ class CpuWeight final : public Weight {
 
   DType dtype() const { return source_.dtype; }
   std::size_t row_bytes() const { return row_bytes_; }
-  bool has_rows() const { return source_.data != nullptr; }  // as stored
+  bool has_rows() const {
+    return source_.data != nullptr;
+  }  // whether the rows are available as the file stores them
   const std::byte* row(std::int64_t index) const { return source_.data + index * row_bytes_; }
   // False: a table of a type that is packed for products, or a vector alone.
   bool multiplies() const { return packed_ || (has_rows() && !packs_for_products(source_.dtype)); }

@@ -15,12 +15,12 @@
 
 namespace tandem::cuda {
 
-// What the driver says without touching the GPU's memory. Throws DeviceError.
+// The driver's description of a GPU; does not use the GPU's memory. Throws DeviceError.
 device::DeviceInfo describe(int index);
 
 class CudaDevice final : public device::Device {
  public:
-  // activity: of the process, kept as long as the device; may be null.
+  // activity: the trace of the process, kept as long as the device; null: no trace.
   explicit CudaDevice(int index, GpuKernels kernels = {},
                       std::shared_ptr<ActivityTrace> activity = nullptr);
 
@@ -33,7 +33,8 @@ class CudaDevice final : public device::Device {
       const device::SelectionShape& shape) override;
   std::unique_ptr<device::GradientMemory> make_gradient_memory() override;
   device::DeviceSpeed speed_now() override;
-  // Null where a unit is no GPU's or two are of one; sums: null without NCCL, too.
+  // Both return null if one of the units is not on a GPU, or if two units are on the same GPU.
+  // make_reducer() also returns null without NCCL.
   std::unique_ptr<device::PeerCopy> make_peer_copy(
       std::span<device::ComputeUnit* const> units) override;
   std::unique_ptr<device::Reducer> make_reducer(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceActivity: what a device ran and when, from its own records, on the host's clock.
+// DeviceActivity: the work of a device with its times, from the device's own records, on the host's
+// clock.
 //
 // Two spans of one track are nested or do not overlap. A sink is called from any thread, one call
 // at a time, and outlives the devices that were opened with it.
@@ -16,7 +17,7 @@ namespace tandem::device {
 struct DeviceActivity {
   std::string device, track, name;  // "cuda:0", "stream 7", "rms_norm_kernel"
   std::chrono::steady_clock::time_point begin, end;
-  std::int64_t bytes = -1;  // of a copy; -1: none
+  std::int64_t bytes = -1;  // size of a copy; -1: it is no copy
 };
 
 using ActivitySink = std::function<void(const DeviceActivity&)>;

@@ -3,9 +3,10 @@
 // AggregationUnit: a device that adds up sparse vectors of several sources (a card, a GPU).
 //
 // A source has sorted unique positions of one partition, and their values. One call takes the
-// sources in rank order and returns the sorted union, with the values reduced in that order: bit
-// for bit the result of a loop over the sources in f32 or u64. Ownership: inputs are borrowed until
-// the call returns; the result is valid until the next call. Threads: one at a time.
+// sources in rank order and returns the sorted union of positions. Values of equal positions are
+// reduced in that order: the result has the bits of a loop over the sources in f32 or u64.
+// Ownership: inputs are borrowed until the call returns; the result is valid until the next call.
+// Threads: one at a time.
 // Errors: Error, with the unit unchanged, for a shape that refusal() rejects, sources that do not
 // match the shape, or a position that is not below num_positions. Positions that do not ascend are
 // an Error if the unit detects it; else the result is undefined, but no other memory is touched.
@@ -26,7 +27,7 @@
 namespace tandem::device {
 
 struct AggregationShape {
-  std::uint64_t num_positions = 0;  // the partition's local places
+  std::uint64_t num_positions = 0;  // positions of the partition: 0 .. num_positions - 1
   DType type = DType::kF32;         // kF32 or kU64
   bool maximum = false;             // max instead of sum; NaN wins
   std::uint64_t num_sources = 0;
@@ -36,7 +37,7 @@ struct AggregationShape {
 struct AggregationSource {
   std::span<const std::uint32_t> positions;  // [num_entries] ascending, below num_positions
   std::span<const std::byte> values;         // [num_entries] of the shape's type
-  Placement placement;                       // of both; where accepts() says so
+  Placement placement;  // the memory of both spans; accepts() must be true of it
 };
 
 struct AggregationResult {
@@ -59,13 +60,13 @@ class AggregationUnit {
   virtual std::string name() const = 0;  // "xrt:0"
   virtual AggregationCapacity capacity() const = 0;
 
-  // Why the unit cannot do it; empty: it can.
+  // Why the unit cannot aggregate this shape; empty: it can.
   virtual std::string refusal(const AggregationShape& shape) const = 0;
 
   // Whether sources may be in this memory. Host memory is always accepted.
   virtual bool accepts(const Placement& placement) const { return placement.on_host(); }
 
-  // sources: [num_sources], rank order. Error for a placement that accepts() denies.
+  // sources: [num_sources], in rank order. Throws Error if accepts() is false for a placement.
   virtual AggregationResult aggregate(const AggregationShape& shape,
                                       std::span<const AggregationSource> sources,
                                       Deadline deadline) = 0;

@@ -15,7 +15,7 @@
 // Threads: one submitting thread per unit; capacity() and stats() from any. Errors: wrong arguments
 // throw Error before anything is enqueued. After kLost all pages are lost, and every ticket, old or
 // new, is kLost. If the device refuses one batch, wait() for its ticket or a later one throws
-// Error; the results and appended tokens of that batch are undefined, and the unit goes on.
+// Error; the results and appended tokens of that batch are undefined, and the unit stays usable.
 // Numerics: f32 for every KV type; num_attend = 0 gives O = 0, LSE = -inf; NaN in K or Q yields NaN
 // for that head only. How to add a backend: README.md.
 #pragma once
@@ -41,17 +41,18 @@ struct AttentionGeometry {
   DType kv_dtype = DType::kF16;  // kF16, kBF16, kI8 or kF8E4M3; a unit refuses what it cannot store
 };
 
-// One f32 scale per token and head: kI8 max|x| / 127; kF8E4M3 the least power of two from 2^-126 to
-// 2^119 that keeps |x| / scale at most 448; larger values become 448 * 2^119.
+// Whether the type has an f32 scale per token and head. kI8: max|x| / 127. kF8E4M3: the smallest
+// power of two from 2^-126 to 2^119 for which |x| / scale is at most 448; larger values become 448
+// * 2^119.
 bool kv_has_scales(DType kv_dtype);
 
 struct AttentionCapacity {
   std::uint32_t num_pages = 0;
-  std::size_t page_bytes = 0;  // of all layers, K and V, as this unit stores it
-  // Of the memory that holds the pages: measured, else from the data sheet.
+  std::size_t page_bytes = 0;  // bytes of a page in this unit: K and V of all layers
+  // The bandwidth of the memory that holds the pages: measured, else from the data sheet.
   double read_bandwidth_bytes_per_s = 0;
-  double link_bandwidth_bytes_per_s = 0;  // host <-> unit; 0 where there is no link
-  double link_latency_us = 0;             // of one submit + wait of an empty batch
+  double link_bandwidth_bytes_per_s = 0;  // host <-> unit; 0 if there is no link
+  double link_latency_us = 0;             // time of submit() and wait() of an empty batch
 };
 
 // One sequence of a batch. "Held here" counts only the tokens in this unit's pages of the sequence.
@@ -64,7 +65,7 @@ struct AttentionSequence {
   // The queries see tokens [attend_begin, num_attend) of those held here, counted after the append.
   std::int32_t attend_begin = 0;  // not 0 only if DeviceInfo::attends_windows
   std::int32_t num_attend = 0;
-  std::int32_t page_begin = 0;  // into pages
+  std::int32_t page_begin = 0;  // index of the sequence's first page in AttentionBatch::pages
   std::int32_t num_pages = 0;
 };
 
@@ -91,10 +92,10 @@ struct AttentionStats {
   std::uint64_t bytes_to_unit = 0;    // q, k, v, descriptors (0 for host memory)
   std::uint64_t bytes_from_unit = 0;  // O, LSE
   std::uint64_t kv_bytes_read = 0;
-  double busy_seconds = 0;  // submit to completion
+  double busy_seconds = 0;  // sum over batches, from submit() to completion
 };
 
-using Ticket = std::uint64_t;  // increases by submission; 0 is never used
+using Ticket = std::uint64_t;  // each submission gets a larger one; 0 is never used
 
 class ComputeUnit;
 
@@ -132,8 +133,8 @@ class AttentionUnit {
   virtual WaitResult import_page(PageId page, std::span<const std::byte> from,
                                  Deadline deadline) = 0;
 
-  // Health check of an idle device. Waits at most 0.1 s for the answer, besides the time that the
-  // driver needs to ask. False once the unit is lost; true while a device only gives no answer. A
+  // Health check of an idle device. Waits at most 0.1 s for the answer, besides the time of the
+  // driver's call. False once the unit is lost; true while a device only gives no answer. A
   // DeviceError means a loss; any other Error means that the check itself failed.
   virtual bool is_alive() { return true; }
 
@@ -143,7 +144,7 @@ class AttentionUnit {
 std::size_t page_image_bytes(const AttentionGeometry& geometry);
 
 // Throws Error("attention", ...) naming the field when a geometry or a batch is not what the
-// contract says (num_pages: of the unit). Every unit calls these first.
+// contract says (num_pages: the number of pages of the unit). Every unit calls these first.
 void check_geometry(const AttentionGeometry& geometry);
 void check_batch(const AttentionGeometry& geometry, std::uint32_t num_pages,
                  const AttentionBatch& batch, const AttentionPartial& out);

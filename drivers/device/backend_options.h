@@ -23,16 +23,17 @@ enum class OptionType {
   kFile   // the path of a file
 };
 
-// Which commands take it.
+// Which commands accept the option.
 enum class OptionUse { kModel, kAggregation, kTraining };
 
 struct BackendOption {
   std::string_view name;  // "cuda-kernels": --cuda-kernels, and the key of the file
   OptionType type = OptionType::kFlag;
   std::string_view help;
-  std::string_view default_value;           // of a kFile: what is used instead, in words
-  std::span<const std::string_view> words;  // of a kWord
-  std::string_view environment;             // a variable that sets it; may be empty
+  std::string_view
+      default_value;  // of a kFile option: a text that describes what is used without it
+  std::span<const std::string_view> words;  // the allowed values of a kWord option
+  std::string_view environment;  // the environment variable that sets the option; may be empty
   OptionUse use = OptionUse::kModel;
 };
 
@@ -47,9 +48,9 @@ class BackendValues {
   void set(std::string_view name, std::string value) {
     values_.insert_or_assign(std::string(name), std::move(value));
   }
-  // What was set; none: the backend's default holds.
+  // The value that was set; none: the backend uses its default.
   std::optional<std::string> find(const BackendOption& option) const;
-  // Of a kWord or a kFlag: what was set, else the default.
+  // The value of a kWord or a kFlag: the one that was set, else the default.
   std::string word(const BackendOption& option) const;
   bool is_on(const BackendOption& option) const { return word(option) == "true"; }
 
@@ -59,7 +60,7 @@ class BackendValues {
   std::map<std::string, std::string, std::less<>> values_;
 };
 
-// `declared`: of every backend of the build. Looks for no file.
+// `declared`: the options of every backend of the build. Does not check that files exist.
 void check_values(const BackendValues& values, std::span<const BackendOption> declared);
 
 }  // namespace tandem::device

@@ -37,12 +37,12 @@ struct Slice {
   explicit operator bool() const { return buffer != nullptr; }
 };
 
-// `count` floats from a slice on, at the address for units of its device.
+// The `count` floats that begin at the slice, at the address that units of its device use.
 inline std::span<float> device_floats(const Slice& slice, std::size_t count) {
   return {reinterpret_cast<float*>(slice.buffer->address() + slice.offset_bytes), count};
 }
 
-// `count` floats of a host buffer from a slice on.
+// The `count` floats of a host buffer that begin at the slice.
 inline std::span<float> host_floats(const Slice& slice, std::size_t count) {
   return {reinterpret_cast<float*>(slice.buffer->host().data() + slice.offset_bytes), count};
 }

@@ -111,7 +111,7 @@ struct CausalAttentionOp {
 // and independent of the order of partials, up to rounding.
 struct MergePartial {
   Slice o, lse;                        // [rows, heads, head_dim], [rows, heads]
-  std::span<const std::int32_t> rows;  // that it has results for
+  std::span<const std::int32_t> rows;  // the rows that the partial has results for
 };
 struct MergeOp {
   std::int64_t rows = 0;
@@ -160,23 +160,23 @@ struct CopyOp {
   Slice from, to;
 };
 
-// A ring of one slot hands rows to a host thread and takes its answer, without the thread that
-// enqueues. Every post is awaited before the next one. Posts and awaits are operations of the queue
-// like others; those of equal steps are equal values. Optional: ComputeUnit::supports(). Both sides
-// share RingWords, in a host buffer, zero before the first post. The host thread sees a change of
-// `posted`, works, and stores the same words in `answered` (both with acquire and release). If it
-// will not answer any more, it stores 1 in `abandoned`. Then no operation waits. The first await
-// that sees it and all later operations copy nothing: results, and what is computed from them, are
-// undefined, and the side that abandons must not use them.
+// A ring of one slot passes rows to a host thread and receives its answer. The thread that enqueues
+// takes no part. Every post is awaited before the next one. Posts and awaits are operations of the
+// queue like others; those of equal steps are equal values. Optional: ComputeUnit::supports(). Both
+// sides share RingWords, in a host buffer, zero before the first post. The host thread sees a
+// change of `posted`, works, and stores the same words in `answered` (both with acquire and
+// release). If it will not answer any more, it stores 1 in `abandoned`. Then no operation waits.
+// The first await that sees it and all later operations copy nothing: results, and what is computed
+// from them, are undefined, and the side that abandons must not use them.
 struct RingWords {
-  alignas(64) std::uint64_t posted;  // (number of posts, with this one) << 32 | tag
+  alignas(64) std::uint64_t posted;  // (number of posts so far, this one included) << 32 | tag
   alignas(64) std::uint64_t answered;
   std::uint64_t abandoned;
 };
 // The device's own count, in a device buffer; zero before the first post.
 struct RingCount {
   std::uint32_t posted;
-  std::uint32_t blocks, abandoned;  // the unit's
+  std::uint32_t blocks, abandoned;  // used by the unit only
 };
 struct Ring {
   Slice words;  // RingWords
@@ -196,9 +196,10 @@ struct AwaitOp {
   std::span<const CopyOp> copies;  // up to kMaxRingCopies, from host buffers; whole floats
 };
 
-// The next token of every row: the largest logit (of equal ones the lowest id) at temperature 0,
-// else the draw by `uniform` among those that top_k and then top_p leave, in the order of
-// model/sampler. Optional: ComputeUnit::supports(). It saves the copy of all logits to the host.
+// Chooses the next token of every row. At temperature 0 it is the token with the largest logit; if
+// several are equal, the one with the lowest id. Otherwise top_k and then top_p remove tokens, and
+// `uniform` selects one of the rest, in the order of model/sampler. Optional:
+// ComputeUnit::supports(). It saves the copy of all logits to the host.
 struct SampleRow {
   float temperature = 0;
   int top_k = 0;       // 0: off

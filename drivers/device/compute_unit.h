@@ -2,19 +2,20 @@
 //
 // ComputeUnit: where the dense part of a transformer layer runs.
 //
-// Operations are values (Op, compute_ops.h) on the unit's own buffers, enqueued in order; a prefill
+// Operations are values (Op, compute_ops.h) on the unit's own buffers, enqueued in order. A prefill
 // chunk and a decode batch are the same calls with more or fewer rows. Activations are f32,
 // row-major [rows, width]; weights keep the type of the model file. Ownership: buffers and weights
-// belong to the caller and must outlive the first wait() after their last use. Host lists of an
-// operation (ids, positions, rows) are free again when enqueue() returns. Threads: one submitting
-// thread per unit. Errors: enqueue() throws Error on arguments that break the stated shapes; wait()
-// throws DeviceError when the device failed: buffers are undefined then, and the unit is discarded.
+// belong to the caller and must outlive the first wait() after their last use. The caller may reuse
+// host lists of an operation (ids, positions, rows) when enqueue() returns. Threads: one submitting
+// thread per unit. Errors: enqueue() throws Error on arguments that break the stated shapes. wait()
+// throws DeviceError when the device failed; its buffers are then undefined, and the unit is to be
+// discarded.
 // Numerics: every operation accumulates in f32 or wider. A row's result does not depend on the
-// other rows of the call, except for the order of additions in a matrix product. Activations may be
-// rounded before a product: with quantised weights to 8 bits with a scale per 32 values of a row;
-// with 16-bit or 8-bit float weights to bf16 or f16. (The CPU rounds for quantised, bf16 and e4m3
-// weights; GPUs for all of these.) f32 weights are multiplied in f32. Products of e4m3 weights are
-// exact, and the sum of each block is multiplied by its scale; only a GPU with many rows rounds a
+// other rows of the call, except for the order of additions in a matrix product. Before a product,
+// activations may be rounded: for quantised weights to 8 bits with a scale per 32 values of a row,
+// for 16-bit or 8-bit float weights to bf16 or f16. (The CPU rounds for quantised, bf16 and e4m3
+// weights; GPUs for all of these.) f32 weights are multiplied in f32. e4m3 weights are multiplied
+// exactly, and the sum of each block is multiplied by its scale; only a GPU with many rows rounds a
 // weight times its scale to bf16.
 #pragma once
 
@@ -31,9 +32,9 @@
 
 namespace tandem::device {
 
-// What a weight is for. A unit stores it in the order that this use needs.
+// The use of a weight. A unit stores the weight in the order that this use needs.
 enum class WeightRole {
-  kProduct,  // matrix products; of a vector also what kVector says
+  kProduct,  // matrix products; a vector also as kVector
   kTable,    // EmbedOp
   kBoth,     // a table that is also the output projection
   kVector    // norms and biases alone: out_features = 1
@@ -54,7 +55,8 @@ struct WeightSource {
   WeightRole role = WeightRole::kProduct;
   bool transient = false;
   // Only composite units (drivers/parallel) read these two.
-  int layer = -1;  // -1: before all layers (kTable, kBoth) or after them
+  int layer =
+      -1;  // -1: the weight is before all layers (kTable, kBoth) or after them (other roles)
   WeightSplit split = WeightSplit::kNone;
   // The f32 factors of values in kF8E4M3 (kProduct only); empty: all 1. Read during load() only.
   // The loader has refused NaN (tensor/f8_codes.h).
@@ -92,8 +94,8 @@ class ComputeUnit {
   // AttentionUnit::may_have_own_thread().
   virtual bool supports(OpKind kind) const = 0;
 
-  // Throws Error where supports() is false. Copies no list that the operation names, unless the
-  // work is done after enqueue() returns.
+  // Throws Error if supports() is false. Copies the lists that the operation names only if the work
+  // is done after enqueue() returns.
   virtual void enqueue(const Op& op) = 0;
 
   // The number of rows to which a step of `rows` decode rows should be padded. A unit that caches

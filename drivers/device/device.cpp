@@ -34,7 +34,7 @@ std::unique_ptr<SelectionUnit> Device::make_selection_unit(const SelectionShape&
 }
 
 std::unique_ptr<GradientMemory> Device::make_gradient_memory() {
-  throw Error("device", info().id + " keeps no gradients; choose cpu, or a device that does");
+  throw Error("device", info().id + " cannot hold gradients; choose cpu, or a device that can");
 }
 
 std::unique_ptr<TableUnit> Device::make_table_unit() {

@@ -3,9 +3,9 @@
 // Device: one piece of hardware that computes dense layers, attends, adds up sparse vectors, or
 // selects from gradients.
 //
-// Callers ask what it can do (makes_compute, makes_attention, ...), never what it is;
-// `kind` is for people. Ownership: a device outlives its units. Threads: info() from any; units are
-// made from one. Errors: making a unit throws Error (arguments, memory) or DeviceError (hardware).
+// Callers check its abilities (makes_compute, makes_attention, ...), never its kind; `kind` is only
+// for display. Ownership: a device outlives its units. Threads: info() from any; units are made
+// from one. Errors: making a unit throws Error (arguments, memory) or DeviceError (hardware).
 #pragma once
 
 #include <cstdint>
@@ -35,34 +35,36 @@ struct PeakOps {
 struct DeviceInfo {
   std::string id;    // "cpu", "opencl:0", "xrt:1": a value of --attention
   std::string kind;  // "cpu", "opencl", "xrt", "cuda"
-  std::string name;  // the vendor's
+  std::string name;  // the name that the vendor gives the hardware
   std::uint64_t memory_bytes = 0;
   double memory_bandwidth_bytes_per_s = 0;  // 0: unknown
   PeakOps peak_ops_per_s;
-  double link_bandwidth_bytes_per_s = 0;  // to host memory; 0 where it is host memory
+  double link_bandwidth_bytes_per_s =
+      0;  // between the device and host memory; 0 if the device's memory is host memory
   double link_latency_us = 0;
   bool makes_compute = false;
   bool makes_attention = false;
-  bool attends_windows = false;  // AttentionSequence::attend_begin
-  bool attends_softcap = false;  // AttentionBatch::softcap
+  bool attends_windows = false;  // whether AttentionSequence::attend_begin may be other than 0
+  bool attends_softcap = false;  // whether AttentionBatch::softcap may be other than 0
   bool makes_aggregation = false;
   bool makes_selection = false;
   bool makes_tables = false;
 };
 
-// An id, or ids joined by "+", with every number: "cuda" and "cuda:0" are one device.
+// Adds the number 0 to every id without a number, because "cuda" and "cuda:0" are one device. `id`:
+// one id, or several joined by "+".
 std::string full_id(std::string_view id);
 
 struct AttentionUnitOptions {
   AttentionGeometry geometry;
-  std::uint64_t kv_bytes = 0;   // memory for pages; 0: what the device has free, less a reserve
+  std::uint64_t kv_bytes = 0;   // memory for pages; 0: the device's free memory, less a reserve
   std::uint32_t max_pages = 0;  // upper bound on pages; 0: none
   // Device memory that is reserved for what the compute unit has not loaded or allocated yet.
   std::uint64_t kept_bytes = 0;
   int max_batch_rows = 512;  // rows of q, k, v in one batch, for staging memory
 };
 
-// What the hardware achieves at one moment.
+// The speed of the hardware at one moment.
 struct DeviceSpeed {
   double memory_bandwidth_bytes_per_s = 0;  // 0: unknown
   PeakOps peak_ops_per_s;
@@ -78,7 +80,7 @@ class Device {
   virtual std::unique_ptr<AttentionUnit> make_attention_unit(
       const AttentionUnitOptions& options) = 0;
   virtual std::unique_ptr<AggregationUnit> make_aggregation_unit();
-  // Both where info().makes_selection.
+  // Call these two only if info().makes_selection.
   virtual std::unique_ptr<SelectionUnit> make_selection_unit(const SelectionShape& shape);
   virtual std::unique_ptr<GradientMemory> make_gradient_memory();
   virtual std::unique_ptr<TableUnit> make_table_unit();
@@ -88,8 +90,9 @@ class Device {
   virtual std::unique_ptr<PeerCopy> make_peer_copy(std::span<ComputeUnit* const> units);
   virtual std::unique_ptr<Reducer> make_reducer(std::span<ComputeUnit* const> units);
 
-  // Measures now, in some tens of milliseconds, if the device can; else what info() says. For
-  // comparing work with the speed of the machine at that time. Not while a unit works.
+  // Measures the speed now, in some tens of milliseconds. A device that cannot measure returns the
+  // values of info(). For comparing work with the speed of the machine at that time. Not while a
+  // unit works.
   virtual DeviceSpeed speed_now();
 };
 

@@ -2,7 +2,7 @@
 //
 // Sizes of operands in bytes, checked for overflow and negative counts.
 //
-// Threads: values. Errors: Error("device", ...) naming the number.
+// Threads: plain data. Errors: Error("device", ...) naming the number.
 #pragma once
 
 #include <algorithm>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GradientMemory: what the host does with gradients where they lie: measure them, copy them, and
-// write sparse means over them.
+// GradientMemory: measures gradients in the memory of a device or of the host, copies them, and
+// overwrites them with sparse means.
 //
-// Gradients have any size, one object serves all of a device. A view's queue says when its contents
-// are ready; when a call returns its work has ended. Numerics: moments are of finite values, sums
-// in f64 in the device's order. Ownership: arguments are borrowed until the call returns. Threads:
-// one at a time. Errors: Error, with nothing changed, for memory that accepts() denies or sizes
-// that do not fit. DeviceError as of SelectionUnit (selection_unit.h); a target may be half written
-// then.
+// One object serves all gradients of a device, of any size. A call waits until the queue of a view
+// has made its contents ready; its own work has ended when it returns. Numerics: moments are of
+// finite values, sums in f64 in the device's order. Ownership: arguments are borrowed until the
+// call returns. Threads: one at a time. Errors: Error, with nothing changed, for memory that
+// accepts() denies or sizes that do not fit. DeviceError as of SelectionUnit (selection_unit.h); a
+// target may be half written then.
 #pragma once
 
 #include <cstddef>
@@ -30,14 +30,14 @@ struct GradientView {
   Placement placement;
 };
 
-// Of finite values only.
+// Sums and extremes of the finite values.
 struct GradientMoments {
   double sum = 0;         // of |x|
   double signed_sum = 0;  // of x
   double squares = 0;
   double log_sum = 0;  // of ln |x|, over `positive`: zeros and subnormal values are left out
   std::uint64_t count = 0;
-  std::uint64_t positive = 0;  // 0 unless logarithms were asked for
+  std::uint64_t positive = 0;  // 0 unless logarithms were requested
   std::optional<std::uint64_t> first_non_finite;
   float largest = 0;                                        // |x|
   float smallest = std::numeric_limits<float>::infinity();  // |x|
@@ -57,27 +57,29 @@ class GradientMemory {
   // Host memory is always accepted.
   virtual bool accepts(const Placement& placement) const { return placement.on_host(); }
 
-  // Changes nothing.
+  // Returns the moments of the gradient.
   virtual GradientMoments measure(const GradientView& gradient, Deadline deadline) = 0;
-  // to = 0, but values[i], rounded to its type, at indices[i], unique.
+  // Sets all of `to` to 0, then to[indices[i]] = values[i], rounded to its type. Indices are
+  // unique.
   virtual void put(const GradientTarget& to, std::span<const std::uint32_t> indices,
                    std::span<const float> values, Deadline deadline) = 0;
 
-  // Copies of equally many bytes, of any type, to and from host memory.
+  // read() copies to host memory, write() copies from it. Both spans have the same size; values may
+  // have any type.
   virtual void read(std::span<const std::byte> from, const Placement& placement,
                     std::span<std::byte> to, Deadline deadline) = 0;
   virtual void write(std::span<const std::byte> from, std::span<std::byte> to,
                      const Placement& placement, Deadline deadline) = 0;
 };
 
-// What every implementation checks first. Each throws Error, naming the device.
+// The checks that every implementation makes first. Each throws Error that names the device.
 void check_gradient(const GradientMemory& memory, const GradientView& gradient);
 void check_target(const GradientMemory& memory, const GradientTarget& to,
                   std::span<const std::uint32_t> indices, std::span<const float> values);
 void check_copy(const GradientMemory& memory, const Placement& placement, std::size_t from_bytes,
                 std::size_t to_bytes);
 
-// Of a gradient's values: f32, f16 or bf16, whole and aligned. `where` is named.
+// Checks that values are f32, f16 or bf16, whole and aligned. The Error names `where`.
 void check_values(const std::string& where, const void* values, std::size_t bytes, DType type);
 
 }  // namespace tandem::device

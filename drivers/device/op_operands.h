@@ -3,8 +3,8 @@
 // The operands of an operation: its slices, with their sizes and uses, and its weights.
 //
 // map_operands() gives the same operation on other operands: those of one unit of a group, or those
-// of the unit that a double wraps. OpLists holds the lists of the result. Threads: values. Errors:
-// Error where a size cannot be computed (a missing weight, a negative row).
+// of the unit that a double wraps. OpLists holds the lists of the result. Threads: plain data.
+// Errors: Error if a size cannot be computed (a missing weight, a negative row).
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ enum class Access {
 class OperandMap {
  public:
   virtual ~OperandMap() = default;
-  // `slice` may be empty. The first slice that is visited is one that is read, where there is any.
+  // `slice` may be empty. The first slice that is visited is one that is read, if there is any.
   virtual Slice slice(const Slice& slice, std::size_t size_bytes, Access access) = 0;
   virtual const Weight* weight(const Weight* weight) = 0;  // not null
 };
@@ -36,7 +36,8 @@ class OperandMap {
 class OpLists {
  public:
   enum class Keep { kBorrowed, kCopies };
-  // kBorrowed: lists without operands (ids, positions) stay the caller's. kCopies: all are copied.
+  // kBorrowed: lists without operands (ids, positions) are not copied. kCopies: all lists are
+  // copied.
   explicit OpLists(Keep keep) : keep_(keep) {}
   OpLists(const OpLists&) = delete;
   OpLists& operator=(const OpLists&) = delete;
@@ -55,11 +56,11 @@ class OpLists {
 
  private:
   const Keep keep_;
-  std::array<std::byte, 1024> first_;  // decode steps need no other
+  std::array<std::byte, 1024> first_;  // enough for a decode step
   std::pmr::monotonic_buffer_resource memory_{first_.data(), first_.size()};
 };
 
-// The result borrows from `lists`, and what kBorrowed says from `op`.
+// The result borrows from `lists`, and with kBorrowed also from `op`.
 Op map_operands(const Op& op, OpLists& lists, OperandMap& map);
 
 }  // namespace tandem::device

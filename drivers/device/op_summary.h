@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an operation is, in the few values that a timeline or an error needs.
+// Describes an operation by the few values that a timeline or an error needs.
 //
 // Pure functions; threads: any.
 #pragma once
@@ -14,8 +14,8 @@ namespace tandem::device {
 
 struct OpSummary {
   std::string_view name;    // "embed", "causal attention"; static
-  std::int64_t rows = -1;   // that it computes; -1: it does not count in rows
-  std::int64_t bytes = -1;  // of its copies; -1: it is no copy
+  std::int64_t rows = -1;   // rows that the operation computes; -1: it does not work on rows
+  std::int64_t bytes = -1;  // bytes that the operation copies; -1: it is no copy
 };
 
 OpSummary describe(const Op& op);

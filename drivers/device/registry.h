@@ -27,12 +27,11 @@ struct DeviceOptions {
   Pin pin = Pin::kAuto;  // whether host threads are bound to processors (thread_plan.h)
   // Keys that backends declare (Backend::options()).
   BackendValues values = {};
-  // Receives what the devices ran and when, from devices that record it; empty: nothing is
-  // recorded.
+  // Receives the activities of devices that record them; empty: nothing is recorded.
   ActivitySink activity = {};
   // Receives a line for the log when a device chooses something; may be empty.
   std::function<void(const std::string&)> note = {};
-  // Receives a line when a device cannot do what an option asks for; may be empty.
+  // Receives a line when a device does not support the value of an option; may be empty.
   std::function<void(const std::string&)> warn = {};
 };
 
@@ -43,7 +42,7 @@ class Backend {
   virtual bool available() const = 0;
   virtual std::string unavailable_reason() const = 0;  // how to enable it; empty when available
 
-  // The keys of DeviceOptions::values that it reads, available or not.
+  // The keys of DeviceOptions::values that the backend reads. They do not depend on available().
   virtual std::span<const BackendOption> options() const { return {}; }
 
   // The devices present now; empty when none. Never throws for absent hardware.
@@ -53,15 +52,15 @@ class Backend {
 
 std::span<const Backend* const> backends();
 
-// Throws Error where DeviceOptions::values has a key that no backend declares, or a wrong value.
+// Throws Error if DeviceOptions::values has a key that no backend declares, or a wrong value.
 void check_options(const DeviceOptions& options);
 
-// "cpu", "opencl:0", "xrt:1" -> the device; an id without a number means 0. Throws Error naming the
-// known ids, and as check_options().
+// Opens the device with an id such as "cpu", "opencl:0" or "xrt:1"; an id without a number means 0.
+// Throws Error naming the known ids, and as check_options().
 std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options);
 
-// The same for a device that gradients lie on ("cuda:0"), in a library without other backends.
-// Error where the build has none; it says how to enable it.
+// The same for a device that can hold gradients ("cuda:0"), in a library without other backends.
+// Error if the build has none; it says how to enable it.
 std::unique_ptr<Device> open_gradient_device(std::string_view id);
 
 // How devices of a group share a model: each has some layers (pipeline), or some columns of every

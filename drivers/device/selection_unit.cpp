@@ -40,7 +40,7 @@ void check_gradient(const SelectionUnit& unit, const GradientView& gradient, std
   }
   if (unit.accepts(gradient.placement)) return;
   require_host(gradient.placement, "device", ("for " + unit.name() + " the gradient").c_str());
-  refuse(unit.name(), "the gradient is in memory that the unit does not reach");
+  refuse(unit.name(), "the gradient is in memory that the unit cannot access");
 }
 
 void check_range(const SelectionUnit& unit, SelectionRange range) {
@@ -84,7 +84,7 @@ void check_residual(const SelectionUnit& unit, const ResidualView& view) {
   if (unit.shape().velocity) {
     check_count(unit, view.velocity.size(), "the velocity");
   } else if (!view.velocity.empty()) {
-    refuse(unit.name(), "there is no velocity; leave it out");
+    refuse(unit.name(), "the unit has no velocity; pass none");
   }
 }
 

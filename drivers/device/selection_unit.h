@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SelectionUnit: what is left of one gradient (the residual), kept in a device's memory, and the
-// selection of its large entries there. Only indices and values of entries travel to the host.
+// SelectionUnit: keeps the residual of one gradient (what has not been sent yet) in a device's
+// memory, and selects its large entries there. Only indices and values of entries travel to the
+// host.
 //
-// A step: accumulate() adds the gradient; at_least() or top() selects; clear_at() forgets what was
-// sent. GradientMemory (gradient_memory.h) checks gradients before and writes means after it.
-// Results are those of a plain loop in f32, in every run and on every device; a product is rounded
-// before it is added. Sums are in f64; their order is the device's. Ownership:
+// A step: accumulate() adds the gradient; at_least() or top() selects; clear_at() sets to 0 what
+// was sent. GradientMemory (gradient_memory.h) checks gradients before a step and writes means
+// after it.
+// Numerics: those of a plain loop in f32 on every device and in every run; a product is rounded
+// before it is added. Sums are in f64, added in an order that the device chooses. Ownership:
 // arguments are borrowed until the call returns; results are valid until the next call. Threads:
-// one at a time. Errors: Error, with the unit unchanged, for an argument that does not fit its
-// shape, or memory that accepts() denies. DeviceError, with the unit unchanged, if memory for the
-// call cannot be allocated. DeviceError, with the unit and its residual lost (every later call
-// fails at once), if started work failed or missed the deadline.
+// one at a time.
+// Errors: Error, with the unit unchanged, for an argument that does not fit its shape, or memory
+// that accepts() denies. DeviceError, with the unit unchanged, if memory for the call cannot be
+// allocated. DeviceError, with the unit and its residual lost (every later call fails at once), if
+// started work failed or missed the deadline.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +30,11 @@ namespace tandem::device {
 
 struct SelectionShape {
   std::uint64_t num_values = 0;  // 1 to 2^32 - 1
-  bool velocity = false;         // for momentum correction: as much memory again
+  bool velocity = false;  // a velocity per value, for momentum correction; it doubles the memory
 };
 
-// g: the gradient; clipped: a NaN is 0, others lie in [-clip_at, clip_at].
+// g: the gradient. With clip_at a NaN becomes 0, and other values are limited to [-clip_at,
+// clip_at].
 //   velocity = momentum * velocity + scale * g; g = velocity      where the shape has a velocity
 //   residual = decay * residual + g
 struct AccumulateStep {
@@ -52,7 +56,7 @@ struct SelectedEntries {
   std::span<const float> values;
 };
 
-// What a call of accumulate() begins from, and what a checkpoint holds.
+// The state of a unit, as a checkpoint holds it.
 struct ResidualView {
   std::span<float> residual;  // [num_values], host memory
   std::span<float> velocity;  // [num_values] if the shape has one, else empty
@@ -66,11 +70,13 @@ class SelectionUnit {
   // Whether gradients may be in this memory. Host memory is always accepted.
   virtual bool accepts(const Placement& placement) const { return placement.on_host(); }
 
-  // Any number of values from place step.first on. Returns the moments of the residual there.
+  // Adds a gradient of any length from place step.first on. Returns the moments of the residual
+  // there.
   virtual GradientMoments accumulate(const GradientView& gradient, const AccumulateStep& step,
                                      Deadline deadline) = 0;
 
-  // Questions about the residual. A NaN reaches no threshold.
+  // This call and the next ones measure the residual and select from it. A NaN reaches no
+  // threshold.
   virtual GradientMoments moments_at_least(SelectionRange range, float threshold, bool logarithms,
                                            Deadline deadline) = 0;
   // The sums of squares of finite values of each range.
@@ -80,17 +86,19 @@ class SelectionUnit {
                                                      std::span<const float> thresholds,
                                                      Deadline deadline) = 0;
   virtual SelectedEntries at_least(SelectionRange range, float threshold, Deadline deadline) = 0;
-  // The `count` largest magnitudes; of equal ones the lower place. All numbers if there are fewer.
+  // Selects the `count` entries with the largest magnitudes; of equal magnitudes, those at lower
+  // places. NaN is never selected. If fewer other values exist, selects all of them.
   virtual SelectedEntries top(SelectionRange range, std::uint64_t count, Deadline deadline) = 0;
   virtual std::span<const float> values_at(std::span<const std::uint32_t> indices,
                                            Deadline deadline) = 0;
 
-  // The largest entries of every 4,096 values as the message of chunk_topk: `count` of a whole
-  // chunk, `last_count` of the last one (the same if it is whole). Values are finite.
+  // Packs the largest entries of every chunk of 4,096 values as the message of chunk_topk: `count`
+  // entries of a whole chunk, `last_count` of the last chunk (equal to `count` if it is whole).
+  // Values are finite.
   virtual std::span<const std::byte> pack_chunks(std::uint32_t count, std::uint32_t last_count,
                                                  Deadline deadline) = 0;
 
-  // Residual and velocity become 0 at unique places.
+  // Sets residual and velocity to 0 at these places, which are unique.
   virtual void clear_at(std::span<const std::uint32_t> indices, Deadline deadline) = 0;
   // residual[indices[i]] += values[i], at unique places.
   virtual void add_at(std::span<const std::uint32_t> indices, std::span<const float> values,
@@ -100,13 +108,13 @@ class SelectionUnit {
   virtual void load(const ResidualView& from, Deadline deadline) = 0;
 };
 
-// What every unit checks of arguments, before it changes anything. Each throws Error, naming
-// `unit`.
+// The checks of arguments that every unit makes before it changes anything. Each throws Error that
+// names `unit`.
 void check_selection_shape(const std::string& unit, const SelectionShape& shape);
 void check_gradient(const SelectionUnit& unit, const GradientView& gradient, std::uint64_t first);
 void check_range(const SelectionUnit& unit, SelectionRange range);
 void check_places(const SelectionUnit& unit, std::span<const std::uint32_t> indices);
-// As many values as places.
+// There must be as many values as places.
 void check_entries(const SelectionUnit& unit, std::span<const std::uint32_t> indices,
                    std::span<const float> values);
 void check_chunks(const SelectionUnit& unit, std::uint32_t count, std::uint32_t last_count);

@@ -2,15 +2,16 @@
 //
 // TableUnit: a device that keeps embedding tables with their optimiser state and updates rows.
 //
-// The caller has the tables too (TableArrays): load() copies them to the device, update() changes
-// rows there and writes the new rows, weights and state, back to the caller's arrays. So these are
-// always whole and current, and when a device is lost the host goes on from them. A row that is
-// there several times is updated once, with the sum of its gradients in their order. Numerics: the
-// bits of host/training/optimizer, except for the payload of a NaN. Ownership: arrays are borrowed
-// during a call. Threads: one at a time.
-// Errors: Error, and nothing changes, for what does not fit or is out of range; of load() with the
-// bytes that are needed and there. DeviceError, with the unit lost and the caller's arrays
-// unchanged, if started work failed or missed the deadline: every later call fails at once.
+// The caller has a copy of the tables (TableArrays). load() copies them to the device. update()
+// changes rows there and writes the new rows, weights and state, back to the caller's arrays. So
+// these are always complete and current, and the host can continue from them when a device is lost.
+// If a row is listed several times, its gradients are added in their order, and it is updated once.
+// Numerics: the bits of host/training/optimizer, except for the payload of a NaN. Ownership: arrays
+// are borrowed during a call. Threads: one at a time.
+// Errors: Error, with nothing changed, for arguments that do not fit or are out of range; when
+// memory is too small, load() names the bytes needed and present. DeviceError, with the unit lost
+// (every later call fails at once) and the caller's arrays unchanged, if started work failed or
+// missed the deadline.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,7 @@ struct TableArrays {
   std::span<float> first, second;
 };
 
-// Of host/training/optimizer; fields that a rule has no use for are 0.
+// The factors of host/training/optimizer; fields that a rule does not use are 0.
 struct TableFactors {
   TableDecay decay_mode = TableDecay::kNone;
   float scale = 1, rate = 0, decay = 0, epsilon = 0;
@@ -45,7 +46,7 @@ struct TableFactors {
 };
 
 struct TableUpdate {
-  std::uint32_t table = 0;              // place in load()'s list
+  std::uint32_t table = 0;              // index in the list of load()
   std::span<const std::uint32_t> rows;  // in any order, also repeated
   std::span<const float> gradients;     // [rows.size(), width]
   TableFactors factors;
@@ -61,7 +62,7 @@ class TableUnit {
   virtual ~TableUnit() = default;
   virtual std::string name() const = 0;  // "xrt:0"
 
-  // Replaces what is there. arrays: one per shape.
+  // Replaces the tables of the unit. arrays: one per shape.
   virtual void load(std::span<const TableShape> shapes, std::span<const TableArrays> arrays,
                     Deadline deadline) = 0;
 

@@ -4,12 +4,12 @@
 // transfer. Pure: no OpenCL here.
 //
 // A sequence's queries of one KV head (num_q * group vectors) are cut into tiles of the kernel's
-// size, its tokens into ranges of at most `split_tokens`, so that work-groups have about equal work
-// and keep the device busy. A single range writes its result; several ranges go to scratch slots
-// and are merged. Rows are compact: only rows that a sequence names, and no row of sequences that
-// attend to nothing (O = 0, LSE = -inf). Packed input, in 4-byte words: header [8] of offsets, q *
-// scale [q_rows, q_heads, head_dim], k and v [kv_rows, kv_heads, head_dim], append, part and merge
-// entries, page ids. Threads: none. Errors: none; the caller checks the batch.
+// size. Its tokens are cut into ranges of at most `split_tokens`. So work-groups have about equal
+// work and keep the device busy. A single range writes its result; several ranges go to scratch
+// slots and are merged. Rows are compact: only rows that a sequence names, and no row of sequences
+// that attend to nothing (O = 0, LSE = -inf). Packed input, in 4-byte words: header [8] of offsets,
+// q * scale [q_rows, q_heads, head_dim], k and v [kv_rows, kv_heads, head_dim], append, part and
+// merge entries, page ids. Threads: any. Errors: none; the caller checks the batch.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,11 @@
 
 namespace tandem::opencl {
 
-// What the kernels of a unit take.
+// The limits of a unit's kernels.
 struct PlanLimits {
-  int decode_queries = 1;  // query vectors per group for a single token
-  int chunk_queries = 8;   // and for several
-  int work_groups = 1;     // that keep the device busy
+  int decode_queries = 1;  // query vectors per work-group, for sequences with a single query token
+  int chunk_queries = 8;   // the same for sequences with several query tokens
+  int work_groups = 1;     // work-groups that keep the device busy
 };
 
 // As the kernels read them: 4-byte words in this order.
@@ -51,8 +51,9 @@ struct BatchPlan {
   std::vector<PartEntry> decode_parts, chunk_parts;
   std::vector<MergeEntry> merges;
   std::vector<device::PageId> pages;
-  std::vector<RowRange> queries;     // with tokens to attend to
-  std::vector<RowRange> unanswered;  // with none; compact_row is unused
+  std::vector<RowRange> queries;  // of sequences with tokens to attend to
+  std::vector<RowRange>
+      unanswered;  // of sequences without tokens to attend to; compact_row is unused
   std::vector<RowRange> new_rows;
   std::int32_t q_rows = 0, kv_rows = 0, scratch_slots = 0;
   std::uint64_t kv_rows_read = 0;  // rows of K (and as many of V), times KV heads

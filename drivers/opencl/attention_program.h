@@ -25,8 +25,8 @@ KernelShape kernel_shape_for(const cl::Device& device);
 
 struct PageLayout {
   int head_stride = 0;              // head_dim, padded to the lanes of a row of V
-  int token_lanes = 1;              // VT of the kernels
-  int row_lanes = 1;                // VD
+  int token_lanes = 1;              // the constant VT of the kernels
+  int row_lanes = 1;                // the constant VD of the kernels
   std::size_t element_bytes = 0;    // of one value of K or V
   std::size_t v_at_bytes = 0;       // K [kv_heads, head_dim, page_tokens] is at 0
   std::size_t scales_at_bytes = 0;  // [2, kv_heads, page_tokens] f32, kI8 only

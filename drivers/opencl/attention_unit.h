@@ -68,7 +68,7 @@ class OpenClAttentionUnit final : public device::AttentionUnit {
   void complete(BatchSlot& slot);
   Transfer& new_transfer();
   device::WaitResult finish_transfer(const Transfer& transfer, Deadline deadline);
-  std::uint32_t scratch_lse_at() const;  // word of the scratch buffer
+  std::uint32_t scratch_lse_at() const;  // index of the word of the scratch buffer where LSE begins
   std::size_t page_offset(device::PageId page) const { return page * layout_.page_bytes; }
 
   Session session_;
@@ -79,13 +79,14 @@ class OpenClAttentionUnit final : public device::AttentionUnit {
   device::AttentionCapacity capacity_;
   int max_batch_rows_ = 0;
   PlanLimits limits_;
-  // [num_layers], so the pool may exceed the largest allocation; a larger layer: fewer pages
+  // [num_layers]: a buffer per layer, so the pool may be larger than the largest allocation. If one
+  // layer would exceed that limit, there are fewer pages.
   std::vector<cl::Buffer> pool_;
   cl::Buffer scratch_;
   std::int32_t scratch_slots_ = 0;
 
   std::vector<std::unique_ptr<BatchSlot>> slots_;
-  std::deque<BatchSlot*> in_flight_;  // by ticket
+  std::deque<BatchSlot*> in_flight_;  // in the order of their tickets
   std::deque<Transfer> transfers_;
   device::Ticket last_ticket_ = 0;
   bool lost_ = false;

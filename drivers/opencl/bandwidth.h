@@ -13,8 +13,8 @@ namespace tandem::opencl {
 
 struct MeasuredSpeed {
   double read_bytes_per_s = 0;  // device memory, read by kernels
-  double link_bytes_per_s = 0;  // host to device; 0 where they share memory
-  double latency_us = 0;        // of a small write + read back
+  double link_bytes_per_s = 0;  // host to device; 0 if they share memory
+  double latency_us = 0;        // time to write a few bytes and to read them back
 };
 
 MeasuredSpeed measure_speed(const Session& session);

@@ -59,13 +59,15 @@ class BatchSlot {
   const StagedBuffer& result() const { return result_; }
   std::size_t input_bytes() const { return input_bytes_; }
   std::size_t result_bytes() const { return result_bytes_; }
-  std::uint32_t lse_at() const { return lse_at_; }  // word of the result
+  std::uint32_t lse_at() const {
+    return lse_at_;
+  }  // index of the word of the result where LSE begins
 
   // The event of the next command.
   cl::Event* next_event() { return &events.emplace_back(); }
 
   device::Ticket ticket = 0;      // 0: free
-  std::vector<cl::Event> events;  // of its commands, in order
+  std::vector<cl::Event> events;  // events of the batch's commands, in order
   std::chrono::steady_clock::time_point submitted;
 
  private:

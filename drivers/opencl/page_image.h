@@ -4,7 +4,7 @@
 // AttentionUnit::export_page.
 //
 // `image` is the whole image of the page; `page` the bytes of one layer, page_layout().page_bytes.
-// Padding written to a page is zero. Cost: one pass over the bytes. Threads: none.
+// Padding written to a page is zero. Cost: one pass over the bytes. Threads: any.
 #pragma once
 
 #include <cstddef>

@@ -42,11 +42,11 @@ bool shares_host_memory(const cl::Device& device);
 
 cl::Program build_program(const Session& session, const char* source, const std::string& options);
 
-// Polls an event up to the deadline; sleeps longer the longer it takes. A failed command is kLost.
+// Polls an event until the deadline, with pauses that grow. A failed command is kLost.
 device::WaitResult wait_for_event(const cl::Event& event, Deadline deadline);
 
-// kDone when every event of an in-order queue's commands has succeeded. Commands never enqueued
-// (null events) are passed over.
+// kDone when every event of an in-order queue's commands has succeeded. Commands that were not
+// enqueued (null events) are skipped.
 device::WaitResult wait_for_events(std::span<const cl::Event> events, Deadline deadline);
 
 // "clEnqueueNDRangeKernel failed (-5)".

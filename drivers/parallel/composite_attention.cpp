@@ -94,7 +94,8 @@ WaitResult CompositeAttention::finish(Flight& flight, Deadline deadline) {
 
 WaitResult CompositeAttention::wait(Ticket ticket, Deadline deadline) {
   if (ticket == 0 || ticket > last_ticket_) {
-    throw Error("parallel", "no ticket " + std::to_string(ticket) + " was given out");
+    throw Error("parallel",
+                "ticket " + std::to_string(ticket) + " is unknown: no call has returned it");
   }
   if (ticket <= last_done_) return WaitResult::kDone;
   while (!flights_.empty() && flights_.front().ticket <= ticket) {

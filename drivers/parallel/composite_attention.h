@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CompositeAttention: what attention units over several parts have in common (contract:
+// CompositeAttention: the common base of attention units over several parts (contract:
 // device/attention_unit.h).
 //
 // Every page is in all parts, with the same id; each part holds the layers or heads of its slice. A
@@ -27,7 +27,7 @@
 namespace tandem::device::parallel {
 
 struct AttentionPart {
-  std::unique_ptr<AttentionUnit> unit;  // of the slice's geometry
+  std::unique_ptr<AttentionUnit> unit;  // has the geometry of the slice
   PageSlice slice;
 };
 
@@ -50,10 +50,12 @@ class CompositeAttention : public AttentionUnit {
  protected:
   struct Flight {
     Ticket ticket = 0;
-    std::vector<std::pair<int, Ticket>> parts;  // that have not been waited for
-    // Called when all parts are done. answered: no part refused or was lost. May be empty.
+    std::vector<std::pair<int, Ticket>>
+        parts;  // parts that have not been waited for, and their tickets
+    // Called when all parts are done. answered: true if no part refused the batch or was lost. May
+    // be empty.
     std::function<void(bool answered)> on_finished;
-    std::exception_ptr refused = {};  // of a part
+    std::exception_ptr refused = {};  // the Error of a part that refused the batch
     bool abandoned = false;           // submit() has thrown its error
   };
 
@@ -87,7 +89,7 @@ class CompositeAttention : public AttentionUnit {
     }
   }
   Ticket launch(Flight flight);
-  // For a batch that only some parts took: wait() of later batches waits for these parts.
+  // Handles a batch that only some parts accepted: wait() of later batches waits for these parts.
   void abandon(Flight flight);
   // For destructors: destroys the parts before the memory that they may still use.
   void drop_parts() { parts_.clear(); }
@@ -101,7 +103,7 @@ class CompositeAttention : public AttentionUnit {
   std::shared_ptr<AddressBook> book_;
   std::uint32_t num_pages_ = 0;
   std::deque<Flight> flights_;
-  std::exception_ptr refused_;  // of flights that have finished, until wait() throws it
+  std::exception_ptr refused_;  // the Error of a finished flight, until wait() throws it
   Ticket last_ticket_ = 0;
   Ticket last_done_ = 0;
   std::atomic<std::uint64_t> launches_{0};

@@ -36,7 +36,7 @@ class ParallelDevice final : public Device {
   std::vector<std::unique_ptr<Device>> devices_;
   const Split split_;
   const LayerRanges layers_;
-  std::shared_ptr<AddressBook> book_;  // of the last compute unit made
+  std::shared_ptr<AddressBook> book_;  // of the compute unit that was made last
   mutable DeviceInfo info_;            // made at the first request
 };
 

@@ -19,12 +19,13 @@ namespace tandem::device::parallel {
 // Waits for everything enqueued on a unit. Throws DeviceError if it failed or does not finish.
 void finish(ComputeUnit& unit);
 
-// Host buffers of units, one each, that grow.
+// One host buffer per unit; it grows on demand.
 class StagingBuffers {
  public:
   explicit StagingBuffers(std::span<ComputeUnit* const> units)
       : units_(units.begin(), units.end()), buffers_(units.size()) {}
-  // At least `size_bytes`. When it grows, it first waits for the unit; contents are lost.
+  // Returns the unit's buffer, of at least `size_bytes`. If the buffer must grow, waits for the
+  // unit first; the contents are lost.
   Slice of(int unit, std::size_t size_bytes);
 
  private:

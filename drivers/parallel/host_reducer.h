@@ -26,7 +26,8 @@ class HostReducer final : public Reducer {
  private:
   std::vector<ComputeUnit*> units_;
   StagingBuffers staging_;
-  std::vector<Slice> ranges_;  // of the call: the parts, or where they are staged
+  std::vector<Slice>
+      ranges_;  // ranges of the current call: the parts, or their copies in staging buffers
 };
 
 }  // namespace tandem::device::parallel

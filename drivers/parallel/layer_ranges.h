@@ -3,7 +3,7 @@
 // LayerRanges: which unit of a layer split has which layers.
 //
 // Unit u has the layers [first(u), first(u + 1)). Weights before the layers are on the first unit,
-// weights after them on the last. Threads: values. Errors: Error naming the numbers.
+// weights after them on the last. Threads: plain data. Errors: Error naming the numbers.
 #pragma once
 
 #include <span>
@@ -26,7 +26,7 @@ class LayerRanges {
   int unit_of(int layer) const;
 
  private:
-  std::vector<int> firsts_;  // [units + 1]
+  std::vector<int> firsts_;  // [units + 1]: the first layer of each unit, then the number of layers
 };
 
 }  // namespace tandem::device::parallel

@@ -37,7 +37,7 @@ class LayerSplitUnit::CompositeWeight final : public Weight {
 
   const LayerSplitUnit& owner;
   const UnitMask places;
-  std::vector<std::unique_ptr<Weight>> parts;  // [units], null: not on this unit
+  std::vector<std::unique_ptr<Weight>> parts;  // [units]; null: the weight is not on this unit
 
  private:
   std::int64_t out_features_, in_features_;
@@ -57,16 +57,17 @@ class LayerSplitUnit::CompositeBuffer final : public Buffer {
 
   const LayerSplitUnit* owner() const { return &owner_; }
   Slice place(int unit, std::size_t offset);
-  UnitMask current_at(std::size_t offset) const;  // 0 for a host buffer
+  UnitMask current_at(std::size_t offset)
+      const;  // units where the byte at `offset` is current; 0 for a host buffer
   void use(int unit, std::size_t begin, std::size_t end, Access access);
   void after_wait() { shared_->clear_finished(owner_.group_); }
 
  private:
   LayerSplitUnit& owner_;
   const std::size_t size_bytes_;
-  std::vector<std::unique_ptr<Buffer>> copies_;  // [units]; of a host buffer one
-  std::optional<RangeMap<UnitMask>> current_;    // of a device buffer
-  std::optional<SharedMemory> shared_;           // of a host buffer
+  std::vector<std::unique_ptr<Buffer>> copies_;  // [units]; a host buffer has one
+  std::optional<RangeMap<UnitMask>> current_;    // only in a device buffer
+  std::optional<SharedMemory> shared_;           // only in a host buffer
 };
 
 }  // namespace tandem::device::parallel

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LayerSplitUnit: a compute unit over several, each with some layers of a model (contract:
+// LayerSplitUnit: a compute unit made of several, each with some layers of a model (contract:
 // device/compute_unit.h).
 //
 // A weight is on the unit of its layer; vectors outside the layers (the output norm) are on all. An
@@ -24,9 +24,9 @@ namespace tandem::device::parallel {
 
 class LayerSplitUnit final : public ComputeUnit {
  public:
-  // peers: null for copies through host memory. They copy bytes to the unit of an operation if they
-  // are not current there: one residual per border between units and step. book: where attention
-  // units find the buffers.
+  // peers: null for copies through host memory. It copies bytes to the unit of an operation if they
+  // are not current there: one residual per step for each border between units. book: where
+  // attention units find the buffers.
   LayerSplitUnit(std::vector<std::unique_ptr<ComputeUnit>> units, std::unique_ptr<PeerCopy> peers,
                  const LayerRanges& layers, std::shared_ptr<AddressBook> book = nullptr);
   ~LayerSplitUnit() override;
@@ -34,7 +34,7 @@ class LayerSplitUnit final : public ComputeUnit {
   std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) override;
   std::unique_ptr<Weight> load(const WeightSource& source) override;
 
-  // The operations that all its units support, without rings: the threads of a ring would answer
+  // The operations that all its units support, except rings, because the thread of a ring answers
   // only one unit.
   bool supports(OpKind kind) const override;
   // Errors: Error if the weights of one operation are on different units. If any unit fails, wait()
@@ -47,7 +47,8 @@ class LayerSplitUnit final : public ComputeUnit {
 
   // For attention units that work in the units' queues.
   ComputeUnit& unit(int index) { return group_.unit(index); }
-  // The same place on a unit: made current (read), to be replaced (write), or both (update).
+  // These three return the same place on a unit. read() makes its bytes current; write() is for
+  // bytes that are then replaced; update() does both.
   Slice read(int unit, const Slice& slice, std::size_t size_bytes);
   Slice write(int unit, const Slice& slice, std::size_t size_bytes);
   Slice update(int unit, const Slice& slice, std::size_t size_bytes);
@@ -68,7 +69,7 @@ class LayerSplitUnit final : public ComputeUnit {
   const LayerRanges layers_;
   std::shared_ptr<AddressBook> book_;
   std::set<CompositeBuffer*> shared_;  // host buffers
-  int last_unit_ = 0;                  // of the last operation
+  int last_unit_ = 0;                  // the unit of the last operation
 };
 
 }  // namespace tandem::device::parallel

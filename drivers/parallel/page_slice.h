@@ -16,7 +16,7 @@ namespace tandem::device::parallel {
 
 struct PageSlice {
   int first_layer = 0, num_layers = 0;
-  int first_head = 0, num_heads = 0;  // of kv_heads
+  int first_head = 0, num_heads = 0;  // the slice's KV heads: [first_head, first_head + num_heads)
 };
 
 // The geometry of a slice's image. It has as many query heads per KV head as `whole`.

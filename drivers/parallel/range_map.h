@@ -17,8 +17,8 @@ class RangeMap {
  public:
   RangeMap(std::size_t size, const T& value) : size_(size) { values_.emplace(0, value); }
 
-  // change(begin, end, T&) for every range within [begin, end), cut at both ends. Neighbours that
-  // are equal afterwards become one.
+  // Calls change(begin, end, T&) for every range within [begin, end). Ranges are cut at both ends.
+  // Neighbours that are equal afterwards become one range.
   template <typename Change>
   void update(std::size_t begin, std::size_t end, const Change& change) {
     if (begin >= end) return;
@@ -30,7 +30,7 @@ class RangeMap {
     join(begin, end);
   }
 
-  // visit(begin, end, const T&) likewise; changes nothing.
+  // Calls visit(begin, end, const T&) in the same way; changes nothing.
   template <typename Visit>
   void visit(std::size_t begin, std::size_t end, const Visit& visit) const {
     if (begin >= end) return;
@@ -49,7 +49,7 @@ class RangeMap {
   void cut(std::size_t at) {
     if (at >= size_) return;
     const auto range = std::prev(values_.upper_bound(at));
-    values_.emplace(at, range->second);  // does nothing where a range begins
+    values_.emplace(at, range->second);  // does nothing if a range begins there
   }
 
   void join(std::size_t begin, std::size_t end) {
@@ -65,7 +65,7 @@ class RangeMap {
   }
 
   std::size_t size_;
-  std::map<std::size_t, T> values_;  // by first byte
+  std::map<std::size_t, T> values_;  // key: the first byte of the range
 };
 
 }  // namespace tandem::device::parallel

@@ -3,13 +3,13 @@
 // TensorBuffer: memory of a tensor-parallel group. Every range of it is whole or in shards.
 //
 // Whole: every unit has all of the range; a host buffer has one memory, which the host and
-// attention units use too. In shards: rows of `row_bytes`; unit u of N has their columns [u, u + 1)
-// / N, as rows of row_bytes / N, at 1/N of the offset, in memory of its own (host memory if the
-// buffer is). Rows in shards are gathered when they are needed whole: on the device, or for a host
-// buffer at the wait() of the group, after which the host may read. Columns of whole rows are
-// copied to the shards at every use, because others may have written host memory. Threads: the
-// submitter of the group. Errors: Error on ranges outside the buffer, or rows that do not divide.
-// Cost: 1 + 1/N times the bytes on every unit.
+// attention units use too. In shards: unit u of N has columns [u, u + 1) / N of rows of
+// `row_bytes`. It stores them as rows of row_bytes / N, at 1/N of the offset, in its own memory (in
+// host memory for a host buffer). Rows in shards are gathered when they are needed whole: on the
+// device, or for a host buffer at the wait() of the group, after which the host may read. Columns
+// of whole rows are copied to the shards at every use, because others may have written host memory.
+// Threads: the submitter of the group. Errors: Error on ranges outside the buffer, or rows that do
+// not divide. Cost: 1 + 1/N times the bytes on every unit.
 #pragma once
 
 #include <cstdint>
@@ -48,19 +48,20 @@ class TensorBuffer : public Buffer {
   // Whether all of the range is in shards of rows of this size.
   bool in_shards(std::size_t begin, std::size_t end, std::size_t row_bytes) const;
 
-  std::size_t row_bytes_at(std::size_t offset) const;  // of shards; 0: whole
+  std::size_t row_bytes_at(
+      std::size_t offset) const;  // the size of a row that is in shards; 0: the range is whole
 
   // Makes [begin, end) whole. read() and write() then return the place on a unit, for one operation
   // of that unit; they order the uses of shared memory.
   void make_whole(std::size_t begin, std::size_t end);
   Slice read(int unit, std::size_t begin, std::size_t end);
   Slice write(int unit, std::size_t begin, std::size_t end);
-  // Whole from now on, without a copy. Call it before write() of any writer.
+  // Declares [begin, end) whole, without a copy. Call it before write() of any writer.
   void mark_whole(std::size_t begin, std::size_t end);
 
   // Copies the columns of [begin, end) into the shards that do not have them.
   void make_shards(std::size_t begin, std::size_t end, std::size_t row_bytes);
-  // In shards from now on, without a copy.
+  // Declares [begin, end) to be in shards, without a copy.
   void mark_shards(std::size_t begin, std::size_t end, std::size_t row_bytes);
   Slice shard(int unit, std::size_t offset);
 
@@ -69,8 +70,9 @@ class TensorBuffer : public Buffer {
 
  private:
   struct Form {
-    std::size_t row_bytes = 0;   // 0: whole
-    std::uint64_t enqueued = 0;  // of a host buffer: which call of the group wrote the shards
+    std::size_t row_bytes = 0;  // 0: whole
+    std::uint64_t enqueued =
+        0;  // host buffers only: the number of the group's call that wrote the shards
     bool operator==(const Form&) const = default;
   };
   struct Range {
@@ -80,7 +82,7 @@ class TensorBuffer : public Buffer {
   std::size_t units() const { return shards_.size(); }
   void check(std::size_t begin, std::size_t end) const;
   std::size_t shard_bytes(std::size_t row_bytes) const;
-  // Makes rows whole that the border of a range cuts in two.
+  // If a range's border at byte `at` divides a row in shards, makes this row whole.
   void spare_rows_at(std::size_t at);
   std::vector<Range> ranges(std::size_t begin, std::size_t end) const;
   void gather_on_devices(const Range& range);
@@ -92,10 +94,10 @@ class TensorBuffer : public Buffer {
   GatherScratch& scratch_;
   const std::size_t size_bytes_;
   const bool in_host_memory_;
-  std::vector<std::unique_ptr<Buffer>> whole_;   // [units]; of a host buffer one
+  std::vector<std::unique_ptr<Buffer>> whole_;   // [units]; a host buffer has one
   std::vector<std::unique_ptr<Buffer>> shards_;  // [units]
   RangeMap<Form> forms_;
-  SharedMemory shared_;  // uses of a host buffer
+  SharedMemory shared_;  // records the uses of a host buffer
 };
 
 }  // namespace tandem::device::parallel

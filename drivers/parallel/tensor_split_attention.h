@@ -18,7 +18,7 @@ namespace tandem::device::parallel {
 
 class TensorSplitAttention final : public CompositeAttention {
  public:
-  // units: each for its heads alone.
+  // units: each unit is made for its heads only.
   TensorSplitAttention(const AttentionGeometry& geometry,
                        std::vector<std::unique_ptr<AttentionUnit>> units,
                        std::shared_ptr<AddressBook> book = nullptr);
@@ -28,7 +28,7 @@ class TensorSplitAttention final : public CompositeAttention {
   bool works_in_queue_of(const ComputeUnit& compute) const override;
 
  private:
-  struct Columns {  // of one part
+  struct Columns {  // the columns of one part
     std::vector<float> q, k, v, o, lse;
   };
   struct Staged {
@@ -43,7 +43,7 @@ class TensorSplitAttention final : public CompositeAttention {
   std::vector<std::unique_ptr<Staged>> staged_;
 };
 
-// The slice of part `part` of `num_parts`. Throws Error where heads do not divide.
+// The slice of part `part` of `num_parts`. Throws Error if heads do not divide.
 PageSlice head_slice(const AttentionGeometry& geometry, int part, int num_parts);
 
 }  // namespace tandem::device::parallel

@@ -43,7 +43,8 @@ class TensorSplitUnit final : public ComputeUnit {
   WaitResult wait(Ticket ticket, Deadline deadline) override;
   ComputeStats stats() const override { return group_.stats(); }
 
-  // For attention units that work in the units' queues: [rows, width] of a buffer by columns.
+  // unit() and the functions after it are for attention units that work in the units' queues. They
+  // give [rows, width] of a buffer by columns.
   ComputeUnit& unit(int index) { return group_.unit(index); }
   void make_shards(const Slice& slice, std::int64_t rows, std::int64_t width);
   void mark_shards(const Slice& slice, std::int64_t rows, std::int64_t width);
@@ -64,7 +65,7 @@ class TensorSplitUnit final : public ComputeUnit {
   void handle(const CopyOp& op);
 
   class CompositeBuffer;  // a TensorBuffer that registers itself
-  struct Reduced;         // the place of a sum
+  struct Reduced;         // the place where a sum is stored
 
   TensorBuffer& buffer_of(const Slice& slice) const;
   const TensorWeight& weight_of(const Weight* weight, const char* what) const;
@@ -83,8 +84,8 @@ class TensorSplitUnit final : public ComputeUnit {
   // result.
   void multiply_columns(const LinearOp& op);
   std::vector<LinearTarget> local_targets(int unit, const LinearOp& op) const;
-  // A product with a weight of kInputs reads those columns and gives partial sums, which the
-  // Reducer adds. Only the first unit adds the residual, so the sum replaces it in place: two sums
+  // For a weight of kInputs, each unit multiplies its columns of the input. The Reducer adds these
+  // partial sums. Only the first unit adds the residual, so the sum replaces it in place: two sums
   // per layer, no temporary.
   void multiply_rows(const LinearOp& op);
   // Prepares the parts of a sum; end_sum() adds them up.

@@ -23,7 +23,7 @@ class TensorWeight final : public Weight {
   std::int64_t out_features() const override { return out_features_; }
   std::int64_t in_features() const override { return in_features_; }
   std::size_t size_bytes() const override;
-  bool borrows_source() const override;  // whether any of its parts does
+  bool borrows_source() const override;  // whether any of its shares or tables does
 
   const UnitGroup& group() const { return group_; }
   // How products with it are divided; kNone: it is whole.

@@ -56,7 +56,8 @@ bool UnitGroup::is_done(int index, Ticket ticket, Deadline deadline) {
 
 WaitResult UnitGroup::wait(Ticket ticket, Deadline deadline) {
   if (ticket == 0 || ticket > last_ticket_) {
-    throw Error("parallel", "no ticket " + std::to_string(ticket) + " was given out");
+    throw Error("parallel",
+                "ticket " + std::to_string(ticket) + " is unknown: no call has returned it");
   }
   require_alive();
   const auto entry = std::ranges::find(recorded_, ticket, &Recorded::ticket);

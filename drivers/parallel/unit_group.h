@@ -47,7 +47,7 @@ class UnitGroup {
     ++enqueued_;
     on(index, [&](ComputeUnit& unit) { unit.enqueue(op); });
   }
-  // As on(), for calls that use several units: peer copies and sums.
+  // Does the same as on(), for calls that use several units: peer copies and sums.
   template <typename Call>
   void together(const Call& call) {
     ++enqueued_;
@@ -80,13 +80,13 @@ class UnitGroup {
     }
   }
   void require_alive() const;
-  bool is_done(int index, Ticket ticket, Deadline deadline);  // after a short wait
+  bool is_done(int index, Ticket ticket, Deadline deadline);  // the answer after a short wait
   [[noreturn]] void lose(int index, const std::string& reason);
 
   std::vector<std::unique_ptr<ComputeUnit>> units_;
   std::vector<ComputeUnit*> borrowed_;
   std::unique_ptr<PeerCopy> peers_;
-  std::deque<Recorded> recorded_;  // and not waited for
+  std::deque<Recorded> recorded_;  // calls of record() that no wait() has finished
   Ticket last_ticket_ = 0;
   std::uint64_t enqueued_ = 0, done_ = 0;
   std::string lost_;  // the reason; empty: no unit is lost
@@ -121,7 +121,7 @@ class AddressBook {
 
   void add(Buffer& buffer) { buffers_[buffer.address()] = &buffer; }
   void remove(Buffer& buffer) { buffers_.erase(buffer.address()); }
-  // Empty if `at` is in none of them.
+  // Returns the slice at this address; an empty one if `at` is in no buffer.
   Slice find(const void* at) const;
 
  private:

@@ -3,11 +3,11 @@
 // The interface of the attention_decode kernel and its driver: the descriptor of one (layer,
 // sub-batch), its result, and the blocks that store KV pages.
 //
-// A descriptor is a run of 64-byte words: DescriptorHeader (2 words), SequenceEntry table, page
-// table (u32), q rows, k rows, v rows; the header gives the first word of each part. All compute
-// units of a card get the same descriptor. The scalar arguments of a unit select its KV heads
-// [head_begin, head_begin + head_count) and its pages with page % num_slices == slice; its pools
-// hold only those.
+// A descriptor is a sequence of 64-byte words: DescriptorHeader (2 words), SequenceEntry table,
+// page table (u32), q rows, k rows, v rows; the header gives the first word of each part. All
+// compute units of a card get the same descriptor. The scalar arguments of a unit select its KV
+// heads [head_begin, head_begin + head_count) and its pages with page % num_slices == slice; its
+// pools hold only those.
 //
 // The result is one ResultHeader word, then one block per (q row, own KV head). Little-endian;
 // every row of head_dim values is padded with zeros to a multiple of 32. C++14, no dependency:
@@ -25,7 +25,7 @@ constexpr std::uint32_t kAbiVersion = 1;
 constexpr std::uint32_t kMagic = 0x44544154u;  // "TATD"
 
 constexpr int kWordBytes = 64;   // one beat of a 512-bit bus
-constexpr int kWordFloats = 16;  // f32 or u32 values in it
+constexpr int kWordFloats = 16;  // f32 or u32 values in a word
 constexpr int kPageRows = 16;    // token rows of a page block
 constexpr int kChunk = 32;       // head_dim is counted in chunks of this many values
 constexpr int kMaxChunks = 8;    // head_dim up to 256
@@ -33,7 +33,7 @@ constexpr int kMaxChunks = 8;    // head_dim up to 256
 enum Operation : std::uint32_t {
   kAttend = 1,      // append the new rows, then answer the queries
   kExportPage = 2,  // copy page `pages[0]` to the result: [own heads, 2 (k, v), layers] blocks
-  kImportPage = 3,  // copy it from q_word on: [all KV heads, 2 (k, v), layers] blocks
+  kImportPage = 3,  // copy page `pages[0]` from q_word on: [all KV heads, 2 (k, v), layers] blocks
 };
 
 // Element type of the pools.
@@ -62,7 +62,7 @@ static_assert(kBadSequence == kernel_status::kFirstOwnStatus,
 struct DescriptorHeader {
   std::uint32_t magic;
   std::uint32_t abi_version;
-  std::uint32_t num_words;  // of the whole descriptor
+  std::uint32_t num_words;  // length of the whole descriptor
   std::uint32_t operation;
   std::uint32_t layer;
   std::uint32_t num_layers;
@@ -80,7 +80,7 @@ struct DescriptorHeader {
   std::uint32_t pages_word;
   std::uint32_t q_word;  // [num_q_rows, kv_heads, group, 32 * chunks] f32
   std::uint32_t k_word;  // [num_kv_rows, kv_heads, 32 * chunks] f32
-  std::uint32_t v_word;  // as k
+  std::uint32_t v_word;  // the same shape as k
   std::uint32_t tag;     // comes back in the result
   std::uint32_t reserved[10];
 };
@@ -102,13 +102,13 @@ static_assert(sizeof(SequenceEntry) * 2 == kWordBytes, "two entries a word");
 // 16 u32 fields in this order; one word.
 struct ResultHeader {
   std::uint32_t magic;
-  std::uint32_t abi_version;  // the kernel's
+  std::uint32_t abi_version;  // the version of the kernel
   std::uint32_t status;
   std::uint32_t detail;
-  std::uint32_t num_words;     // of the result, header included
+  std::uint32_t num_words;     // length of the result, header included
   std::uint32_t kv_words_low;  // 64-byte words of K and V read to attend
   std::uint32_t kv_words_high;
-  std::uint32_t tag;  // the descriptor's: tells a result from the one before it
+  std::uint32_t tag;  // copied from the descriptor: distinguishes a result from an earlier one
   std::uint32_t reserved[8];
 };
 static_assert(sizeof(ResultHeader) == kWordBytes, "one word");

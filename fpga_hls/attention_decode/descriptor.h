@@ -15,9 +15,9 @@ namespace attention_decode {
 
 // The share of one compute unit, from its scalar arguments.
 struct UnitShare {
-  std::uint32_t descriptor_words;  // sizes of the buffers
+  std::uint32_t descriptor_words;  // sizes of the buffers in words
   std::uint32_t result_words;
-  std::uint32_t pool_words;  // of the K and of the V pool each
+  std::uint32_t pool_words;  // size of each pool, K and V, in words
   std::uint32_t head_begin;
   std::uint32_t head_count;
   std::uint32_t slice;
@@ -78,7 +78,8 @@ inline std::uint32_t read_page(const IoWord* descriptor, const DescriptorHeader&
   return descriptor[h.pages_word + index / kWordFloats][index % kWordFloats];
 }
 
-// Word of the block of own head `head` (0 .. head_count-1) of `page`, which is this unit's.
+// Index of the first word of a block in the pool: own head `head` (0 .. head_count-1) of `page`,
+// which this unit holds.
 inline std::uint64_t block_word(const DescriptorHeader& h, const UnitShare& unit,
                                 std::uint32_t page, std::uint32_t layer, std::uint32_t head) {
 #pragma HLS inline
@@ -158,7 +159,8 @@ check_sequences:
     for (std::uint32_t j = 0; j < s.num_pages; ++j) {
 #pragma HLS pipeline II = 1
       const std::uint32_t page = read_page(descriptor, h, s.page_begin + j);
-      // Pages of other slices are theirs to check: slices differ in how many they have.
+      // The units of other slices check their pages, because the number of pages differs between
+      // slices.
       pages_fit = pages_fit && (page % unit.num_slices != unit.slice || page_fits(h, unit, page));
     }
     if (!pages_fit) return verdict(kBadPage, i);

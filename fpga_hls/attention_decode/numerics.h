@@ -84,7 +84,7 @@ inline float exp_of(float x) {
   return sum * power;
 }
 
-// ln x for normal x > 0; NaN and infinity give themselves.
+// ln x for normal x > 0; NaN and infinity are returned unchanged.
 inline float log_of(float x) {
 #pragma HLS inline
   const std::uint32_t bits = float_to_bits(x);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stages that process pages of KV: load, score, soften (online softmax), accumulate.
+// The stages that process pages of KV: load, score, softmax (online), accumulate.
 //
 // A tile is up to kTileRows query rows on chip, all of one KV head. attend_run() passes up to
 // kRunPages pages through all stages as one dataflow region: a page loads while an earlier one is
 // scored and a still earlier one accumulated. Each stream holds what a whole run writes, so the
 // stages can also run one after the other on a CPU. Per 64-byte word: load II = 1; score and
 // accumulate take ceil(rows / kRowLanes) cycles a chunk, II = 1 where 2 * chunks * ceil(rows /
-// kRowLanes) covers the adder's latency; soften takes 8 cycles a row and page. FIFOs: 2,048 words
+// kRowLanes) covers the adder's latency; softmax takes 8 cycles a row and page. FIFOs: 2,048 words
 // of K and of V (URAM), 256 rows of scores and of weights. Source: online softmax, Milakov and
 // Gimelshein, arXiv 1805.02867.
 #pragma once
@@ -20,11 +20,11 @@ namespace tandem {
 namespace attention_decode {
 
 const int kTileRows = 16;  // query rows answered per read of K and V
-const int kRowLanes = 2;   // of them at once
+const int kRowLanes = 2;   // rows that are processed at the same time
 static_assert(kRowLanes == 2, "the unroll and partition pragmas below say 2");
 
 const int kJobBlock = 256;  // pages of a sequence looked up at a time
-const int kRunPages = 16;   // of them in one dataflow region
+const int kRunPages = 16;   // pages in one dataflow region
 const int kRunWords = kRunPages * kPageRows * kMaxChunks;
 
 struct TileShape {
@@ -80,7 +80,7 @@ load_pages:
   }
 }
 
-// The scale of every token of the page: 1 for f16.
+// Reads the scale of every token of the page; 1 for f16.
 inline TokenLanes token_scales(std::uint32_t kv_type, ScaleStream& scales) {
 #pragma HLS inline
   TokenLanes lanes(1.0f);
@@ -128,11 +128,12 @@ inline float sum_of_chunks(const float partial[kMaxChunks], std::uint32_t chunks
   return sum;
 }
 
-// Scores of every row against every token of each page.
+// Computes the score of every row for every token of each page.
 inline void score_pages(WordStream& words, ScaleStream& scales, CountStream& counts,
                         TileShape shape, Run run, const QueryTile query, TokenStream& scores,
                         CountStream& counts_on) {
-  float partial[kTileRows][kMaxChunks];  // of the token at hand; summed once its row is complete
+  float partial[kTileRows]
+               [kMaxChunks];  // partial scores of the current token; added when its row is complete
 #pragma HLS array_partition variable = partial dim = 2 complete
 #pragma HLS array_partition variable = partial dim = 1 cyclic factor = 2
   TokenLanes score[kTileRows];
@@ -175,16 +176,16 @@ score_pages:
   }
 }
 
-// Turns scores into weights exp(score - peak) under the new peak, and says by how much everything
-// accumulated under the old one shrinks.
-inline void soften_pages(TokenStream& scores, CountStream& counts, TileShape shape, Run run,
-                         RowState peaks, RowState weight_sums, TokenStream& weights,
-                         RowStream& shrinks) {
-soften_pages:
+// Turns scores into weights exp(score - peak) with the new peak. Also writes the factor by which
+// all that was accumulated with the old peak is multiplied.
+inline void softmax_pages(TokenStream& scores, CountStream& counts, TileShape shape, Run run,
+                          RowState peaks, RowState weight_sums, TokenStream& weights,
+                          RowStream& shrinks) {
+softmax_pages:
   for (std::uint32_t page = 0; page < run.count; ++page) {
 #pragma HLS loop_tripcount min = 1 max = 16
     const int tokens = counts.read().to_int();
-  soften_rows:
+  softmax_rows:
     for (std::uint32_t row = 0; row < shape.rows; ++row) {
 #pragma HLS pipeline II = 8
 #pragma HLS loop_tripcount min = 1 max = 16
@@ -216,7 +217,8 @@ soften_pages:
   }
 }
 
-// Takes the page's weights (times the scales of its values), and shrinks what was accumulated.
+// Reads the page's weights, multiplied by the scales of its values, and applies the factor of each
+// row to its sums.
 inline void shrink_rows(TokenStream& weights, RowStream& shrinks, const TokenLanes& scale,
                         TileShape shape, std::uint32_t tokens, TokenLanes weight[kTileRows],
                         OutputTile output) {
@@ -231,7 +233,7 @@ shrink_rows:
     }
     weight[row] = scaled;
     const float shrink = shrinks.read();
-    if (shrink == 1.0f) continue;  // the peak stayed, as it does for most pages
+    if (shrink == 1.0f) continue;  // the peak did not change, as for most pages
   shrink_chunks:
     for (std::uint32_t c = 0; c < shape.chunks; ++c) {
 #pragma HLS pipeline II = 1
@@ -285,7 +287,7 @@ accumulate_pages:
   }
 }
 
-// One run of pages through all stages. The two job lists are equal: each loader reads its own.
+// Processes one run of pages in all stages. The two job lists are equal: each loader reads its own.
 inline void attend_run(const PoolWord* k_pool, const PoolWord* v_pool, TileShape shape,
                        const PageJob k_jobs[kJobBlock], const PageJob v_jobs[kJobBlock], Run run,
                        const QueryTile query, RowState peaks, RowState weight_sums,
@@ -301,7 +303,7 @@ inline void attend_run(const PoolWord* k_pool, const PoolWord* v_pool, TileShape
   load_pages(k_pool, shape, k_jobs, run, k_words, k_scales, k_counts);
   load_pages(v_pool, shape, v_jobs, run, v_words, v_scales, v_counts);
   score_pages(k_words, k_scales, k_counts, shape, run, query, scores, score_counts);
-  soften_pages(scores, score_counts, shape, run, peaks, weight_sums, weights, shrinks);
+  softmax_pages(scores, score_counts, shape, run, peaks, weight_sums, weights, shrinks);
   accumulate_pages(v_words, v_scales, v_counts, weights, shrinks, shape, run, output);
 }
 

@@ -3,16 +3,15 @@
 // The interface of the embedding_update kernel and its driver: a table's records, the input of one
 // update, its result, and the model of its cycles.
 //
-// A table is a run of records in the card's memory, one per row, of record_words() words. kSgd: the
-// weights, 16 a word. kRowwiseAdagrad: a word whose first value is the accumulator, then the
-// weights. kRowAdam: for every 16 weights a word of them, of first and of second moments. Values
-// after the row's last are 0.
-//
-// The input is one InputHeader word, one word of factors (places in Factor), the row table
-// (RowEntry, eight a word, rows ascending), and the gradients: for each entry in order `count` rows
-// of row_words() words, which the kernel adds in that order. The result is one ResultHeader word,
-// then the new record of each entry. Little-endian. C++14, no dependency: compiled by Vitis HLS and
-// by the host.
+// A table is a sequence of records in the card's memory, one per row, of record_words() words.
+// kSgd: the weights, 16 per word. kRowwiseAdagrad: a word whose first value is the accumulator,
+// then the weights. kRowAdam: for every 16 weights three words: weights, first moments, second
+// moments. Values after the row's last one are 0.
+// The input is one InputHeader word, one word of factors (order: Factor), the row table (RowEntry,
+// eight per word, rows ascending), and the gradients. Each entry has `count` gradient rows of
+// row_words() words; the kernel adds them in this order. The result is one ResultHeader word, then
+// the new record of each entry. Little-endian. C++14, no dependency: compiled by Vitis HLS and by
+// the host.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +27,14 @@ constexpr std::uint32_t kMagic = 0x55424d45u;  // "EMBU"
 constexpr std::uint32_t kWordBytes = 64;  // one beat of a 512-bit bus
 constexpr std::uint32_t kWordValues = 16;
 constexpr std::uint32_t kWordEntries = 8;
-constexpr std::uint32_t kMaxWidth = 4096;  // of a row, in values
+constexpr std::uint32_t kMaxWidth = 4096;  // upper limit of the values of a row
 constexpr std::uint32_t kMaxRowWords = kMaxWidth / kWordValues;
-constexpr std::uint32_t kMaxInputs = 1u << 28;  // gradient rows of one call
+constexpr std::uint32_t kMaxInputs = 1u << 28;  // upper limit of the gradient rows of one call
 
 enum Rule : std::uint32_t { kSgd = 0, kRowwiseAdagrad = 1, kRowAdam = 2 };
 enum DecayMode : std::uint32_t { kNoDecay = 0, kL2 = 1, kDecoupled = 2 };
 
-// Places of the factors, f32 bits each, as host/training/optimizer/rules.h means them.
+// Places of the factors in their word, as bits of f32. Meaning: host/training/optimizer/rules.h.
 enum Factor : std::uint32_t {
   kScale = 0,
   kRate = 1,
@@ -59,7 +58,7 @@ using kernel_status::kRunning;
 using kernel_status::Status;
 
 // The statuses of this kernel alone. After any status but kOk the table is unchanged.
-constexpr Status kBadRow = 6;     // detail: the entry whose row is not above the last, or not there
+constexpr Status kBadRow = 6;  // detail: the entry whose row does not ascend or is beyond the table
 constexpr Status kBadCount = 7;   // detail: the entry; counts are above 0, their sum is num_inputs
 constexpr Status kBadResult = 8;  // the result might not fit its buffer
 static_assert(kBadRow == kernel_status::kFirstOwnStatus, "own statuses follow the common ones");
@@ -68,12 +67,12 @@ static_assert(kBadRow == kernel_status::kFirstOwnStatus, "own statuses follow th
 struct InputHeader {
   std::uint32_t magic;
   std::uint32_t abi_version;
-  std::uint32_t num_words;  // of the whole input
+  std::uint32_t num_words;  // length of the whole input
   std::uint32_t rule;
   std::uint32_t decay_mode;
   std::uint32_t width;           // values of a row
   std::uint32_t table_word;      // where the table begins in the card's memory
-  std::uint32_t num_table_rows;  // of the table
+  std::uint32_t num_table_rows;  // rows of the table
   std::uint32_t num_entries;     // rows to update
   std::uint32_t num_inputs;      // gradient rows
   std::uint32_t rows_word;
@@ -92,11 +91,11 @@ static_assert(sizeof(RowEntry) * kWordEntries == kWordBytes, "eight a word");
 // 16 u32 fields in this order; one word. The counters are those of the cycle model below.
 struct ResultHeader {
   std::uint32_t magic;
-  std::uint32_t abi_version;  // the kernel's
+  std::uint32_t abi_version;  // the version of the kernel
   std::uint32_t status;
   std::uint32_t detail;
-  std::uint32_t num_words;  // of the result, header included
-  std::uint32_t tag;        // the input's: tells a result from the one before it
+  std::uint32_t num_words;  // length of the result, header included
+  std::uint32_t tag;        // copied from the input: distinguishes a result from an earlier one
   std::uint32_t gradient_words;
   std::uint32_t record_words;
   std::uint32_t sum_cycles;
@@ -127,17 +126,17 @@ constexpr std::uint64_t result_words(std::uint32_t rule, std::uint32_t width,
 // The cycle model. A pseudo-channel gives 14.4 GB/s: 48 bytes of the port's 64 a cycle at 300 MHz.
 constexpr std::uint32_t kClockMhz = 300;
 constexpr std::uint32_t kPortBytesPerCycle = 48;
-constexpr std::uint32_t kAddCycles = 6;      // until a sum can be added to again
+constexpr std::uint32_t kAddCycles = 6;  // latency of an addition, after which its sum can be used
 constexpr std::uint32_t kStartCycles = 600;  // latency of memory and of all stages, filled once
 
-// Cycles that words take through a port.
+// Cycles in which `words` words pass a port.
 constexpr std::uint64_t port_cycles(std::uint64_t words) {
   return (words * kWordBytes + kPortBytesPerCycle - 1) / kPortBytesPerCycle;
 }
 
 constexpr std::uint64_t larger(std::uint64_t a, std::uint64_t b) { return a > b ? a : b; }
 
-// Of one unit: checking the entries, then the slowest stage.
+// The cycles of one unit: the check of the entries, then the slowest stage.
 inline std::uint64_t modelled_cycles(std::uint32_t num_entries, const ResultHeader& result) {
   const std::uint64_t in =
       port_cycles(std::uint64_t{result.gradient_words} + entry_words(num_entries));

@@ -2,12 +2,12 @@
 //
 // The stages of an update: load entries, gradients and records; sum; measure; divide; apply; store.
 //
-// One dataflow region for the whole call; every stream goes forward. A word is 16 values. Rows are
-// different, so a record is written long after it was read, and no read depends on a write. `sum`
-// waits kAddCycles before it adds to a word again. `measure` adds the squares of a row word after
-// word, which is the order of host/training/optimizer, so it takes kAddCycles per word. The factors
-// of a row need two quotients and a root: `divide` takes a row per cycle, and the rows wait in
-// FIFOs of kDepth words. FIFOs of a unit: 5 of 512 words (75 BRAM36).
+// One dataflow region for the whole call; all streams lead from a stage to a later one. A word is
+// 16 values. Rows are different, so a record is written long after it was read, and no read depends
+// on a write. `sum` waits kAddCycles before it adds to a word again. `measure` adds the squares of
+// a row word after word, which is the order of host/training/optimizer, so it takes kAddCycles per
+// word. The factors of a row need two quotients and a root: `divide` takes a row per cycle, and the
+// rows wait in FIFOs of kDepth words. FIFOs of a unit: 5 of 512 words (75 BRAM36).
 #pragma once
 
 #include "../exact_f32/arithmetic.h"
@@ -25,12 +25,12 @@ const std::uint32_t kDepth = 512;
 typedef hls::stream<Word, kDepth> WordStream;
 typedef hls::stream<RowEntry, kDepth> EntryStream;
 
-// What the stages know of the call.
+// The sizes of the call, which all stages get.
 struct Shape {
   std::uint32_t rule;
   std::uint32_t decay_mode;
   std::uint32_t width;
-  std::uint32_t words;   // of a row
+  std::uint32_t words;   // words of a row
   std::uint32_t record;  // words of a record
   std::uint32_t num_entries;
   std::uint32_t num_inputs;
@@ -39,14 +39,14 @@ struct Shape {
   std::uint32_t table_word;
 };
 
-// Of one row; f32 bits. kRowwiseAdagrad only.
+// Factors of one row, as bits of f32; kRowwiseAdagrad only.
 struct RowFactors {
   std::uint32_t accumulator;
   std::uint32_t step;
   std::uint32_t keep;
 };
 
-// What `measure` found of a row.
+// The result of `measure` for a row.
 struct RowMeasure {
   Word squares;  // 16 partial sums
   std::uint32_t accumulator;
@@ -100,7 +100,7 @@ load_rows:
   }
 }
 
-// The gradient rows of an entry as one. cycles: what it took.
+// Adds up the gradient rows of each entry. cycles: the cycles of this stage.
 inline void sum_rows(const Shape& shape, EntryStream& entries, WordStream& gradients,
                      WordStream& sums, std::uint32_t& cycles) {
   Word row[kMaxRowWords];
@@ -129,7 +129,7 @@ sum_entries:
   }
 }
 
-// g of one word: scaled, and with the decay where it is L2.
+// The gradient of one word, scaled; with decay mode L2 the decay is added.
 inline std::uint32_t scaled(const Word& factors, bool l2, std::uint32_t gradient,
                             std::uint32_t weight) {
 #pragma HLS inline
@@ -137,8 +137,8 @@ inline std::uint32_t scaled(const Word& factors, bool l2, std::uint32_t gradient
   return l2 ? exact_f32::add(g, exact_f32::multiply(factors[kDecay], weight)) : g;
 }
 
-// Passes sums and records on; of kRowwiseAdagrad also the squares of each row. cycles: what it
-// took.
+// Forwards sums and records; for kRowwiseAdagrad also the squares of each row. cycles: the cycles
+// of this stage.
 inline void measure_rows(const Shape& shape, const Word& factors, WordStream& sums,
                          WordStream& records, WordStream& sums_on, WordStream& records_on,
                          MeasureStream& measures, std::uint32_t& cycles) {
@@ -212,7 +212,7 @@ struct Moments {
   std::uint32_t weight, first, second;
 };
 
-// One value of kRowAdam.
+// Updates one value by kRowAdam.
 inline Moments adam(const Word& f, std::uint32_t gradient, Moments old) {
 #pragma HLS inline
   using exact_f32::add;
@@ -291,7 +291,7 @@ apply_entries:
   }
 }
 
-// Into the table, and after one another into the result.
+// Writes the new records into the table and, without gaps, into the result.
 inline void store_records(const Shape& shape, EntryStream& entries, WordStream& updated,
                           Word* table, Word* result) {
   std::uint32_t next = 1;

@@ -4,8 +4,8 @@
 // with subnormal numbers. Values are their bits.
 //
 // HLS's own operators flush subnormals to zero, so a kernel's results would differ from those of a
-// loop on the host. A NaN result is quiet: of two operands that are NaN the first; of an invalid
-// operation the default NaN of x86. Cost on the card, estimated at 300 MHz: sum 700 LUTs, latency
+// loop on the host. A NaN result is quiet. It is the first operand that is NaN, or, for an invalid
+// operation, the default NaN of x86. Cost on the card, estimated at 300 MHz: sum 700 LUTs, latency
 // 5; product 2 DSPs and 350 LUTs, latency 6; quotient and root 1,100 and 900 LUTs, a digit a cycle,
 // latency 32. C++14, no dependency. Source: IEEE 754-2019, sections 4.3.1, 5.4.1 and 6.2.
 #pragma once
@@ -50,8 +50,8 @@ inline Parts parts_of(Bits size) {
   return parts;
 }
 
-// A significand of 27 bits, the last three guard, round and sticky, with the leading one at bit 26;
-// rounds it, also to a subnormal number or infinity.
+// Rounds a significand to f32, also to a subnormal number or infinity. It has 27 bits with the
+// leading one at bit 26; the last three bits are guard, round and sticky.
 inline Bits pack(Bits sign, std::int32_t exponent, std::uint32_t significand) {
 #pragma HLS inline
   if (exponent >= 255) return sign | kInfinity;
@@ -74,7 +74,7 @@ inline Bits add_finite(Bits high, Bits low) {
   const std::uint32_t high_field = (high >> 23) & 0xffu, low_field = (low >> 23) & 0xffu;
   std::uint32_t exponent = high_field == 0 ? 1 : high_field;
   const std::uint32_t shift = exponent - (low_field == 0 ? 1 : low_field);
-  // 24 bits, then guard, round and sticky.
+  // 24 bits, then guard, round and sticky bit.
   const std::uint32_t a = ((high & 0x7fffffu) | (high_field == 0 ? 0u : 0x800000u)) << 3;
   const std::uint32_t b = ((low & 0x7fffffu) | (low_field == 0 ? 0u : 0x800000u)) << 3;
   const std::uint32_t lost = shift > 26 ? b : b & ((1u << shift) - 1);

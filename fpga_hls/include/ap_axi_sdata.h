@@ -37,7 +37,8 @@
 namespace hls {
 namespace axis_detail {
 
-// Bytes of a beat: whole bytes of an ap type's bits, the size of any other type.
+// The number of bytes of a beat. For an ap type: its bits, rounded up to bytes; for any other type:
+// its size.
 template <typename T>
 constexpr std::size_t bytes_of(decltype(T::width)*) {
   return (static_cast<std::size_t>(T::width) + 7) / 8;
@@ -119,7 +120,7 @@ struct axis {
   void set_last(const Type_Last& value) { last = value; }
   void set_id(const Type_Id& value) { id = value; }
   void set_dest(const Type_Dest& value) { dest = value; }
-  // Every byte of the beat counts.
+  // Marks every byte of the beat as valid.
   void keep_all() { keep = -1; }
   void strb_all() { strb = -1; }
 };
@@ -145,7 +146,7 @@ template <std::size_t WData, std::size_t WUser = 0, std::size_t WId = 0, std::si
           bool StrictEnablement = false>
 using ap_axiu = hls::axis<ap_uint<WData>, WUser, WId, WDest, EnableSignals, StrictEnablement>;
 
-// What the host's queues move: keep and last, no strb.
+// A beat of the host's queues: keep and last, no strb.
 template <std::size_t WData, std::size_t WUser = 0, std::size_t WId = 0, std::size_t WDest = 0>
 using qdma_axis =
     hls::axis<ap_uint<WData>, WUser, WId, WDest, (AXIS_ENABLE_KEEP | AXIS_ENABLE_LAST), false>;

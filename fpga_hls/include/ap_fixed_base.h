@@ -17,8 +17,8 @@
 
 namespace ap_detail {
 
-// Bits of a fixed-point number. Shifted to the left they keep what leaves the number's width, up to
-// 64 bits: a number's bits are often moved to where another format has them.
+// Bits of a fixed-point number. A shift to the left keeps the bits that leave the number's width,
+// up to 64 bits, because bits are often moved to their place in another format.
 template <int W, bool S>
 class FixedRange : public ap_range_ref<W, S> {
  public:
@@ -29,7 +29,7 @@ class FixedRange : public ap_range_ref<W, S> {
     ap_range_ref<W, S>::operator=(other);
     return *this;
   }
-  // The bits, where a range of an integer takes the value without its fraction.
+  // Assigns the bits of `other`. (A range of an integer gets the value without its fraction.)
   template <typename D>
   FixedRange& operator=(const FixedNumber<D>& other) {
     this->put(other.self().bits());
@@ -100,7 +100,7 @@ class ap_fixed_base : public ap_detail::FixedNumber<ap_fixed_base<W, I, S, Q, O,
     return *this;
   }
 
-  // Cut towards zero.
+  // Converts to an integer; the fraction is cut towards zero.
   ap_int_base<ap_detail::larger(I, 1), S> to_ap_int_base() const {
     typedef ap_int_base<ap_detail::larger(I, 1), S> Int;
     if (kFraction <= 0) return Int(bits_).shifted_left(-kFraction);
@@ -128,7 +128,7 @@ class ap_fixed_base : public ap_detail::FixedNumber<ap_fixed_base<W, I, S, Q, O,
   operator T() const {
     return native(T(), std::is_floating_point<T>());
   }
-  // `radix`: 2, 8, 10 or 16; with a point where there is a fraction.
+  // `radix`: 2, 8, 10 or 16. The text has a point if the number has a fraction.
   std::string to_string(int radix = 2) const {
     constexpr int kWide = ap_detail::larger(W, ap_detail::larger(I, W - I)) + 2;
     ap_int_base<kWide, true> value(bits_);

@@ -48,7 +48,7 @@ ap_int_base<K, true> to_work(const N& number, ap_int_base<K, true>) {
   return ap_int_base<K, true>(number);
 }
 
-// value * 2^by, which T holds, of negative values too.
+// Returns value * 2^by, also for negative values. The result must fit its type.
 inline std::int64_t lifted(std::int64_t value, int by) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << by);
 }
@@ -99,7 +99,7 @@ ap_int_base<W, S> wrapped(ap_int_base<W, S> bits, bool negative, bool deleted) {
   return bits;
 }
 
-// A whole number as W bits; T holds 2^(W + 1).
+// Returns a whole number as W bits. T must hold 2^(W + 1).
 template <ap_o_mode O, int N, int W, bool S, typename T>
 ap_int_base<W, S> bounded(const T& value) {
   typedef ap_int_base<W, S> Bits;
@@ -121,7 +121,7 @@ ap_int_base<W, S> bounded(const T& value) {
   }
 }
 
-// `number` / 2^Drop as W bits.
+// Returns `number` / 2^Drop as W bits.
 template <ap_q_mode Q, ap_o_mode O, int N, int W, bool S, int Drop>
 struct Fit {
   static constexpr int kLeft = Drop < 0 ? -Drop : 0;
@@ -148,7 +148,7 @@ struct Fit {
   }
 };
 
-// 2^exponent, exactly.
+// Returns exactly 2^exponent.
 template <typename Real>
 constexpr Real power_of_two(int exponent) {
   Real power = 1;
@@ -157,20 +157,20 @@ constexpr Real power_of_two(int exponent) {
   return power;
 }
 
-// value * 2^F as W bits, for any finite value.
+// Returns value * 2^F as W bits, for any finite value.
 template <ap_q_mode Q, ap_o_mode O, int N, int W, bool S, typename Real>
 ap_int_base<W, S> fit_exactly(Real value, int fraction_bits) {
   typedef typename Work<W + 70>::type T;
   const Dissected parts(value);
   T digits(parts.digits);
   if (parts.negative) digits = T(T(0) - digits);
-  // Bits that far beyond either end change nothing any more.
+  // Larger shifts than these limits give the same result.
   const int exponent = parts.exponent + fraction_bits;
   if (exponent < 0) return bounded<O, N, W, S>(quantised<Q>(digits, smaller(-exponent, 67)));
   return bounded<O, N, W, S>(lifted(digits, smaller(exponent, W + 2)));
 }
 
-// The largest finite value in place of infinity.
+// Replaces infinity by the largest finite value.
 template <typename Real>
 Real finite(Real value) {
   constexpr Real kLargest = std::numeric_limits<Real>::max();

@@ -73,7 +73,7 @@ int fixed_compare(const A& a, const B& b) {
   return compare(aligned<Left>(a, kFraction), aligned<Right>(b, kFraction));
 }
 
-// Integers as fixed-point numbers.
+// Converts integers to fixed-point numbers.
 template <int W, bool S>
 ap_fixed_base<W, W, S> as_fixed(const ap_int_base<W, S>& number) {
   return ap_fixed_base<W, W, S>::from_bits(number);
@@ -95,7 +95,7 @@ T fixed_real(const FixedNumber<D>& number) {
   return static_cast<T>(number.self().to_double());
 }
 
-// Every pair of operands of which one is a fixed-point number.
+// Defines an operator for every pair of operands that has at least one fixed-point number.
 #define TANDEM_AP_PAIRS(returns, op, expression)                          \
   template <typename A, typename B>                                       \
   returns operator op(const FixedNumber<A>& a, const FixedNumber<B>& b) { \

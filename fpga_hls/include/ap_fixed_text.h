@@ -17,8 +17,8 @@
 
 namespace ap_detail {
 
-// digits * 2^exponent of text in radix 2, 8 or 16; false, and *decimal, for radix 10. Digits beyond
-// those that *digits holds with 64 bits have no effect.
+// Reads a text in radix 2, 8 or 16 as digits * 2^exponent. For radix 10 it returns false and sets
+// *decimal. Digits of the fraction that do not fit into *digits have no effect.
 template <typename T>
 bool read_digits(const char* text, int radix, T* digits, int* exponent, double* decimal) {
   const std::string whole(text);
@@ -58,7 +58,7 @@ bool read_digits(const char* text, int radix, T* digits, int* exponent, double* 
   return true;
 }
 
-// value * 2^-fraction_bits; `whole_bits`: bits before the point.
+// The text of value * 2^-fraction_bits. `whole_bits`: number of bits before the point.
 template <typename T>
 std::string fixed_text(const T& value, int fraction_bits, int whole_bits, int radix) {
   typedef ap_int_base<T::width + 4, false> Wide;

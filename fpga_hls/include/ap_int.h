@@ -8,7 +8,7 @@
 // (UG1399), "Arbitrary Precision Integer Types". C++14.
 #pragma once
 
-// What kernels take for granted once this header is there.
+// Headers that kernels expect to be included with this one.
 #include <cassert>
 #include <cmath>
 #include <cstdint>

@@ -94,7 +94,8 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
     const_cast<ap_int_base&>(*this) = ap_int_base(value);
   }
 
-  // The number in whole words: modulo 2^64, modulo 2^128, 64 bits of it extended without end.
+  // These functions return the number modulo 2^64, the number modulo 2^128, and limb i of the
+  // sign-extended number.
   const ap_int_base& value() const { return *this; }
   Limb low64() const { return bits_.low64(); }
   ap_detail::Uint128 low128() const { return bits_.low128(); }
@@ -122,7 +123,7 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
     result.bits_.set_limbs(limbs);
     return result;
   }
-  // Of numbers of more than 128 bits.
+  // For numbers of more than 128 bits.
   Limb* wide_limbs() { return bits_.limbs(); }
   ap_int_base& cut_top() {
     bits_.cut_top();
@@ -183,7 +184,7 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
   void invert(int at) { set_bit(at, !test(at)); }
   void b_not() { *this = ~*this; }
 
-  // `count` (1 to 64) bits from `low` on, inside the number.
+  // Returns `count` (1 to 64) bits from bit `low` on. All of them must be in the number.
   Limb get(int low, int count) const {
     if (kKind == ap_detail::kWord) return ap_detail::cut(bits_.low64() >> low, count, false);
     Limb pair[2] = {bits_.limb(low / 64), bits_.limb(low / 64 + 1)};

@@ -17,7 +17,8 @@
 
 namespace ap_detail {
 
-// Types of results; A and B are ap_int_base. One more bit where an unsigned operand meets a signed.
+// Types of results; A and B are ap_int_base. The result has one more bit if one operand is unsigned
+// and the other signed.
 template <typename A, typename B>
 struct Results {
   static constexpr bool kSigned = A::is_signed || B::is_signed;
@@ -72,7 +73,7 @@ struct NativePair {
   }
 };
 
-// In one native integer: Unsigned holds the operands, Native converts them.
+// Computes in one native integer. Unsigned holds the operands, Native converts them.
 template <typename Native>
 struct NativeCompute {
   typedef typename Native::Unsigned Unsigned;
@@ -130,7 +131,7 @@ struct Compute<kWord> : NativeCompute<NativeWord> {};
 template <>
 struct Compute<kPair> : NativeCompute<NativePair> {};
 
-// Limbs go straight from the operands into the result.
+// Computes with limbs, directly from the operands into the result.
 template <>
 struct Compute<kWide> {
   template <typename R, typename A, typename B>
@@ -206,7 +207,7 @@ struct Compute<kWide> {
   }
 
  private:
-  // The number in n limbs as an R, which may have more.
+  // Converts a number of n limbs to an R, which may have more limbs.
   template <typename R>
   static R take(const Limb* limbs, int n) {
     Limb all[R::kLimbs];
@@ -256,7 +257,7 @@ R remainder_as(const A& a, const B& b) {
   return result;
 }
 
-// A native integer, or a bit, as an operand.
+// Converts a native integer or a bit to an operand.
 template <typename T>
 struct NumberOf {
   typedef ap_int_base<IntOperand<T>::kWidth, IntOperand<T>::kSigned> type;

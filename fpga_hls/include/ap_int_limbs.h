@@ -31,7 +31,7 @@ inline void negate(Limb* a, int n) {
   }
 }
 
-// The low n limbs of a * b; `product` is neither.
+// product = the low n limbs of a * b. `product` must be other memory than a and b.
 inline void multiply(const Limb* a, const Limb* b, int n, Limb* product) {
   for (int i = 0; i < n; ++i) product[i] = 0;
   for (int i = 0; i < n; ++i) {
@@ -75,7 +75,7 @@ inline void shift_left(const Limb* a, int by, int n, Limb* result) {
   for (int i = whole - 1; i >= 0; --i) result[i] = 0;
 }
 
-// `fill`: what comes in from above, all zeros or all ones. `result` may be a. `by` is less than
+// `fill`: the bits that are shifted in, all zeros or all ones. `result` may be a. `by` is less than
 // 64 n.
 inline void shift_right(const Limb* a, int by, Limb fill, int n, Limb* result) {
   const int whole = by / 64, part = by % 64, last = n - 1 - whole;
@@ -94,7 +94,7 @@ inline Limb extract(const Limb* a, int low, int count, int n) {
   return cut(value, count, false);
 }
 
-// Puts the low `count` (at most 64) bits of `value` there.
+// Writes the low `count` (at most 64) bits of `value` to bits low .. low + count - 1.
 inline void insert(Limb* a, int low, int count, Limb value) {
   const int at = low / 64, part = low % 64;
   const Limb mask = cut(~Limb(0), count, false);
@@ -133,9 +133,10 @@ inline void multiply_small(Limb* a, std::uint32_t small, std::uint32_t more, int
   }
 }
 
-// rest[at .. at + digits] -= quotient * divisor, in 32-bit digits; true when that went below zero.
-inline bool take_multiple(std::uint32_t* rest, const std::uint32_t* divisor, int digits,
-                          Limb quotient) {
+// rest[at .. at + digits] -= quotient * divisor, in 32-bit digits. Returns true if the result is
+// below zero.
+inline bool subtract_multiple(std::uint32_t* rest, const std::uint32_t* divisor, int digits,
+                              Limb quotient) {
   Limb carry = 0;
   std::int64_t borrow = 0;
   for (int i = 0; i <= digits; ++i) {
@@ -161,7 +162,7 @@ inline void give_back(std::uint32_t* rest, const std::uint32_t* divisor, int dig
 // 2 * N + 1 digits. N: the limbs of each.
 template <int N>
 void divide(const Limb* a, const Limb* b, Limb* quotient, Limb* remainder) {
-  int digits = 2 * N;  // of b
+  int digits = 2 * N;  // digits of b
   while (digits > 0 && digit32(b, digits - 1) == 0) --digits;
   for (int i = 0; i < N; ++i) {
     quotient[i] = a[i];
@@ -193,7 +194,7 @@ void divide(const Limb* a, const Limb* b, Limb* quotient, Limb* remainder) {
       --guess;
       over += divisor[digits - 1];
     }
-    if (take_multiple(rest + at, divisor, digits, guess)) {
+    if (subtract_multiple(rest + at, divisor, digits, guess)) {
       --guess;
       give_back(rest + at, divisor, digits);
     }

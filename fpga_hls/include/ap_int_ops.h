@@ -116,7 +116,7 @@ template <typename A, typename T, IfInt<T> = 0>
 auto operator>>(const Number<A>& a, const T& by) {
   return a.self().value().shifted_right(amount_of(by));
 }
-// A native number shifts as C++ has it, in its own promoted type.
+// A native number is shifted in its own promoted type, as in C++.
 template <typename T, typename B,
           typename std::enable_if<(NativeInt<T>::kWidth > 0), int>::type = 0>
 auto operator<<(const T& a, const Number<B>& by) {

@@ -41,7 +41,7 @@ class ap_bit_ref : public ap_detail::Bit {
   ap_bit_ref& operator^=(bool value) { return *this = get() != value; }
   void set(bool value) { number_.put(at_, 1, value ? 1 : 0); }
 
-  // What a part of a concatenation answers.
+  // The interface of a part of a concatenation.
   static constexpr int kWidth = 1;
   ap_detail::Limb low64() const { return number_.get(at_, 1); }
   ap_int_base<1, false> value() const { return ap_int_base<1, false>(get()); }
@@ -108,7 +108,7 @@ class ap_range_ref : public ap_detail::Number<ap_range_ref<W, S>> {
   }
 
   ap_range_ref& operator=(const ap_range_ref& other) {
-    // A copy first: both may be ranges of one number.
+    // Copies the value first, because both may be ranges of one number.
     put(other.value());
     return *this;
   }
@@ -154,7 +154,7 @@ class ap_range_ref : public ap_detail::Number<ap_range_ref<W, S>> {
   TANDEM_AP_ASSIGN(>>)
 #undef TANDEM_AP_ASSIGN
 
-  // Bits of this range.
+  // A range within this range; bits count from its lowest bit.
   ap_range_ref range(int high, int low) const {
     return ap_range_ref(number_, place_of(high), place_of(low));
   }
@@ -173,7 +173,7 @@ class ap_range_ref : public ap_detail::Number<ap_range_ref<W, S>> {
   bool to_bool() const { return or_reduce(); }
   double to_double() const { return value().to_double(); }
   float to_float() const { return value().to_float(); }
-  // As many digits as the range has.
+  // The text has as many digits as the range needs.
   std::string to_string(int radix = 2) const {
     Limb limbs[Value::kLimbs + 1];
     value().limbs(limbs);
@@ -268,7 +268,7 @@ class ap_concat_ref : public ap_detail::Number<ap_concat_ref<A, B>> {
 
 namespace ap_detail {
 
-// What a concatenation holds of each operand. A constant number is held by value.
+// How a concatenation stores each operand: a constant number by value, others by reference.
 template <int W>
 struct Constant : ap_int_base<W, false> {
   static constexpr int kWidth = W;
@@ -338,7 +338,7 @@ template <typename A, typename B>
 auto operator,(const Number<A>& high, const Number<B>& low) {
   return join(high, low);
 }
-// Bits and native integers (as wide as their type) join too.
+// Bits and native integers can be concatenated, too. A native integer is as wide as its type.
 template <typename A, typename T, IfInt<T> = 0>
 auto operator,(Number<A>& high, const T& low) {
   return joined(part(high.self()), part(low));

@@ -48,7 +48,7 @@ class Storage {
     set64(static_cast<Limb>(value));
   }
   void set_limbs(const Limb* limbs) { set64(limbs[0]); }
-  // The lowest n limbs of those it has.
+  // Copies the lowest n limbs of the number.
   void copy(Limb* to, int n) const {
     static_cast<void>(n);
     to[0] = low64();
@@ -149,7 +149,7 @@ Real real_of(Limb* limbs, int n) {
     const Real small = static_cast<Real>(limbs[0]);
     return negative ? -small : small;
   }
-  // Of the bits below the leading 64, only whether they are all zero matters.
+  // Of the bits below the leading 64, rounding needs only whether all are zero.
   const int below = top - 63;
   bool rest = (limbs[below / 64] & ((Limb(1) << (below % 64)) - 1)) != 0;
   for (int i = 0; i < below / 64; ++i) rest = rest || limbs[i] != 0;

@@ -60,7 +60,8 @@ struct NativeInt<bool, true> {
   static constexpr int kWidth = 1;
   static constexpr bool kSigned = false;
 };
-// An integer type to the library or not, by the dialect (gnu++14, c++14).
+// 128-bit integers. std::is_integral accepts them with -std=gnu++14 and rejects them with
+// -std=c++14, so both values of IsInt are specialised.
 template <bool Signed>
 struct PairInt {
   static constexpr int kWidth = 128;
@@ -75,7 +76,7 @@ struct NativeInt<Uint128, true> : PairInt<false> {};
 template <>
 struct NativeInt<Uint128, false> : PairInt<false> {};
 
-// Native integers, and bits of ap types, which count as bool.
+// The same for native integers and for references to one bit of an ap type, which count as bool.
 template <typename T>
 struct IntOperand : NativeInt<T> {};
 template <int W, bool S>

@@ -39,7 +39,7 @@ class burst_maxi {
   // The address of value 0; the port's register holds it.
   T* address() const { return port_->memory; }
 
-  // Memory is read at read(), because nothing overtakes a request in software.
+  // Memory is read in read(), because software executes requests in order.
   void read_request(std::size_t offset, std::size_t count) {
     require(count != 0, "read_request of 0 values");
     port_->reads.push_back(Burst{offset * sizeof(T), count, sizeof(T)});

@@ -83,7 +83,7 @@ class half {
   half& operator-=(half other) { return *this = half(float(*this) - float(other)); }
   half& operator*=(half other) { return *this = half(float(*this) * float(other)); }
   half& operator/=(half other) { return *this = half(float(*this) / float(other)); }
-  // A float operand is not rounded first.
+  // A float operand is not rounded to half before the operation.
   half& operator+=(float other) { return *this = half(float(*this) + other); }
   half& operator-=(float other) { return *this = half(float(*this) - other); }
   half& operator*=(float other) { return *this = half(float(*this) * other); }
@@ -123,8 +123,7 @@ class half {
   }
 
  private:
-  // A double is rounded to odd in float, so that the second rounding sees what the first one
-  // dropped.
+  // Converts a double to float by rounding to odd. The second rounding, to half, is then correct.
   static float from_double(double value) {
     float nearest = static_cast<float>(value);
     if (static_cast<double>(nearest) == value || !(value - value == 0.0)) return nearest;
@@ -144,7 +143,8 @@ class half {
 namespace hls {
 namespace detail {
 
-// half with half gives half; half with a native number what float with that number gives.
+// An operation of two halfs gives a half. An operation of a half and a native number gives the type
+// that float and this number give.
 template <typename A, typename B>
 struct HalfResult {
   static constexpr bool kEnabled = false;

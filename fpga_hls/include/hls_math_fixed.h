@@ -25,7 +25,8 @@ struct Fixed {
   typedef ap_fixed_base<W, I, S, AP_RND_CONV, AP_SAT> Nearest;
   typedef ap_fixed_base<W, I, S, AP_TRN, AP_SAT> Cut;
 };
-// Its type for an argument D, an ap_fixed_base: same, signed, and that of a sine.
+// Result types for an argument D, an ap_fixed_base: the same type, a signed one, and the type of a
+// sine.
 template <typename D>
 struct Shapes {
   static constexpr int kMore = D::is_signed ? 0 : 1;
@@ -121,7 +122,7 @@ template <typename D>
 auto sqrt(const ap_detail::FixedNumber<D>& x) {
   return math_detail::square_root(x.self());
 }
-// Of an integer an integer.
+// The square root of an integer is an integer.
 template <int W, bool S>
 typename std::conditional<S, ap_int<W>, ap_uint<W>>::type sqrt(const ap_int_base<W, S>& x) {
   return math_detail::square_root(ap_detail::as_fixed(x)).bits();

@@ -6,7 +6,7 @@
 // A separate task moves the values of a channel. split: `in`, `out[N]`; merge: `in[N]`, `out`.
 // load_balance gives a value to the next consumer with room, and takes one from the next producer
 // that has any. In a plain program consumers may run one after the other; there it gives the value
-// to the next consumer that asks. Source: UG1399, "N-Port Channels in Split and Merge". C++14.
+// to the next consumer that reads. Source: UG1399, "N-Port Channels in Split and Merge". C++14.
 #pragma once
 
 #include "hls_stream.h"
@@ -16,8 +16,8 @@
 
 namespace tandem_hls {
 
-// The first port from `turn` on that is ready at `side`; waits for one. For a writer in a plain
-// program that is one whose reader asks.
+// Waits for a port that is ready at `side`, and returns the first one from `turn` on. For a writer
+// in a plain program, a port is ready when its reader waits for a value.
 template <typename Stream, int kPorts>
 int ready_port(Stream (&ports)[kPorts], int side, int turn) {
   const bool plain = !tandem_channel_await_any;
@@ -43,7 +43,7 @@ int ready_port(Stream (&ports)[kPorts], int side, int turn) {
   }
 }
 
-// Which port is next.
+// Chooses the next port.
 struct ByTurns {
   template <typename Ports>
   static int port(Ports&, int, int turn) {

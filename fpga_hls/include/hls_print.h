@@ -106,7 +106,7 @@ inline void print(const char* format, unsigned long long value) {
                              static_cast<double>(value));
 }
 inline void print(const char* format, double value) {
-  // A value no integer holds is printed as 0 by an integer conversion.
+  // An integer conversion prints 0 for a value that no integer can hold.
   const bool fits = value > -9.2e18 && value < 9.2e18;
   const long long whole = fits ? static_cast<long long>(value) : 0;
   print_detail::print_number(format, whole, static_cast<unsigned long long>(whole), value);

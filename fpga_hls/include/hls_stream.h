@@ -5,8 +5,8 @@
 //
 // Inside an emulated card a wait lets the other processes of the compute unit run. If no process of
 // a design can continue, it ends with an error that names processes and streams. In a plain program
-// the stages run one after the other, in threads, or as tasks (tandem_turns.h): full() and
-// write_nb() keep the depth, write() waits for another thread or exceeds the depth, and a read()
+// the stages run one after the other, in threads, or as tasks (tandem_turns.h). There full() and
+// write_nb() keep the depth; write() waits for another thread or exceeds the depth; a read()
 // without a writer throws hls::stream_stuck after stream_patience_ms(). Cost: a few nanoseconds per
 // value, no lock; memory grows by blocks of 4 KiB. Source: Vitis HLS user guide (UG1399), "HLS
 // Stream Library". C++14.
@@ -43,12 +43,12 @@ class stream<T, 0> {
   explicit stream(const char* name) : stream(std::string(name)) {}
   explicit stream(const std::string& name) : channel_(name) {
     channel_.element_bytes = sizeof(T);
-    tandem_hls::appear(channel_);
+    tandem_hls::report_made(channel_);
   }
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
   ~stream() {
-    tandem_hls::vanish(channel_);
+    tandem_hls::report_destroyed(channel_);
     values_.drop(channel_.held());
   }
 
@@ -71,7 +71,7 @@ class stream<T, 0> {
   const std::string& name() const { return channel_.name; }
   const char* get_name() const { return channel_.name.c_str(); }
   void set_name(const char* name) { channel_.name = name; }
-  // As #pragma HLS stream depth=...; before the first value.
+  // Has the effect of #pragma HLS stream depth=... . Call it before the first value.
   void set_depth(unsigned depth) {
     channel_.depth = depth;
     limit_ = channel_.read.load(std::memory_order_relaxed) + depth;
@@ -95,7 +95,7 @@ class stream<T, 0> {
     if (count >= limit_) limit_ = tandem_hls::await_space(channel_);
     put(count, value);
   }
-  // False, and nothing moves, when the stream is empty or full.
+  // These return false and transfer nothing if the stream is empty or full.
   bool read_nb(T& value) {
     if (empty()) return false;
     read(value);

@@ -26,7 +26,7 @@ class Chain {
   Chain() = default;
   Chain(const Chain&) = delete;
   Chain& operator=(const Chain&) = delete;
-  // `held`: values still inside.
+  // Destroys the `held` values that are still in the queue.
   void drop(std::uint64_t held) {
     for (; held != 0; --held) (void)take();
     while (first_ != nullptr) {

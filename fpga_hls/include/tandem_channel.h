@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What streams, tasks and the emulated card share: the part of a channel that does not depend on
-// its values, and the C functions of the card's process runtime.
+// The common part of streams, tasks and the emulated card: the members of a channel that do not
+// depend on its values, and the C functions of the card's process runtime.
 //
 // The functions are weak. Inside a card they call the runtime of the compute unit; in a plain C++
 // program they are null, and tandem_turns.h waits instead. A channel has one producer and one
@@ -34,10 +34,11 @@ struct Channel {
   Channel& operator=(const Channel&) = delete;
 
   std::string name;
-  std::size_t depth = 0;  // 0: none stated, no bound
+  std::size_t depth = 0;  // 0: no depth is stated, so there is no bound
   std::size_t element_bytes = 0;
-  std::atomic<std::uint32_t> attention{0};  // not 0: a waiter must be told of transfers
-  // The runtime's: who waits or last waited at each side, and the units of a link's two ends.
+  std::atomic<std::uint32_t> attention{0};  // not 0: transfers must be reported to a waiter
+  // Used by the runtime: the process that waits or last waited at each side, and the units at a
+  // link's two ends.
   std::atomic<std::uint64_t> process[2] = {{0}, {0}};
   std::atomic<void*> sleeper[2] = {{nullptr}, {nullptr}};
   void* unit[2] = {nullptr, nullptr};
@@ -55,7 +56,7 @@ struct Channel {
     const std::uint64_t taken = read.load(std::memory_order_acquire);
     return written.load(std::memory_order_acquire) - taken;
   }
-  // The values that kMostBytes are.
+  // The number of values in kMostBytes.
   std::uint64_t most() const {
     return element_bytes < 2 ? kMostBytes : (kMostBytes + element_bytes - 1) / element_bytes;
   }
@@ -65,16 +66,16 @@ struct Channel {
 
 extern "C" {
 #define TANDEM_RUNTIME_FUNCTION __attribute__((weak, visibility("default")))
-// Waits until the channel holds a value; returns its `written` then.
+// Waits until the channel holds a value. Returns the value of `written` at that time.
 TANDEM_RUNTIME_FUNCTION std::uint64_t tandem_channel_await_data(tandem_hls::Channel* channel);
 // Waits until the producer may write; returns the count of `written` up to which it may.
 TANDEM_RUNTIME_FUNCTION std::uint64_t tandem_channel_await_space(tandem_hls::Channel* channel);
 // Waits until one of the channels has data (sides[i] kReader) or space (kWriter).
 TANDEM_RUNTIME_FUNCTION void tandem_channel_await_any(tandem_hls::Channel* const* channels,
                                                       const int* sides, std::size_t count);
-// Tells the waiter at the other side that `side` has moved.
+// Reports to the waiter at the other side that `side` has transferred values.
 TANDEM_RUNTIME_FUNCTION void tandem_channel_moved(tandem_hls::Channel* channel, int side);
-// A non-blocking access that found the channel not ready: lets other processes run.
+// Called after a non-blocking access that found the channel not ready. Lets other processes run.
 TANDEM_RUNTIME_FUNCTION void tandem_channel_idle(tandem_hls::Channel* channel);
 // Starts a process that belongs to no region and may never end; `body` is called once, on the new
 // process, and copies what it needs from `argument` before it first waits.

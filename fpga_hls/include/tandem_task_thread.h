@@ -27,11 +27,11 @@ namespace tandem_hls {
 // Ends a task whose object is destroyed, at its wait.
 struct TaskEnded {};
 
-// The thread of a task. Only the thread that gives turns calls functions other than wait(), look()
-// and run().
+// The thread of a task. wait(), yield() and run() are called by this thread, all other functions by
+// the thread that gives turns.
 class TaskThread {
  public:
-  // Runs until it first waits.
+  // Starts the thread and returns when it first waits.
   explicit TaskThread(std::function<void()> body);
   TaskThread(const TaskThread&) = delete;
   TaskThread& operator=(const TaskThread&) = delete;
@@ -50,13 +50,13 @@ class TaskThread {
     while (!can_go_on()) pause();
     count_ = 0;
   }
-  void look() { pause(); }
+  void yield() { pause(); }
 
-  bool looks() const { return count_ == 0; }
+  bool only_tested() const { return count_ == 0; }
   bool over() const { return over_; }
   bool can_go_on() const {
     for (std::size_t i = 0; i < count_; ++i) {
-      if (gone_ != channels_[i] && is_ready(*channels_[i], sides_[i])) return true;
+      if (destroyed_ != channels_[i] && is_ready(*channels_[i], sides_[i])) return true;
     }
     return false;
   }
@@ -68,11 +68,11 @@ class TaskThread {
       std::rethrow_exception(failure);
     }
   }
-  // Makes a full channel larger that the task writes to.
+  // Enlarges a full channel to which the task writes.
   bool grow() {
     for (std::size_t i = 0; i < count_; ++i) {
       Channel& channel = *channels_[i];
-      if (sides_[i] != kWriter || gone_ == &channel) continue;
+      if (sides_[i] != kWriter || destroyed_ == &channel) continue;
       const std::uint64_t extra = channel.extra.load();
       if (extra * channel.element_bytes >= kMostBytes) continue;
       channel.extra.store(2 * extra + room_ahead(channel));
@@ -80,14 +80,15 @@ class TaskThread {
     }
     return false;
   }
-  // A channel is destroyed, or another one is made at its address.
-  void lose(const Channel& channel) {
+  // The task may wait for a channel that is destroyed; another one may then be made at its address.
+  // The task counts the channel as not ready between the two calls.
+  void channel_destroyed(const Channel& channel) {
     for (std::size_t i = 0; i < count_; ++i) {
-      if (channels_[i] == &channel) gone_ = &channel;
+      if (channels_[i] == &channel) destroyed_ = &channel;
     }
   }
-  void find(const Channel& channel) {
-    if (gone_ == &channel) gone_ = nullptr;
+  void channel_made(const Channel& channel) {
+    if (destroyed_ == &channel) destroyed_ = nullptr;
   }
 
  private:
@@ -132,7 +133,7 @@ class TaskThread {
   Channel* const* channels_ = nullptr;
   const int* sides_ = nullptr;
   std::size_t count_ = 0;  // 0: the task only tested a stream
-  const Channel* gone_ = nullptr;
+  const Channel* destroyed_ = nullptr;
   std::exception_ptr failure_;
   bool ended_ = false;
   bool over_ = false;
@@ -164,37 +165,37 @@ class AllTasks final : public TaskTurns {
   void wait(Channel* const* channels, const int* sides, std::size_t count) override {
     TaskThread::self()->wait(channels, sides, count);
   }
-  void look() override { TaskThread::self()->look(); }
-  bool give() override {
+  void yield() override { TaskThread::self()->yield(); }
+  bool run_tasks() override {
     const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-    return !lock.owns_lock() || give_locked();
+    return !lock.owns_lock() || run_tasks_locked();
   }
-  void give_for_room(const Channel& channel) override {
+  void run_tasks_until_room(const Channel& channel) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    while (!is_ready(channel, kWriter) && give_locked()) continue;
+    while (!is_ready(channel, kWriter) && run_tasks_locked()) continue;
   }
   bool grow() override {
     const std::lock_guard<std::mutex> lock(mutex_);
     return std::any_of(tasks_.begin(), tasks_.end(), [](TaskThread* task) { return task->grow(); });
   }
-  void lose(const Channel& channel) override {
+  void channel_destroyed(const Channel& channel) override {
     const std::unique_lock<std::mutex> held = lock();
-    for (TaskThread* task : tasks_) task->lose(channel);
+    for (TaskThread* task : tasks_) task->channel_destroyed(channel);
   }
-  void find(const Channel& channel) override {
+  void channel_made(const Channel& channel) override {
     const std::unique_lock<std::mutex> held = lock();
-    for (TaskThread* task : tasks_) task->find(channel);
+    for (TaskThread* task : tasks_) task->channel_made(channel);
   }
 
  private:
-  bool give_locked() {
+  bool run_tasks_locked() {
     bool any = false;
     // By index: a task may start and drop others.
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       TaskThread& task = *tasks_[i];
       if (task.over()) continue;
       const bool ready = task.can_go_on();
-      if (ready || task.looks()) task.give_turn();
+      if (ready || task.only_tested()) task.give_turn();
       any = any || ready;
     }
     return any;

@@ -37,7 +37,7 @@ inline std::atomic<int>& stream_patience_ms() {
 
 namespace tandem_hls {
 
-// What a channel holds at least before a task waits at it or is waited for.
+// The number of values that a channel may hold before a task that writes to it waits.
 inline std::uint64_t room_ahead(const Channel& channel) {
   const std::uint64_t bytes = channel.element_bytes;
   const std::uint64_t ahead = bytes <= 64 ? 1024 : (bytes <= 32768 ? 65536 / bytes : 2);
@@ -50,23 +50,26 @@ inline bool is_ready(const Channel& channel, int side) {
   return channel.held() < room_ahead(channel) + channel.extra.load();
 }
 
-// The tasks of the program, as waits see them.
+// The tasks of the program. Waits call these functions.
 class TaskTurns {
  public:
-  // Whether this thread is a task; only then wait() and look() may be called.
+  // Whether this thread is a task; only then wait() and yield() may be called.
   virtual bool in_task() const = 0;
+  // Waits until one of the channels is ready at its side.
   virtual void wait(Channel* const* channels, const int* sides, std::size_t count) = 0;
-  virtual void look() = 0;
-  // Of other threads. A turn for each task that can go on; false when there was none but tasks that
-  // only look. True where another thread gives turns already.
-  virtual bool give() = 0;
-  // As give(), again and again until the channel has room.
-  virtual void give_for_room(const Channel& channel) = 0;
-  // Makes one full channel larger that a task writes to.
+  // Lets other tasks run; for a task that found a stream not ready.
+  virtual void yield() = 0;
+  // Called by threads that are no task. Runs each task that can continue, until it waits. Returns
+  // false if none could continue, except tasks that only test streams. Returns true at once if
+  // another thread is in run_tasks().
+  virtual bool run_tasks() = 0;
+  // Repeats run_tasks() until the channel has room.
+  virtual void run_tasks_until_room(const Channel& channel) = 0;
+  // Enlarges one full channel to which a task writes.
   virtual bool grow() = 0;
-  // A channel dies, or another one is born, maybe where one was.
-  virtual void lose(const Channel& channel) = 0;
-  virtual void find(const Channel& channel) = 0;
+  // Reports that a channel is destroyed, or that a channel was made, maybe at the same address.
+  virtual void channel_destroyed(const Channel& channel) = 0;
+  virtual void channel_made(const Channel& channel) = 0;
 
  protected:
   ~TaskTurns() = default;
@@ -81,14 +84,19 @@ inline TaskTurns* turns_of_task() {
   TaskTurns* const turns = task_turns().load(std::memory_order_acquire);
   return turns != nullptr && turns->in_task() ? turns : nullptr;
 }
-inline void appear(const Channel& channel) {
-  if (TaskTurns* const turns = task_turns().load(std::memory_order_acquire)) turns->find(channel);
+inline void report_made(const Channel& channel) {
+  if (TaskTurns* const turns = task_turns().load(std::memory_order_acquire)) {
+    turns->channel_made(channel);
+  }
 }
-inline void vanish(const Channel& channel) {
-  if (TaskTurns* const turns = task_turns().load(std::memory_order_acquire)) turns->lose(channel);
+inline void report_destroyed(const Channel& channel) {
+  if (TaskTurns* const turns = task_turns().load(std::memory_order_acquire)) {
+    turns->channel_destroyed(channel);
+  }
 }
 
-// What `reader` of a channel holds: all tasks count as one, for they run when others wait.
+// The value of Channel::reader: the same for all tasks, because they run only while another thread
+// waits.
 inline const void* task_mark() {
   static const char mark = 0;
   return &mark;
@@ -105,7 +113,8 @@ inline void note_reader(Channel& channel) {
   }
 }
 
-// Waits on a thread that is no task; false when patience is at its end.
+// Waits until `ready` returns true; for threads that are no task. Returns false after
+// stream_patience_ms().
 template <typename Ready>
 bool wait_for_others(const Ready& ready) {
   typedef std::chrono::steady_clock Clock;
@@ -117,7 +126,7 @@ bool wait_for_others(const Ready& ready) {
   auto moved = Clock::now();
   while (!ready()) {
     const bool quiet = Clock::now() - moved > std::chrono::milliseconds(1);
-    if (turns != nullptr && (turns->give() || (quiet && !ready() && turns->grow()))) {
+    if (turns != nullptr && (turns->run_tasks() || (quiet && !ready() && turns->grow()))) {
       moved = Clock::now();
     }
     if (Clock::now() - moved >= patience) return ready();
@@ -145,7 +154,7 @@ __attribute__((noinline)) inline std::uint64_t await_data(Channel& channel) {
   return channel.written.load(std::memory_order_acquire);
 }
 
-// For a writer that is no task.
+// The count of `written` up to which a writer that is no task may write.
 inline std::uint64_t space_for_thread(Channel& channel) {
   if (channel.depth == 0) return ~std::uint64_t{0};
   const void* const reader = channel.reader.load(std::memory_order_relaxed);
@@ -156,7 +165,7 @@ inline std::uint64_t space_for_thread(Channel& channel) {
     channel.reader.store(nullptr, std::memory_order_relaxed);
   }
   TaskTurns* const turns = task_turns().load(std::memory_order_acquire);
-  if (turns != nullptr && !is_ready(channel, kWriter)) turns->give_for_room(channel);
+  if (turns != nullptr && !is_ready(channel, kWriter)) turns->run_tasks_until_room(channel);
   const std::uint64_t from =
       is_ready(channel, kWriter) ? channel.read.load() : channel.written.load();
   return from + room_ahead(channel);
@@ -192,9 +201,9 @@ inline void idle(const Channel& looked_at, int side) {
   if (side == kReader) channel.asked.store(1, std::memory_order_relaxed);
   TaskTurns* const turns = task_turns().load(std::memory_order_acquire);
   if (turns == nullptr) return;
-  if (turns->in_task()) return turns->look();
-  // Some rounds, as what is looked for may pass through several tasks.
-  for (int round = 0; round < 64 && turns->give(); ++round) {
+  if (turns->in_task()) return turns->yield();
+  // Several rounds, because a value may pass through several tasks.
+  for (int round = 0; round < 64 && turns->run_tasks(); ++round) {
     if (side == kReader ? channel.held() != 0 : channel.held() < channel.depth) return;
   }
 }

@@ -30,7 +30,7 @@ struct Verdict {
 
 constexpr Verdict verdict(Status status, std::uint32_t detail) { return Verdict{status, detail}; }
 
-// What the first two fields of a descriptor say, against the kernel's own `magic` and `version`.
+// Compares the first two fields of a descriptor with the kernel's own `magic` and `version`.
 constexpr Verdict check_identity(std::uint32_t found_magic, std::uint32_t found_version,
                                  std::uint32_t magic, std::uint32_t version) {
   return found_magic != magic       ? verdict(kBadMagic, found_magic)

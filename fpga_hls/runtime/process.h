@@ -15,7 +15,8 @@
 #include "fpga_hls/include/tandem_channel.h"
 #include "fpga_hls/runtime/stack_pool.h"
 
-// Memory that a process uses, and whether it may write it; begin null: none.
+// Memory that a process uses, and whether the process may write it. begin is null at the end of a
+// list.
 extern "C" struct tandem_use {
   const void* begin;
   std::size_t bytes;
@@ -59,20 +60,20 @@ struct Process {
   std::vector<Wait> waits;
   const Region* joining = nullptr;
   std::vector<tandem_use> uses;
-  std::vector<const Process*> behind;  // must end before this one begins
+  std::vector<const Process*> behind;  // processes that must end before this one begins
   void (*body)(void*) = nullptr;
   void* argument = nullptr;
   Stack stack;
   boost::context::fiber context;
-  Exceptions exceptions;  // while another process runs
+  Exceptions exceptions;  // stored here while another process runs
   void* sanitizer = nullptr;
 };
 
 // Thrown from the wait of a process whose command has ended, to unwind the process.
 struct Stopped {};
 
-// What a channel without a stated depth holds where a bound is needed: a link more, as its two
-// units may have to share a processor and then take turns of milliseconds.
+// The bound of a channel without a stated depth. The bound of a link is larger: its two units may
+// share a processor and then run in turns of milliseconds.
 constexpr uint64_t kRoom = 1024;
 constexpr uint64_t kLinkRoomBytes = uint64_t{512} << 10;
 

@@ -29,8 +29,8 @@ enum class End { kDone, kStopped, kDeadlock };
 
 struct UnitSettings {
   std::string name;
-  UnitGroup* group = nullptr;            // of the card; null: the unit is alone
-  bool free_running = false;             // called from load to unload
+  UnitGroup* group = nullptr;            // the units of the card; null: the unit is alone
+  bool free_running = false;             // the unit runs from load to unload, without commands
   std::function<bool()> cancelled = {};  // polled while the unit waits
   // How many passes tasks may run among themselves after the kernel has returned. A pass takes at
   // least some hundred nanoseconds.
@@ -47,10 +47,10 @@ class Scheduler {
   // The unit's thread calls these first and last; leave_thread() unwinds the tasks.
   void adopt_thread();
   void leave_thread();
-  // Called instead of these two when the thread was ended from outside; then the object is never
-  // destroyed.
+  // Called in place of leave_thread() when the thread was ended from outside. The object is then
+  // never destroyed.
   void lose_thread();
-  // The calling thread's; null on threads that have none.
+  // The scheduler of the calling thread; null if it has none.
   static Scheduler* current();
 
   // Runs a kernel as the unit's main process, then the tasks until they wait. After a deadlock
@@ -62,14 +62,14 @@ class Scheduler {
   bool has_tasks() const { return num_tasks_ != 0; }
 
   const std::string& name() const { return settings_.name; }
-  // Running a command or free-running, and all its processes wait for other units.
+  // Whether the unit runs (a command, or free-running) and all its processes wait for other units.
   bool asleep() const { return asleep_.load(std::memory_order_acquire); }
   bool active() const { return active_.load(std::memory_order_acquire); }
   // From any thread: ends all present and later waits of the unit.
   void stop();
   void signal();
   void end_in_deadlock(const std::string& message);
-  // Whether processes wait for their turn. begin_held_soon() lets one begin before it.
+  // Whether processes wait for their turn. begin_held_soon() starts one of them early.
   bool holds_processes() const { return num_held_.load(std::memory_order_acquire) != 0; }
   void begin_held_soon();
 
@@ -151,10 +151,11 @@ class Scheduler {
   uint32_t sleeps_ = 0;
   uint32_t turns_ = 0;
   std::chrono::steady_clock::time_point asleep_since_;
-  Exceptions* exceptions_ = nullptr;  // the thread's, of the process that runs
+  Exceptions* exceptions_ =
+      nullptr;  // the thread's exception state, which belongs to the running process
   std::chrono::nanoseconds spin_budget_{20'000};
-  bool command_over_ = false;  // processes of the command unwind
-  bool unit_over_ = false;     // tasks too
+  bool command_over_ = false;  // set when processes of the command must unwind
+  bool unit_over_ = false;     // set when tasks must unwind, too
   End end_ = End::kDone;
   std::string message_;
   char* main_stack_guard_ = nullptr;

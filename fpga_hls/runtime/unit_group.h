@@ -24,7 +24,7 @@ struct PublishedWait {
   std::string process;
 };
 
-// What a unit publishes when it has slept for some time.
+// The state that a unit publishes when it has slept for some time.
 struct Rest {
   std::vector<PublishedWait> waits;  // everything that could wake a process of the unit
   bool command;   // it runs a command, so a deadlock is an error and not its normal idle state
@@ -33,7 +33,7 @@ struct Rest {
 
 class UnitGroup {
  public:
-  // Looks for deadlocks, too.
+  // Publishes the unit's state and checks for deadlocks.
   void publish(Scheduler& unit, Rest rest);
   void withdraw(Scheduler& unit);
 

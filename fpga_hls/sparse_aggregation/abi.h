@@ -3,16 +3,15 @@
 // The interface of the sparse_aggregation kernel and its driver: the descriptor of one aggregation,
 // its result, and the model of its cycles.
 //
-// A descriptor is a run of 64-byte words: DescriptorHeader, SourceEntry table, tile table (u32,
-// ascending), ends table, then positions and values of every source; the header and the sources
-// give the first word of each part. Positions are divided into tiles of 2^tile_bits; only the tiles
-// of the table are visited. ends[t][s] counts the entries of source s in tiles 0 .. t of the table;
-// rows are padded to words.
-//
-// The result is one ResultHeader word. Then for kCoo come records of 16 entries (a word of
-// positions, one word of f32 or two of u64 values), for kBitmap 2^tile_bits bits per tile of the
-// table and then the values, packed. Little-endian. C++14, no dependency: compiled by Vitis HLS and
-// by the host.
+// A descriptor is a sequence of 64-byte words: DescriptorHeader, SourceEntry table, tile table
+// (u32, ascending), ends table, then positions and values of every source. The header and the
+// source entries give the first word of each part. Positions are divided into tiles of 2^tile_bits
+// positions; the kernel visits only the tiles in the table. ends[t][s] is the number of entries of
+// source s in tiles 0 .. t of the table; each row t is padded to whole words.
+// A result is one ResultHeader word, then the entries. kCoo: records of 16 entries, each one word
+// of positions and one word of f32 or two words of u64 values. kBitmap: 2^tile_bits bits per tile
+// of the table, then the values without gaps. Little-endian. C++14, no dependency: compiled by
+// Vitis HLS and by the host.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +24,15 @@ namespace sparse_aggregation {
 constexpr std::uint32_t kAbiVersion = 1;
 constexpr std::uint32_t kMagic = 0x47534154u;  // "TASG"
 
-constexpr std::uint32_t kWordBytes = 64;        // one beat of a 512-bit bus
-constexpr std::uint32_t kWordPositions = 16;    // u32 in it
-constexpr std::uint32_t kBlockPositions = 512;  // bits in it: positions processed together
-constexpr std::uint32_t kMinTileBits = 9;       // a tile is at least a block
-constexpr std::uint32_t kMaxTileBits = 18;      // accumulators a unit holds on chip
+constexpr std::uint32_t kWordBytes = 64;      // one beat of a 512-bit bus
+constexpr std::uint32_t kWordPositions = 16;  // u32 values in a word
+constexpr std::uint32_t kBlockPositions =
+    512;  // bits in a word: the positions that are processed together
+constexpr std::uint32_t kMinTileBits = 9;   // a tile is at least a block
+constexpr std::uint32_t kMaxTileBits = 18;  // accumulators a unit holds on chip
 constexpr std::uint32_t kMaxSources = 1024;
-constexpr std::uint32_t kMaxEntries = 1u << 28;  // of one unit, over all sources
+constexpr std::uint32_t kMaxEntries =
+    1u << 28;  // upper limit of the entries of one unit, over all sources
 
 enum ValueType : std::uint32_t { kF32 = 0, kU64 = 1 };
 enum Reduction : std::uint32_t { kSum = 0, kMax = 1 };
@@ -45,8 +46,7 @@ using kernel_status::kOk;
 using kernel_status::kRunning;
 using kernel_status::Status;
 
-// The statuses of this kernel alone. The detail of kBadSection is 0 for the tables, else 1 +
-// source.
+// The statuses of this kernel alone. For kBadSection the detail is 0 (a table) or 1 + the source.
 constexpr Status kBadTile = 6;      // detail: the place in the tile table
 constexpr Status kBadEnds = 7;      // detail: the source whose entries the tiles do not cover
 constexpr Status kBadPosition = 8;  // detail: a source with a position out of its tile or of order
@@ -57,7 +57,7 @@ static_assert(kBadTile == kernel_status::kFirstOwnStatus, "own statuses follow t
 struct DescriptorHeader {
   std::uint32_t magic;
   std::uint32_t abi_version;
-  std::uint32_t num_words;  // of the whole descriptor
+  std::uint32_t num_words;  // length of the whole descriptor
   std::uint32_t value_type;
   std::uint32_t reduction;
   std::uint32_t format;
@@ -85,16 +85,16 @@ static_assert(sizeof(SourceEntry) * 4 == kWordBytes, "four entries a word");
 // 16 u32 fields in this order; one word. The counters are those of the cycle model below.
 struct ResultHeader {
   std::uint32_t magic;
-  std::uint32_t abi_version;  // the kernel's
+  std::uint32_t abi_version;  // the version of the kernel
   std::uint32_t status;
   std::uint32_t detail;
-  std::uint32_t num_words;  // of the result, header included
+  std::uint32_t num_words;  // length of the result, header included
   std::uint32_t num_entries;
-  std::uint32_t tag;                // the descriptor's: tells a result from the one before it
-  std::uint32_t num_runs;           // dataflow regions that accumulated
-  std::uint32_t accumulate_cycles;  // sum over them of the slowest stage's
+  std::uint32_t tag;       // copied from the descriptor: distinguishes a result from an earlier one
+  std::uint32_t num_runs;  // dataflow regions that accumulated
+  std::uint32_t accumulate_cycles;  // cycles of the slowest stage, summed over these regions
   std::uint32_t num_emit_runs;      // dataflow regions that emitted
-  std::uint32_t emit_cycles;        // sum over them of the slowest stage's
+  std::uint32_t emit_cycles;        // cycles of the slowest stage, summed over these regions
   std::uint32_t reserved[5];
 };
 static_assert(sizeof(ResultHeader) == kWordBytes, "one word");
@@ -134,18 +134,19 @@ constexpr std::uint64_t result_words(std::uint32_t format, std::uint32_t value_t
 // The cycle model. A pseudo-channel gives 14.4 GB/s: 48 bytes of the port's 64 a cycle at 300 MHz.
 constexpr std::uint32_t kClockMhz = 300;
 constexpr std::uint32_t kPortBytesPerCycle = 48;
-constexpr std::uint32_t kDrainCycles = 16;  // read, add, write: after it the next source may follow
-constexpr std::uint32_t kRefillCycles = 4;  // of the row loop, per block that is not empty
+constexpr std::uint32_t kDrainCycles = 16;  // read, add, write; then the next source may follow
+constexpr std::uint32_t kRefillCycles = 4;  // to restart the row loop, per block that is not empty
 constexpr std::uint32_t kRunCycles = 120;  // HBM latency and the stages' fill, per accumulating run
 constexpr std::uint32_t kEmitRunCycles = 40;  // the stages' fill, per emitting run
 constexpr std::uint32_t kStartCycles = 800;   // clearing the presence bits, header, result header
 
-// Cycles that `words` words take through a port.
+// Cycles in which `words` words pass a port.
 constexpr std::uint32_t port_cycles(std::uint32_t words) {
   return (words * kWordBytes + kPortBytesPerCycle - 1) / kPortBytesPerCycle;
 }
 
-// Of one unit. Reading the tables: a cycle per source, and per source and tile, and a latency each.
+// The cycles of one unit. Reading the tables takes a cycle per source, a cycle per source and tile,
+// and a latency per tile.
 inline std::uint64_t modelled_cycles(std::uint32_t num_sources, std::uint32_t num_tiles,
                                      const ResultHeader& result) {
   return kStartCycles + num_sources +

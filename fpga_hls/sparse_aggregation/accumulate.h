@@ -26,12 +26,13 @@ struct Piece {
   std::uint32_t begin;
   std::uint32_t end;
   std::uint32_t source;
-  bool opens;  // the first of this source in this tile
+  bool opens;  // whether this is the first piece of its source in its tile
 };
 
 struct TileRange {
-  std::uint32_t first;        // position
-  std::uint32_t last_offset;  // of the partition's last position in this tile, or the tile's
+  std::uint32_t first;        // first position of the tile
+  std::uint32_t last_offset;  // offset of the last position of the tile, or of the partition if it
+                              // ends in the tile
 };
 
 struct Arithmetic {
@@ -47,7 +48,7 @@ struct Update {
 
 // The state of distribute between runs.
 struct Order {
-  std::uint32_t previous;    // position of the last entry
+  std::uint32_t previous;    // position of the previous entry
   std::uint32_t bad_source;  // 1 + the first source with a bad position; 0: none
 };
 
@@ -134,7 +135,7 @@ inline bool send_group(const Word& positions, const Word& values, const Piece& p
   return good;
 }
 
-// Returns the cycles it took.
+// Distributes the entries of a run over the banks. Returns the cycles that this takes.
 inline std::uint32_t distribute(WordStream& position_words, WordStream& value_words,
                                 const Piece pieces[kRunPieces], std::uint32_t num_pieces,
                                 TileRange range, std::uint32_t value_type, Order& order,
@@ -165,7 +166,7 @@ distribute_pieces:
   return cycles;
 }
 
-// One bank's updates of a run; returns the cycles it took.
+// Does one bank's updates of a run. Returns the cycles that this takes.
 // Takes one update a cycle, from any lane that has one. Hazard: an update reads, adds and writes in
 // about kDrainCycles. Between sources every lane sends a fence, and a bank drains its pipeline
 // before it takes the next source. The fence also keeps the order of additions, source after
@@ -214,7 +215,7 @@ inline std::uint32_t larger(std::uint32_t a, std::uint32_t b) {
   return a > b ? a : b;
 }
 
-// One run; returns the cycles of its slowest stage.
+// Executes one run. Returns the cycles of its slowest stage.
 // A run is one dataflow region over pieces of the slices. Each stream holds what a whole run
 // writes, even if all entries go to one bank, so the stages can also run one after the other on a
 // CPU.

@@ -16,7 +16,8 @@ namespace sparse_aggregation {
 using kernel_status::Verdict;
 using kernel_status::verdict;
 
-// The sources on chip: where they are, how long, and how far the tiles have come.
+// The sources' table on chip: where the entries of each source are, how many, and how many are
+// done.
 struct Sources {
   std::uint32_t positions_word[kMaxSources];
   std::uint32_t values_word[kMaxSources];
@@ -70,7 +71,7 @@ inline Verdict check_header(const DescriptorHeader& h, std::uint32_t descriptor_
   return verdict(kOk, 0);
 }
 
-// Reads the sources' table; kOk with the number of entries of all as detail.
+// Reads the sources' table. On success the detail of kOk is the number of entries of all sources.
 inline Verdict load_sources(const Word* descriptor, const DescriptorHeader& h, Sources& sources) {
   std::uint64_t total = 0;
 load_sources:

@@ -14,12 +14,12 @@
 namespace tandem {
 namespace sparse_aggregation {
 
-const std::uint32_t kEmitRows = 512;  // of one run, end marks included
+const std::uint32_t kEmitRows = 512;  // rows of one run, end marks included
 
 // The places of a row in order of position; bit i of `mask`: place i holds an entry.
 struct Row {
   std::uint64_t values[kBanks];
-  std::uint32_t position;  // of place 0
+  std::uint32_t position;  // position of place 0
   std::uint8_t mask;
   bool last;  // of the run; holds nothing
 };
@@ -38,18 +38,18 @@ typedef hls::stream<Word, kEmitRows> BitmapStream;
 struct EmitShape {
   std::uint32_t value_type;
   std::uint32_t format;
-  std::uint32_t num_blocks;      // of a tile
-  std::uint32_t first_position;  // of the tile
-  std::uint32_t bitmap_word;     // of the result: where the tile's bitmap starts
+  std::uint32_t num_blocks;      // blocks of a tile
+  std::uint32_t first_position;  // first position of the tile
+  std::uint32_t bitmap_word;     // index of the result's word where the tile's bitmap begins
 };
 
 // Entries that are packed but not yet written, and the position in the result.
 struct Packing {
   Octet open;          // gathers entries
-  std::uint32_t fill;  // of them
+  std::uint32_t fill;  // number of entries in `open`
   Octet half;          // the first octet of a record or word
   bool has_half;
-  std::uint32_t next_word;  // of the result
+  std::uint32_t next_word;  // index of the result's next word
   std::uint32_t num_entries;
 };
 
@@ -78,7 +78,7 @@ inline std::uint64_t take_block(Tile& tile, std::uint32_t block, std::uint64_t b
   return any;
 }
 
-// The presence bits of a row in order of position.
+// Returns the presence bits of a row in order of position.
 inline std::uint8_t mask_of(const std::uint64_t bits[kBanks], std::uint32_t row_in_block,
                             std::uint32_t fold) {
 #pragma HLS inline
@@ -171,7 +171,7 @@ pack_rows:
   octets.write(end);
 }
 
-// Words of values: two octets of f32, or one of u64 (`half` unused).
+// Packs values into a word: two octets of f32, or one of u64 (`half` is not used).
 inline Word values_word(std::uint32_t value_type, const Octet& half, const Octet& octet) {
 #pragma HLS inline
   Word word;
@@ -189,7 +189,8 @@ inline Word values_word(std::uint32_t value_type, const Octet& half, const Octet
   return word;
 }
 
-// Two octets: a record of kCoo, or values of kBitmap. u64 of kBitmap: `single` writes one octet.
+// Writes two octets: a record of kCoo, or values of kBitmap. For u64 values of kBitmap, `single`
+// writes one octet.
 inline void write_octets(Word* result, const EmitShape& shape, const Octet& half,
                          const Octet& octet, bool single, std::uint32_t* next_word) {
 #pragma HLS inline
@@ -221,7 +222,7 @@ inline void take_octet(Word* result, const EmitShape& shape, const Octet& octet,
   }
 }
 
-// Returns the words written.
+// Writes the results of a run. Returns the number of written words.
 inline std::uint32_t write_results(OctetStream& octets, BitmapStream& bitmap, const Scan& scan,
                                    const EmitShape& shape, std::uint32_t bitmap_begin,
                                    Packing& packing, Word* result) {
@@ -243,7 +244,8 @@ write_bitmap:
   return packing.next_word - begin + scan.bitmap_words;
 }
 
-// Blocks from scan.next_block on, as many as a run takes; returns the cycles of its slowest stage.
+// Emits blocks from scan.next_block on, as many as one run handles. Returns the cycles of its
+// slowest stage.
 inline std::uint32_t emit_run(Tile& tile, const EmitShape& shape, Scan& scan, Packing& packing,
                               Word* result) {
 #pragma HLS dataflow

@@ -23,7 +23,8 @@ inline std::uint32_t add_f32(std::uint32_t a, std::uint32_t b) {
   return exact_f32::add(a, b);
 }
 
-// The larger; of equals (zeros of either sign too) the first; a NaN wins, of two the second.
+// Returns the larger value. If both are equal (+0 and -0 are equal), returns the first. If one is
+// NaN, returns the NaN; if both are NaN, the second.
 inline std::uint32_t max_f32(std::uint32_t a, std::uint32_t b) {
 #pragma HLS inline
   if (is_nan(b)) return b;

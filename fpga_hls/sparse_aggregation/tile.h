@@ -23,7 +23,7 @@ const std::uint32_t kTileRows = (1u << kMaxTileBits) / kBanks;
 const std::uint32_t kTileBlocks = kTileRows / kBlockRows;
 
 struct Tile {
-  std::uint64_t values[kBanks][kTileRows];  // where present
+  std::uint64_t values[kBanks][kTileRows];  // valid only if the presence bit is set
   bool present[kBanks][kTileBlocks][kBlockRows];
 };
 

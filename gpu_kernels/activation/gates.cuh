@@ -3,7 +3,7 @@
 // SiLU, GELU in its tanh form and the soft cap of one value.
 //
 // 0.5 (1 + tanh u) = 1 / (1 + e^(-2u)), so both gates are x / (1 + e^-z): nothing cancels, and what
-// overflows becomes 0. Threads: pure. Cost: one exponential and one division.
+// overflows becomes 0. Threads: any; pure functions. Cost: one exponential and one division.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -36,7 +36,7 @@ class Cascade {
   }
 
  private:
-  // Pages that the group's rows see whole; none where a window hides the first.
+  // Pages that the group's rows see whole; none if a window hides the first.
   std::int32_t num_whole_pages(std::size_t group) const {
     const DecodeGroup& g = groups_[group];
     return g.attend_begin == 0 ? g.num_attend / options_.page_tokens : 0;

@@ -17,22 +17,22 @@
 
 namespace tandem::gpu_kernels {
 
-inline constexpr int kMaxCascadeLevels = 4;  // with level 0
+inline constexpr int kMaxCascadeLevels = 4;  // level 0 included
 
 // Rows of shared groups of level l have out_offset l * max_rows (level 0: the sequences' own
 // groups). So a row has at most one result per level.
 struct CascadePlan {
-  std::vector<DecodeGroup> own;     // for a bucket of few rows per group
-  std::vector<DecodeGroup> shared;  // for a bucket of many rows per group
-  std::vector<std::int32_t> rows;   // the row list of both
-  // The rows that have a result of each level; empty where a level has none.
+  std::vector<DecodeGroup> own;     // for a decode bucket with few rows per group
+  std::vector<DecodeGroup> shared;  // for a decode bucket with many rows per group
+  std::vector<std::int32_t> rows;   // the row list of `own` and `shared`
+  // The rows that have a result of each level; empty if a level has none.
   std::vector<std::int32_t> level_rows[kMaxCascadeLevels];
 };
 
 struct CascadeOptions {
   int page_tokens = 16;
   std::int32_t min_tokens = 512;  // reads that a shared group saves: tokens times (sequences - 1)
-  std::int32_t max_rows = 0;      // rows between the results of two levels
+  std::int32_t max_rows = 0;      // distance in rows between the results of two levels
 };
 
 // groups: the sequences, their rows in `rows` and their pages in `pages`, as for plan_decode(). A

@@ -245,7 +245,7 @@ template <KvType kType>
 cudaError_t launch_bulk_decode(const DecodeBucket& bucket, const DecodeLaunch& job,
                                cudaStream_t stream) {
   const auto start = [&](auto kernel) {
-    const cudaError_t error = take_most_shared(reinterpret_cast<const void*>(kernel));
+    const cudaError_t error = allow_and_prefer_most_shared(reinterpret_cast<const void*>(kernel));
     if (error != cudaSuccess) return error;
     return launch_shared(stream, dim3(static_cast<unsigned>(bucket.num_blocks)), kBulkThreads,
                          static_cast<unsigned>(bucket.shared_bytes), kernel, job, bucket.stages);

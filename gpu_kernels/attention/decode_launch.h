@@ -59,7 +59,7 @@ extern template cudaError_t launch_decode<KvType::kE4M3>(const DecodeBucket&, co
 extern template cudaError_t launch_decode<KvType::kI8>(const DecodeBucket&, const DecodeLaunch&,
                                                        cudaStream_t);
 
-// The Hopper path: a bucket with stages.
+// Launches the Hopper path. The bucket must have stages.
 template <KvType kType>
 cudaError_t launch_bulk_decode(const DecodeBucket& bucket, const DecodeLaunch& job,
                                cudaStream_t stream);

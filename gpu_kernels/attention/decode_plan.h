@@ -35,7 +35,7 @@ struct DecodeShape {
 // over pages that they share. They see tokens [attend_begin, num_attend) of the pages from
 // page_begin on. An empty range gives O = 0, LSE = -inf.
 struct DecodeGroup {
-  std::int32_t row_begin = 0, num_rows = 0;  // into the row list: rows of q
+  std::int32_t row_begin = 0, num_rows = 0;  // range of the row list, whose entries are rows of q
   std::int32_t page_begin = 0;               // into the page list; page i holds tokens i * T ..
   std::int32_t attend_begin = 0, num_attend = 0;
   std::int32_t out_offset = 0;  // row r of q has its results at row r + out_offset
@@ -45,13 +45,13 @@ struct DecodeGroup {
 // valid for every batch that plan_decode() accepts: longer sequences, fewer rows.
 struct DecodeBucket {
   DecodeShape shape;
-  int max_groups = 0, max_rows = 0;  // of a batch; max_rows: of its row list
+  int max_groups = 0, max_rows = 0;  // upper bounds of a batch: groups, and entries of its row list
   int item_rows = 0;                 // query heads of an item: up to 8, 32 or 64
-  int num_blocks = 0;                // of the launch
+  int num_blocks = 0;                // blocks of the launch
   int max_items = 0;
-  int stages = 0;                   // that a block holds, on the Hopper path
-  std::size_t shared_bytes = 0;     // of a block
-  std::size_t plan_bytes = 0;       // what plan_decode() writes and the kernels read
+  int stages = 0;                // Hopper path only: stages that a block holds
+  std::size_t shared_bytes = 0;  // shared memory of a block
+  std::size_t plan_bytes = 0;  // size of the plan, which plan_decode() writes and the kernels read
   std::size_t workspace_bytes = 0;  // partial results, f32
 };
 
@@ -90,7 +90,8 @@ struct DecodeReduction {
 // The parts of a plan. The workspace holds o [2 * num_blocks, item_rows, row_values], then lse [2 *
 // num_blocks, item_rows].
 struct DecodePlanView {
-  const std::int32_t* block_begin;  // [num_blocks + 1] into items
+  const std::int32_t*
+      block_begin;  // [num_blocks + 1]: index of each block's first item, then the number of items
   const DecodeItem* items;
   const std::int32_t* num_reductions;
   const DecodeReduction* reductions;  // at most num_blocks

@@ -2,12 +2,12 @@
 //
 // The running softmax of a warp's query heads over tiles of 16 tokens, and O^T.
 //
-// In scores^T a lane has rows lane / 4 and + 8 of the tile of heads 2 (lane % 4) and + 1, in O^T
-// the same heads: peaks and their factors stay where they are. Probabilities reach the second
-// product through a transposition of 8 x 8. They are scaled by 2^10, so that their low halves keep
-// bits, and with 8-bit types carry V's scales relative to the largest met, a power of two. Each
-// tile's products are summed apart and added in f32, since the tensor cores truncate. All lanes of
-// a warp together.
+// A lane holds heads 2 (lane % 4) and + 1, both in scores^T (rows lane / 4 and + 8 of the tile) and
+// in O^T. So the peaks of a head and their factors stay in one lane. Probabilities are transposed
+// in blocks of 8 x 8 for the second product. They are scaled by 2^10, so that their low halves keep
+// bits. With 8-bit types they are also multiplied by V's scale over the largest scale so far,
+// rounded up to a power of two. Tensor cores truncate sums, so the products of each tile are summed
+// separately and added to O in f32. All lanes of a warp call the functions together.
 #pragma once
 
 #include "attention/decode_stages.cuh"
@@ -24,10 +24,10 @@ __device__ inline float minus_infinity() { return __uint_as_float(0xff800000u); 
 template <int kWidth, int kRowTiles>
 struct RowState {
   float unit[kRowTiles][2];
-  float peak[kRowTiles][2];  // log2
+  float peak[kRowTiles][2];  // in units of ln 2
   float sum[kRowTiles][2];
   float acc[kRowTiles][kWidth / 16][4];
-  float v_unit;  // of acc: a power of two
+  float v_unit;  // unit of acc: a power of two
 };
 
 template <int kWidth, int kRowTiles>
@@ -58,7 +58,7 @@ __device__ void score_tile(const unsigned char* keys, const std::uint32_t* queri
   using Operand = typename KvOperand<kType>::Type;
   constexpr int kParts = query_parts(kType), kSteps = Tile::kWidth / 16;
   const int lane = static_cast<int>(threadIdx.x & 31u);
-  float rest[kRowTiles][4];  // of the lower parts
+  float rest[kRowTiles][4];  // products of the lower parts
 #pragma unroll
   for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll
@@ -86,11 +86,12 @@ __device__ void score_tile(const unsigned char* keys, const std::uint32_t* queri
   }
 }
 
-// Sums to probabilities, in place; factors receive what earlier results shrink by.
+// Turns sums into probabilities, in place. `factors` receives the factors by which earlier results
+// are multiplied.
 template <typename Tile, int kRowTiles>
-__device__ void soften(const DecodeLaunch& job, const float* k_scales, TileRange range,
-                       RowState<Tile::kWidth, kRowTiles>& state, float (&scores)[kRowTiles][4],
-                       float (&factors)[kRowTiles][2]) {
+__device__ void softmax_tile(const DecodeLaunch& job, const float* k_scales, TileRange range,
+                             RowState<Tile::kWidth, kRowTiles>& state,
+                             float (&scores)[kRowTiles][4], float (&factors)[kRowTiles][2]) {
   const int row = static_cast<int>(threadIdx.x & 31u) / 4;
 #pragma unroll
   for (int tile = 0; tile < kRowTiles; ++tile) {
@@ -119,7 +120,8 @@ __device__ void soften(const DecodeLaunch& job, const float* k_scales, TileRange
   }
 }
 
-// Probabilities times V's scales over the unit of acc, which grows to the largest power of two met.
+// Multiplies probabilities by V's scales over the unit of acc. The unit grows to the largest power
+// of two so far.
 template <typename Tile, int kRowTiles>
 __device__ void apply_v_scales(const float* v_scales, TileRange range,
                                RowState<Tile::kWidth, kRowTiles>& state,
@@ -201,14 +203,14 @@ __device__ void attend_tile(const DecodeLaunch& job, const TileRange& range, con
                             RowState<Tile::kWidth, kRowTiles>& state) {
   float scores[kRowTiles][4], factors[kRowTiles][2];
   score_tile<Tile>(parts.k, queries, scores);
-  soften<Tile>(job, parts.k_scales, range, state, scores, factors);
+  softmax_tile<Tile>(job, parts.k_scales, range, state, scores, factors);
   if constexpr (has_scales(Tile::kType)) {
     apply_v_scales<Tile>(parts.v_scales, range, state, scores, factors);
   }
   add_values<Tile>(parts.v, scores, factors, state);
 }
 
-// Leaves a warp's rows in shared memory: O as f32 [8 * kRowTiles, kWidth], peaks and sums in stats.
+// Stores a warp's rows in shared memory: O as f32 [8 * kRowTiles, kWidth], peaks and sums in stats.
 template <KvType kType, int kWidth, int kRowTiles>
 __device__ void leave_rows(const RowState<kWidth, kRowTiles>& state, float* o, float* stats) {
   const int lane = static_cast<int>(threadIdx.x & 31u), warp = static_cast<int>(threadIdx.x / 32u);

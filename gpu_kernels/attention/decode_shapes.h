@@ -5,9 +5,9 @@
 //
 // A tile is K [16, width] and V the same. Rows are padded to an odd number of 16-byte lines, so
 // that eight rows begin in different banks; in 8-bit types the 16 scales follow. Each of four warps
-// holds decode_stages() tiles, two or three, in at most 72 KiB if possible: with two to four blocks
-// on a multiprocessor some 100 KB are in flight, several times what the latency of device memory
-// needs. Host and device, constants only.
+// holds decode_stages() tiles, two or three, in at most 72 KiB if possible. Two to four blocks on a
+// multiprocessor then have about 100 KB in flight, several times the amount that hides the latency
+// of device memory. Host and device, constants only.
 #pragma once
 
 #include <cstddef>
@@ -31,13 +31,13 @@ __host__ __device__ constexpr int half_tile_bytes(KvType type, int width) {
 __host__ __device__ constexpr int decode_stages(KvType type, int width) {
   return 3 * kDecodeWarps * 2 * half_tile_bytes(type, width) <= 72 * 1024 ? 3 : 2;
 }
-// 16-bit parts that q is split into.
+// The number of 16-bit parts into which q is split.
 __host__ __device__ constexpr int query_parts(KvType type) { return type == KvType::kBF16 ? 3 : 2; }
 
 // Offsets of the parts of a block's shared memory.
 struct DecodeShared {
   int queries = 0;  // after the tiles: fragments of q
-  int units = 0;    // [item_rows] f32: what turns sums into scores
+  int units = 0;    // [item_rows] f32: the factors that turn sums into scores
   int stats = 0;    // [warps, 2, 16] f32: peak and sum of a warp's rows, then [warps]: unit of V
   int bytes = 0;
 };
@@ -56,7 +56,8 @@ __host__ __device__ constexpr int row_tiles_of(int item_rows) { return item_rows
 // The Hopper path (decode_bulk.cuh): stages of 64 tokens in a ring, K and V in eight runs of eight
 // tokens each, as the pool has them, each run 16 bytes further on in its bank than the one before.
 inline constexpr int kRunTokens = 8, kRuns = kStageTokens / kRunTokens;
-inline constexpr int kBulkThreads = kDecodeThreads + 32;  // and a warp that copies
+inline constexpr int kBulkThreads =
+    kDecodeThreads + 32;  // four warps that compute and one that copies
 inline constexpr int kMostBulkStages = 4;
 
 __host__ __device__ constexpr int run_row_bytes(KvType type, int width) {
@@ -100,8 +101,8 @@ __host__ __device__ constexpr BulkShared bulk_shared(KvType type, int width, int
   return at;
 }
 
-// How many blocks of how many stages a multiprocessor holds: the most blocks that its registers
-// hold and that have three stages, or one block of two. None where it has no room for that.
+// The number of blocks on a multiprocessor, and of stages per block: as many blocks of three stages
+// as its registers and shared memory hold, else one block of two stages, else none.
 struct BulkResidency {
   int blocks = 0, stages = 0;
 };

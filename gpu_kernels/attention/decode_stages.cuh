@@ -20,7 +20,7 @@ namespace tandem::gpu_kernels {
 struct ItemWalk {
   DecodeItem item;
   int base = 0;        // token_begin rounded down to a tile
-  int num_stages = 0;  // of 64 tokens
+  int num_stages = 0;  // stages of 64 tokens
   int ways = 1;        // warps that share tiles: 1, 2 or 4
 };
 
@@ -103,7 +103,7 @@ __device__ void prepare_queries(const DecodeLaunch& job, const DecodeItem& item,
                                 std::uint32_t* queries, float* units) {
   using Operand = typename KvOperand<kType>::Type;
   constexpr int kParts = query_parts(kType);
-  constexpr int kPairs = (kWidth + 63) / 64;  // of values, per lane
+  constexpr int kPairs = (kWidth + 63) / 64;  // pairs of values per lane
   const int lane = static_cast<int>(threadIdx.x & 31u), warp = static_cast<int>(threadIdx.x / 32u);
   const int head_dim = job.pool.head_dim;
   for (int r = warp; r < num_rows; r += kDecodeWarps) {

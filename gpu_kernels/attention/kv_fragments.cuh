@@ -48,7 +48,7 @@ struct RunTile {
   static __device__ int token(int row) { return row % 8 * kRunTokens + row / 8; }
 };
 
-// Bytes 0, 1 and bytes 2, 3 as pairs of f16.
+// Widens bytes 0, 1 and bytes 2, 3 to pairs of f16.
 template <KvType kType>
 __device__ void widen_bytes(std::uint32_t bytes, std::uint32_t& low, std::uint32_t& high) {
   if constexpr (kType == KvType::kE4M3) {
@@ -70,7 +70,7 @@ __device__ QueryPlace query_place(int d) {
   return {in_step % 8 / 2, in_step / 8};
 }
 
-// Values 16 step .. 16 step + 15 of the tile's 16 keys.
+// Loads values 16 step .. 16 step + 15 of the tile's 16 keys.
 template <typename Tile>
 __device__ void load_keys(const unsigned char* tile, int step, std::uint32_t (&a)[4]) {
   constexpr KvType kType = Tile::kType;
@@ -86,8 +86,8 @@ __device__ void load_keys(const unsigned char* tile, int step, std::uint32_t (&a
   }
 }
 
-// V^T of 32 dimensions, two fragments of 16: those of `pair`. The second is not written if kWidth
-// ends before it.
+// Loads V^T of 32 dimensions: the two fragments of 16 with number `pair`. The second is not written
+// if kWidth ends before it.
 template <typename Tile>
 __device__ void load_values(const unsigned char* tile, int pair, std::uint32_t (&a)[2][4]) {
   constexpr KvType kType = Tile::kType;

@@ -25,7 +25,7 @@ struct MergeSource {
 struct MergePartials {
   std::int64_t rows = 0;
   int heads = 0, head_dim = 0;
-  const void* coverage = nullptr;  // plan_merge()'s, in device memory, aligned to 16
+  const void* coverage = nullptr;  // written by plan_merge(); in device memory, aligned to 16
   float* out = nullptr;            // [rows, heads, head_dim]; may be the O of a source
   float* lse = nullptr;            // [rows, heads] or none; may be the LSE of a source
 };

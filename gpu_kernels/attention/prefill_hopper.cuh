@@ -5,9 +5,9 @@
 //
 // A block is three warpgroups: one copies and checks (prefill_hopper_tiles.cuh), two hold 64 query
 // heads each. q, K and V are read from shared memory, probabilities from registers. The layout of a
-// thread is that of wgmma.cuh: with g = lane / 4, t = lane % 4 and w the warp of its group, a
-// thread has heads 16 w + g and + 8 (index `half` 0 and 1), and of every eight tokens (or columns
-// of O) 2t and 2t + 1.
+// thread is that of wgmma.cuh. Let g = lane / 4, t = lane % 4, and w the warp in its group. A
+// thread has heads 16 w + g and 16 w + g + 8 (index `half` 0 and 1). Of every eight tokens (or
+// columns of O) it has 2t and 2t + 1.
 #pragma once
 
 #include "attention/prefill_hopper_tiles.cuh"
@@ -27,10 +27,10 @@ template <typename Traits>
 struct HopperRows {
   float o[Traits::kDim / 2];
   float peak[2] = {-INFINITY, -INFINITY};
-  float sum[2] = {0.0f, 0.0f};  // of the thread's own weights
+  float sum[2] = {0.0f, 0.0f};  // sums of the weights that this thread holds
 };
 
-// The probabilities, by parts and sixteen tokens.
+// The probabilities: [parts][groups of sixteen tokens].
 template <typename Traits>
 using HopperWeights = std::uint32_t[Traits::kParts][Traits::kKeys / 16][4];
 
@@ -171,7 +171,7 @@ struct GroupTurns {
   int group, first, past;
 };
 
-// At least one turn.
+// There is at least one turn.
 template <typename Traits>
 __device__ void attend(const PrefillJob& job, HopperShared<Traits>& shared, const HopperWalk& walk,
                        const GroupTurns& of, HopperRows<Traits>& rows) {
@@ -220,7 +220,7 @@ __device__ void write_result(const PrefillJob& job, const PrefillTile& tile,
     const float sum = warp_sum<1, 2>(rows.sum[half]);
     const int row = first_row() + half * 8;
     if ((tile.first + row) / job.group >= tile.num_q) continue;
-    write_row<Traits>(job, tile, {row, sum, rows.peak[half], shared.poisoned[row]},
+    write_row<Traits>(job, tile, {row, sum, rows.peak[half], shared.nan_columns[row]},
                       [&](int n, int i) { return rows.o[n * 4 + half * 2 + i]; });
   }
 }

@@ -5,11 +5,11 @@
 //
 // Rows of 16-bit operands have the layout of wgmma.cuh: groups of 64 columns, each with all rows.
 // Tiles of 128 tokens begin at a multiple of 16 tokens of the sequence, so sixteen tokens are in
-// one page (or one page of the workspace) and one copy brings a group of their columns: at most 16
-// copies for a tile of K and as many for V, one per lane. The first and the last tile also hold
-// tokens that no row sees: others of the page, or the last sixteen again. Copies of a tile start
-// when all warps have finished the tile two before. Each tile has barriers: full (copied), checked
-// (V only), empty (both warpgroups have finished).
+// one page (of the pool or the workspace). One copy brings a group of their columns. A tile of K
+// takes at most 16 copies, one per lane, and so does a tile of V. The first and the last tile also
+// hold tokens that no row sees: others of the page, or the last sixteen again. Copies of a tile
+// start when all warps have finished the tile two before. Each tile has barriers: full (copied),
+// checked (V only), empty (both warpgroups have finished).
 #pragma once
 
 #include "attention/prefill_rows.cuh"
@@ -31,11 +31,11 @@ struct HopperTraits {
   static constexpr bool kIsHalf = std::is_same_v<Operand, Half>;
   static constexpr bool kCaps = kHasCap;
   static constexpr int kDim = kWidth;              // 64 or 128
-  static constexpr int kGroups = kDim / 64;        // of columns
-  static constexpr int kParts = kIsExact ? 2 : 1;  // of q and of probabilities
+  static constexpr int kGroups = kDim / 64;        // groups of 64 columns
+  static constexpr int kParts = kIsExact ? 2 : 1;  // parts into which q and probabilities are split
   static constexpr int kRows = 2 * kGroupRows;
   static constexpr int kKeys = kHopperTileKeys;
-  static constexpr int kQueryBytes = kGroupRows * kSharedRowBytes;  // of 64 columns
+  static constexpr int kQueryBytes = kGroupRows * kSharedRowBytes;  // bytes of 64 columns of q
   static constexpr int kKeyBytes = kKeys * kSharedRowBytes;         // the same
   static constexpr unsigned kTileBytes = kGroups * kKeyBytes;
 };
@@ -53,7 +53,7 @@ struct HopperShared {
   Barrier v_checked[kHopperStages];
   float factors[Traits::kRows];
   SeenTokens seen[Traits::kRows];
-  std::uint32_t poisoned[Traits::kRows][Traits::kDim / 32];  // columns of O that are NaN
+  std::uint32_t nan_columns[Traits::kRows][Traits::kDim / 32];  // columns of O that are NaN
 };
 // The struct begins at the first multiple of 1,024 of the block's shared memory.
 template <typename Traits>
@@ -135,7 +135,7 @@ __device__ void find_seen(const PrefillJob& job, const PrefillTile& tile,
                           HopperShared<Traits>& shared) {
   if (threadIdx.x >= Traits::kRows) return;
   shared.seen[threadIdx.x] = seen_by_row(job, tile, static_cast<int>(threadIdx.x));
-  for (std::uint32_t& word : shared.poisoned[threadIdx.x]) word = 0;
+  for (std::uint32_t& word : shared.nan_columns[threadIdx.x]) word = 0;
 }
 
 // The row of K in the pool from which the lane copies in a turn. The row of V is v_rows after it.
@@ -192,7 +192,7 @@ __device__ void hide_bad_values(HopperShared<Traits>& shared, int first_key, int
     if (is_bad) values[i] = 0;
     for (int row = lane; row < Traits::kRows && bad != 0; row += 32) {
       if (bad & seen_bits(first_key, shared.seen[row])) {
-        atomicOr(&shared.poisoned[row][column / 32], 1u << (column % 32));
+        atomicOr(&shared.nan_columns[row][column / 32], 1u << (column % 32));
       }
     }
   }

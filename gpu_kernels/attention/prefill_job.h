@@ -35,7 +35,7 @@ struct PrefillJob {
   const float *k = nullptr, *v = nullptr;  // f32 rows [rows, kv_heads, head_dim] instead
 };
 
-// Per stored type; cudaErrorInvalidValue if head_dim is outside 1..256.
+// One launcher per stored type. They return cudaErrorInvalidValue if head_dim is outside 1..256.
 cudaError_t prefill_f16(const PrefillJob& job, int num_tiles, bool exact, cudaStream_t stream);
 cudaError_t prefill_bf16(const PrefillJob& job, int num_tiles, bool exact, cudaStream_t stream);
 cudaError_t prefill_i8(const PrefillJob& job, int num_tiles, cudaStream_t stream);

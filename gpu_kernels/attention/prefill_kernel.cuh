@@ -21,7 +21,7 @@ template <typename Traits>
 struct PrefillRowTile {
   float o[Traits::kDim / 8][4] = {};
   float peak[2] = {-INFINITY, -INFINITY};
-  float sum[2] = {0.0f, 0.0f};  // of the thread's own weights
+  float sum[2] = {0.0f, 0.0f};  // sums of the weights that this thread holds
 };
 
 // The query heads of a warp.
@@ -89,7 +89,7 @@ __device__ void find_seen(const PrefillJob& job, const PrefillTile& tile,
                           PrefillShared<Traits>& shared) {
   if (threadIdx.x >= Traits::kRows) return;
   shared.seen[threadIdx.x] = seen_by_row(job, tile, static_cast<int>(threadIdx.x));
-  for (std::uint32_t& word : shared.poisoned[threadIdx.x]) word = 0;
+  for (std::uint32_t& word : shared.nan_columns[threadIdx.x]) word = 0;
 }
 
 // scores = q k^T of the warp's heads and the tile's tokens.
@@ -243,7 +243,7 @@ __device__ void write_result(const PrefillJob& job, const PrefillShared<Traits>&
     const float sum = warp_sum<1, 2>(state.sum[half]);
     const int row = tile_row<Traits>(row_tile, half);
     if ((tile.first + row) / job.group >= tile.num_q) continue;
-    write_row<Traits>(job, tile, {row, sum, state.peak[half], shared.poisoned[row]},
+    write_row<Traits>(job, tile, {row, sum, state.peak[half], shared.nan_columns[row]},
                       [&](int n, int i) { return state.o[n][half * 2 + i]; });
   }
 }

@@ -38,7 +38,7 @@ bool takes_hopper(const PrefillShape& shape) {
          (width == 64 || width == 128) && prefill_hopper_block_bytes(width, shape.exact) <= room;
 }
 
-// 0 where no block has room for a tile.
+// 0 if no block has room for a tile.
 int tile_keys_of(const PrefillShape& shape) {
   const int width = kv_row_values(shape.head_dim);
   const int value_bytes = shape.unrounded ? 4 : value_bytes_of(shape.type);

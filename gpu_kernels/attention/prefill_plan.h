@@ -83,8 +83,8 @@ struct PrefillSequence {
 // serves every batch that fits.
 struct PrefillBucket {
   PrefillShape shape;
-  int max_rows = 0;   // of all sequences of a batch
-  int num_tiles = 0;  // of the launch, per KV head
+  int max_rows = 0;   // upper bound of the rows of all sequences of a batch
+  int num_tiles = 0;  // tiles of the launch per KV head
   int tile_keys = 0;
   int workspace_rows = 0;  // causal only: tokens of the workspace's pages
   std::size_t plan_bytes = 0;
@@ -107,9 +107,9 @@ bool plan_prefill(const PrefillBucket& bucket, std::span<const PrefillSequence> 
 // and v are in the workspace. Tile row r of a KV head is query head kv_head * G + r % G of the
 // sequence's row r / G, where G = q_heads / kv_heads.
 struct PrefillTile {
-  std::int32_t q_begin = 0, num_q = 0;    // of its sequence; num_q 0: nothing to do
+  std::int32_t q_begin = 0, num_q = 0;    // rows of the tile's sequence; num_q 0: nothing to do
   std::int32_t first = 0;                 // first tile row, counted over the whole sequence
-  std::int32_t kv_begin = 0, kv_end = 0;  // tokens that it reads
+  std::int32_t kv_begin = 0, kv_end = 0;  // tokens that the tile reads
   // Paged: as in PrefillSequence. Causal: row of the chunk's first token in the workspace, or of k
   // and v when unrounded.
   std::int32_t origin = 0;

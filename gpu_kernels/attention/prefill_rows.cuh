@@ -27,7 +27,7 @@ __device__ inline SeenTokens seen_by_row(const PrefillJob& job, const PrefillTil
   return seen;
 }
 
-// What some and what all of several rows see.
+// The tokens that at least one of several rows sees, and those that all of them see.
 __device__ inline SeenTokens seen_by_some(const SeenTokens* first, const SeenTokens* last) {
   return {first->begin, last->end};
 }
@@ -64,12 +64,12 @@ __device__ RowScale row_scale(const PrefillJob& job, float largest) {
   return {up, job.softcap > 0.0f ? down * (job.scale / job.softcap) : down * (job.scale * kLog2E)};
 }
 
-// What a quad of lanes holds of a row when all keys are done; poisoned: a bit per dimension whose
-// values of V are not finite.
+// The part of a row that a quad of lanes holds after the last key. nan_columns: a bit per dimension
+// in which a value of V is not finite; the result is NaN there.
 struct FinishedRow {
-  int row;          // of the tile
-  float sum, peak;  // of the whole quad's keys
-  const std::uint32_t* poisoned;
+  int row;          // row of the tile
+  float sum, peak;  // over the keys of all four lanes
+  const std::uint32_t* nan_columns;
 };
 
 // value(n, i): this lane's sum of dimension n * 8 + quad * 2 + i, not yet divided.
@@ -87,9 +87,9 @@ __device__ void write_row(const PrefillJob& job, const PrefillTile& tile, const 
 #pragma unroll
   for (int n = 0; n < Traits::kDim / 8; ++n) {
     const int column = n * 8 + quad * 2;
-    const std::uint32_t poisoned = done.poisoned[column / 32] >> (column % 32);
-    const float low = poisoned & 1u ? NAN : value(n, 0) * inverse;
-    const float high = poisoned & 2u ? NAN : value(n, 1) * inverse;
+    const std::uint32_t nan_columns = done.nan_columns[column / 32] >> (column % 32);
+    const float low = nan_columns & 1u ? NAN : value(n, 0) * inverse;
+    const float high = nan_columns & 2u ? NAN : value(n, 1) * inverse;
     if (job.stores_pairs) {
       if (column < job.head_dim) *reinterpret_cast<float2*>(to + column) = make_float2(low, high);
     } else {

@@ -32,16 +32,17 @@ struct PrefillTraits {
   static constexpr int kStride = kDim + 8;
   static constexpr int kRowTiles = prefill_tile_rows(kDim, kIsExact) / 64;
   static constexpr int kWarpRows = 16 * kRowTiles;  // query heads of a warp
-  static constexpr int kRows = 4 * kWarpRows;       // and of a block
+  static constexpr int kRows = 4 * kWarpRows;       // query heads of a block
   static constexpr int kQueryParts = kIsExact ? 2 : 1;
   static constexpr int kKeyParts = kIsFloat ? 2 : 1;
-  static constexpr int kKeys =  // of a tile
+  static constexpr int kKeys =  // keys of a tile
       prefill_tile_keys(sizeof(Stored), kDim, kIsExact) / (kIsNarrow ? 2 : 1);
   static constexpr int kBuffers = sizeof(Stored) == 2 ? 2 : 1;
-  static constexpr int kRawBytes = kIsByte ? kKeys * kDim : 0;  // of K or of V
+  static constexpr int kRawBytes = kIsByte ? kKeys * kDim : 0;  // bytes of a raw tile of K or of V
 };
 
-inline constexpr int kPlaceSlots = 4;  // of tiles: in use, being copied, to come, and one apart
+inline constexpr int kPlaceSlots =
+    4;  // places of four tiles: the one in use, the one being copied, the one after it, and a spare
 inline constexpr std::uint32_t kNoRow = 0xffffffffu;
 
 template <typename Traits>
@@ -50,17 +51,19 @@ struct PrefillShared {
   std::uint16_t k[Traits::kBuffers][Traits::kKeyParts][Traits::kKeys][Traits::kStride];
   std::uint16_t v[Traits::kBuffers][Traits::kKeyParts][Traits::kKeys][Traits::kStride];
   alignas(16) unsigned char raw[Traits::kIsByte ? 4 * Traits::kRawBytes : 16];  // [2][k, v]
-  float factors[Traits::kRows];  // of a query head: what leads from products to scores
+  float factors[Traits::kRows];  // [query heads]: factors that turn products into scores
   SeenTokens seen[Traits::kRows];
   PrefillTile tile;
-  std::uint32_t rows[kPlaceSlots][Traits::kKeys];  // of K; V's is v_rows later
+  std::uint32_t rows[kPlaceSlots]
+                    [Traits::kKeys];  // rows of K in the pool; the row of V is v_rows later
   float k_scales[kPlaceSlots][Traits::kKeys];
   float v_scales[kPlaceSlots][Traits::kKeys];
-  std::uint64_t bad[Traits::kDim];  // of a column of V: tokens of the tile that are not finite
-  std::uint32_t poisoned[Traits::kRows][(Traits::kDim + 31) / 32];  // columns of O that are NaN
+  std::uint64_t
+      bad[Traits::kDim];  // [columns of V]: a bit per token of the tile whose value is not finite
+  std::uint32_t nan_columns[Traits::kRows][(Traits::kDim + 31) / 32];  // columns of O that are NaN
 };
 
-// The row of a token in the pool and its scales, of the thread's token of a tile.
+// The row in the pool and the scales of the token that the thread handles in a tile.
 struct KeyPlace {
   std::uint32_t row = kNoRow;
   float k_scale = 0.0f, v_scale = 0.0f;
@@ -103,8 +106,8 @@ __device__ void keep_key(PrefillShared<Traits>& shared, int tile_index, const Ke
   }
 }
 
-// Starts the copies of a tile whose places are kept. Unrolled, its addresses would take registers
-// that the widest rows do not have.
+// Starts the copies of a tile whose places are stored. The loop is not unrolled, because its
+// addresses would need registers that the kernels for the widest rows do not have.
 template <typename Traits>
 __device__ void copy_tile(const PrefillJob& job, PrefillShared<Traits>& shared, int tile_index) {
   if constexpr (!Traits::kIsFloat) {
@@ -135,7 +138,7 @@ __device__ void copy_tile(const PrefillJob& job, PrefillShared<Traits>& shared, 
   }
 }
 
-// Four bytes as bf16, exactly: two words of two.
+// Widens four bytes exactly to bf16: two words of two values.
 __device__ inline uint2 widen_bytes(std::uint32_t word, std::int8_t) {
   const std::uint32_t biased = word ^ 0x80808080u;
   std::uint32_t bits[4];
@@ -162,7 +165,7 @@ __device__ inline uint2 widen_bytes(std::uint32_t word, E4M3) {
 // Widens a tile of 8-bit values, which has been copied, into the operands.
 template <typename Traits>
 __device__ void widen_tile(PrefillShared<Traits>& shared, int tile_index) {
-  constexpr int kWords = Traits::kDim / 8;  // of 8 values per row
+  constexpr int kWords = Traits::kDim / 8;  // words of 8 values in a row
 #pragma unroll 4
   for (int at = static_cast<int>(threadIdx.x); at < 2 * Traits::kKeys * kWords;
        at += kPrefillThreads) {
@@ -208,9 +211,9 @@ __device__ inline std::uint64_t seen_bits(int tile_at, SeenTokens seen) {
   return below(seen.end) & ~below(seen.begin);
 }
 
-// A weight of 0 hides a token from a query head, but not what is not finite in its v. Where a tile
-// that only some heads see holds such values, the heads that see them are marked, to become NaN in
-// the end, and the values become 0.
+// A weight of 0 hides a token from a query head, but 0 times a NaN or an infinity of V is NaN. So
+// in tiles that only some heads see, such values are set to 0, and the heads that see them are
+// marked. Marked results become NaN at the end.
 template <typename Traits>
 __device__ void hide_non_finite(PrefillShared<Traits>& shared, int buffer, int tile_at) {
   constexpr std::uint32_t kExponent = Traits::kIsHalf ? 0x7c00 : 0x7f80;
@@ -239,7 +242,7 @@ __device__ void hide_non_finite(PrefillShared<Traits>& shared, int buffer, int t
   if (row < Traits::kRows) {
     const std::uint64_t seen = seen_bits(tile_at, shared.seen[row]);
     for (int column = 0; column < Traits::kDim; ++column) {
-      if (shared.bad[column] & seen) shared.poisoned[row][column / 32] |= 1u << (column % 32);
+      if (shared.bad[column] & seen) shared.nan_columns[row][column / 32] |= 1u << (column % 32);
     }
   }
 }

@@ -21,7 +21,7 @@ __device__ T reduce_warp(T value, const Combine& combine) {
   return value;
 }
 
-// combine(x, nothing) is x.
+// `nothing` is the neutral value: combine(x, nothing) is x.
 template <typename T, typename Combine>
 __device__ T reduce_block(T value, T nothing, T* scratch, const Combine& combine) {
   const unsigned lane = threadIdx.x & 31u;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Eight neighbouring values of a stored block as f32, bit for bit what tensor/dtype.h's
-// dequantize_row() makes of them.
+// Dequantises eight neighbouring values of a stored block to f32. The bits are those of
+// dequantize_row() in tensor/dtype.h.
 //
 // A thread takes eight values, so that neighbouring threads read neighbouring bytes and write full
 // sectors of f32 or bf16. Products and sums are kept apart by intrinsics: contraction into one
 // fused multiply-add would change bits. Loads are as wide as the block's alignment allows. Threads:
-// pure.
+// any; pure functions.
 #pragma once
 
 #include "common/stored_types.h"

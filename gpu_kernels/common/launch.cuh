@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launches kernels by an ordinary function call, so that the sources stay plain C++; and orders a
-// kernel between the launches before and after it.
+// Launches kernels by ordinary function calls, so that the sources stay plain C++, and orders each
+// kernel after earlier launches.
 //
 // In a chain (launch_chain.h) a kernel begins when every block of the previous kernel has called
 // let_next_start() or ended. The results of the previous kernel are not visible yet. Therefore
@@ -41,7 +41,7 @@ cudaError_t launch(cudaStream_t stream, dim3 grid, unsigned threads, void (*kern
 }
 
 // Gives the kernel `shared_bytes` of shared memory at dynamic_shared(), aligned to 16. Returns an
-// error if a block cannot have so much.
+// error if a block cannot have this much.
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch_shared(cudaStream_t stream, dim3 grid, unsigned threads, unsigned shared_bytes,
                           void (*kernel)(Parameters...), const Arguments&... arguments) {

@@ -15,11 +15,11 @@ namespace tandem::gpu_kernels {
 struct LaunchChain {
   bool open = false, overlaps = false;
   bool behind_kernel = false;  // the last work in the stream is a kernel of the chain
-  unsigned launches = 0;       // of this thread so far; wraps
+  unsigned launches = 0;       // launches of this thread so far; the counter wraps
 };
 inline thread_local LaunchChain launch_chain;
 
-// Says that the stream has work that is no kernel: the next kernel begins when it has ended.
+// Reports work in the stream that is no kernel. The next kernel begins when this work has ended.
 inline void other_work() { launch_chain.behind_kernel = false; }
 
 // A chain from construction to destruction; chains do not nest. Its first kernel waits for all work

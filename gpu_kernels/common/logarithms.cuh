@@ -3,7 +3,7 @@
 // Factors between natural logarithms and logarithms of base 2.
 //
 // Exponentials of attention are of base 2, which is one instruction. So scores are multiplied by
-// kLog2E before, and the logarithms of sums by kLn2 after. Threads: pure.
+// kLog2E before, and the logarithms of sums by kLn2 after. Threads: any; pure functions.
 #pragma once
 
 namespace tandem::gpu_kernels {

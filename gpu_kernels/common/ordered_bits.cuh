@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floats as unsigned integers of the same order, and as keys whose largest is the best candidate.
+// Maps floats to unsigned integers of the same order, and (float, index) to keys for searches of a
+// maximum.
 //
-// +0 and -0 are one value; NaN has no place: callers replace it first. A key is better when its
-// float is larger or, of equal ones, its index lower; 0 is no candidate. Threads: pure.
+// +0 and -0 map to the same integer. NaN is not allowed; callers replace it first. A key is larger
+// if its float is larger or, for equal floats, if its index is lower. The key 0 stands for no
+// candidate. Pure functions.
 #pragma once
 
 #include "common/floats.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words of two 16-bit or four 8-bit values: bytes chosen and interleaved, four 8-bit values widened
-// to two pairs of f16, and an 8 x 8 matrix of 16-bit values transposed over a warp.
+// Functions on words of two 16-bit or four 8-bit values: permute bytes, widen four 8-bit values to
+// two pairs of f16, transpose an 8 x 8 matrix of 16-bit values over a warp.
 //
-// The widenings put bytes 0, 1 into `low` and 2, 3 into `high`, the lower byte in the lower bits,
-// and are exact; the NaN of e4m3 stays one where the device converts (sm_89 and later) and becomes
-// 480 elsewhere: rows with NaN have a scale that is one.
-// transpose_matrix: lane i gives row i / 4, columns 2 (i % 4) and + 1, and receives the same of the
-// transposed matrix; all 32 lanes call it together. Cost: one instruction each, the widenings five
-// (i8), two (e4m3 by conversion) or ten. Source: PTX ISA, prmt, cvt and movmatrix.
+// Widening is exact. Bytes 0, 1 go into `low` and 2, 3 into `high`, the lower byte in the lower
+// bits. The NaN of e4m3 stays a NaN on sm_89 and later, and becomes 480 on older devices; the scale
+// of a row with NaN is NaN.
+// transpose_matrix: lane i passes row i / 4, columns 2 (i % 4) and + 1, and receives these of the
+// transposed matrix; all 32 lanes call it together. Cost: one instruction; to widen five (i8), two
+// (e4m3 by conversion) or ten. Source: PTX ISA, prmt, cvt and movmatrix.
 #pragma once
 
 #include <cstdint>

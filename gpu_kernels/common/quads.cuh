@@ -2,9 +2,9 @@
 //
 // Quads: four neighbouring values of a row, the unit of a thread of an element-wise kernel.
 //
-// An aligned quad is one access of 16 bytes (8 for 16-bit, 4 for 8-bit values) and is wholly in the
-// row. Other quads are accessed value by value: values from `width` on read as 0 and are not
-// written. Threads: pure; neighbouring threads on neighbouring quads make full accesses.
+// An aligned quad lies entirely in the row and is one access of 16 bytes (8 for 16-bit, 4 for 8-bit
+// values). Other quads are accessed value by value: values from `width` on read as 0 and are not
+// written. If neighbouring threads take neighbouring quads, their accesses coalesce.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -44,7 +44,8 @@ __device__ void store_quad(float* row, int at, int width, const Quad& quad) {
   }
 }
 
-// Words hold four values: std::uint32_t of bytes, std::uint64_t of 16-bit values.
+// Stores a quad of 8-bit or 16-bit values. `Word` has the size of a quad: std::uint32_t for 8-bit
+// values, std::uint64_t for 16-bit values.
 template <bool kAligned, typename Word, typename Value>
 __device__ void store_packed(Value* row, int at, int width, const Value (&values)[4]) {
   static_assert(sizeof(Word) == sizeof(values));

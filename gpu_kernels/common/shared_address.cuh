@@ -2,8 +2,8 @@
 //
 // The address of a value in its block's shared memory, as PTX instructions take it.
 //
-// The argument points to shared memory. Threads: pure. Cost: one instruction. Source: PTX ISA,
-// "State Spaces: Shared".
+// The argument points to shared memory. Threads: any; pure functions. Cost: one instruction.
+// Source: PTX ISA, "State Spaces: Shared".
 #pragma once
 
 #include <cstdint>

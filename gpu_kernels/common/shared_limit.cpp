@@ -47,7 +47,7 @@ cudaError_t set_once(Setting setting, const void* kernel) {
 
 cudaError_t allow_most_shared(const void* kernel) { return set_once(set_limit, kernel); }
 
-cudaError_t take_most_shared(const void* kernel) {
+cudaError_t allow_and_prefer_most_shared(const void* kernel) {
   const cudaError_t error = allow_most_shared(kernel);
   return error == cudaSuccess ? set_once(set_carveout, kernel) : error;
 }

@@ -2,11 +2,10 @@
 //
 // The layout of weights in device memory: plain floats, or the blocks of GGUF files byte for byte.
 //
-// The blocks' members, sizes and meanings are those of host/tensor/quantized_blocks.h, whose
-// comments say what each holds (a test dequantises the same bytes both ways). A matrix begins at a
-// multiple of 16 bytes; rows follow each other without gaps, so blocks of 34, 18, 22 and 210 bytes
-// begin at multiples of 2, of 20 at multiples of 4, of 24 at multiples of 8, of 144 and 176 at
-// multiples of 16. Host and device.
+// Members, sizes and meanings of the blocks are those of host/tensor/quantized_blocks.h, whose
+// comments explain them; a test dequantises the same bytes both ways. A matrix begins at a multiple
+// of 16 bytes, and its rows follow each other without gaps. So a block is only aligned to its
+// kAlignment bytes. Host and device.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +31,7 @@ enum class StoredType : std::uint8_t {
   kQ6_K
 };
 
+// The line above each block is the formula of a value: d is `scale`, m and dmin are `min`.
 // d * q
 struct BlockQ8_0 {
   static constexpr int kValues = 32, kAlignment = 2;
@@ -108,8 +108,8 @@ static_assert(sizeof(BlockQ8_0) == 34 && sizeof(BlockQ4_0) == 18 && sizeof(Block
 static_assert(sizeof(BlockQ5_0) == 22 && sizeof(BlockQ5_1) == 24 && sizeof(BlockIQ4_NL) == 18);
 static_assert(sizeof(BlockQ4_K) == 144 && sizeof(BlockQ5_K) == 176 && sizeof(BlockQ6_K) == 210);
 
-// Calls body(Block{}) or body(Float{}) with what a row consists of; floats are f32, F16, BF16,
-// E4M3.
+// Calls body() with a value of the type of a row's elements: a block type, or one of the floats
+// f32, F16, BF16, E4M3.
 template <typename Body>
 auto with_stored(StoredType type, Body&& body) {
   switch (type) {

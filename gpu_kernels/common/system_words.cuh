@@ -26,7 +26,7 @@ __device__ inline void raise_word(std::uint64_t* word, std::uint64_t value) {
 
 __device__ inline void system_fence() { __threadfence_system(); }
 
-// Between two looks: the one before has crossed the link, which took some microsecond.
+// Pauses between two reads of a word. A read crosses the link, which takes about a microsecond.
 __device__ inline void pause_between_looks() { __nanosleep(100); }
 
 }  // namespace tandem::gpu_kernels

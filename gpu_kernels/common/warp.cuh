@@ -2,9 +2,10 @@
 //
 // Reductions over the lanes of a warp by butterfly shuffles: every lane gets the result.
 //
-// All 32 lanes call together. kFirst and kLast bound the distances: <1, 16> is the whole warp,
+// All 32 lanes call a function together. kFirst and kLast bound the distances: <1, 16> is the whole
+// warp,
 // <4, 16> the eight lanes that agree in lane % 4, <1, 2> those that agree in lane / 4. Numerics:
-// the order of additions is the same for every lane and run; a maximum passes over NaN.
+// the order of additions is the same for every lane and run; a maximum ignores NaN.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 //
 // A warp's arrival at a barrier in shared memory: one for its 32 threads.
 //
-// What all of them have read or written comes before it. All lanes call it together; a phase counts
-// warps then. Source: PTX ISA, "Parallel Synchronization: mbarrier".
+// All earlier reads and writes of these threads come before the arrival. All lanes call it
+// together, so a phase counts warps. Source: PTX ISA, "Parallel Synchronization: mbarrier".
 #pragma once
 
 #include "common/bulk_copy.cuh"

@@ -35,8 +35,8 @@ __device__ constexpr int swizzled_offset(int row, int column) {
   return row * kSharedRowBytes + ((column / 8) ^ (row % 8)) * 16 + column % 8 * 2;
 }
 
-// The descriptor. Addresses and distances are in units of 16 bytes, 14 bits each, from bits 0, 16
-// and 32 on; the swizzle is from bit 62 on.
+// Returns the descriptor of a matrix. Addresses and distances are in units of 16 bytes, 14 bits
+// each, from bits 0, 16 and 32 on; the swizzle is from bit 62 on.
 __device__ inline SharedMatrix shared_matrix(const void* first_row, unsigned columns_apart = 16) {
   constexpr SharedMatrix kEightRows = 8 * kSharedRowBytes / 16, kSwizzle128 = 1;
   return (shared_address(first_row) & 0x3ffffu) >> 4 |
@@ -53,7 +53,7 @@ __device__ inline void commit_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// The compiler moves no use of the values across this call.
+// Stops the compiler from moving any use of the values across this call.
 template <int kSize>
 __device__ void pin(float (&values)[kSize]) {
 #pragma unroll

@@ -15,7 +15,7 @@ namespace tandem::gpu_kernels {
 
 struct BiasRows {
   std::int64_t rows = 0, width = 0;
-  std::int64_t stride = 0;      // of rows of out, in values
+  std::int64_t stride = 0;      // distance between two rows of out, in values
   const float* bias = nullptr;  // [width]
   float* out = nullptr;         // [rows, stride]
   bool accumulate = false;

@@ -21,7 +21,7 @@ struct FewRows {
   unsigned rows = 0;
   unsigned parts = 1;
   unsigned warps = 1;   // per block
-  unsigned panels = 0;  // of all targets
+  unsigned panels = 0;  // panels of all targets
   unsigned panel_begins[kMaxTargets] = {};
   ProductTarget targets[kMaxTargets];  // unused ones, after the last, begin at `panels`
   float* partials = nullptr;           // [panels, parts, rows, 16]
@@ -30,13 +30,14 @@ struct FewRows {
 
 struct FewRowsCall {
   int rows = 0;
-  std::int64_t tiles = 0;  // of the inputs
+  std::int64_t tiles = 0;  // number of tiles of the inputs
   int num_targets = 0;
   const ProductTarget* targets = nullptr;
   void* workspace = nullptr;
 };
 
-// False if no kernel computes the call. Depends on shapes only, except for `rows`.
+// False if no kernel can compute the call. The plan depends on shapes only, except for its member
+// `rows`.
 inline bool plan_few_rows(const FewRowsCall& call, int max_rows, FewRows& plan) {
   if (call.rows < 1 || call.rows > max_rows || call.tiles < 1 || call.num_targets < 1 ||
       call.num_targets > kMaxTargets || call.workspace == nullptr) {
@@ -54,7 +55,7 @@ inline bool plan_few_rows(const FewRowsCall& call, int max_rows, FewRows& plan) 
   if (panels > 0x7fffffff) return false;
   plan.panels = static_cast<unsigned>(panels);
   const auto tiles = static_cast<unsigned>(call.tiles);
-  // four warps where blocks abound, so that each has more of a panel to read
+  // four warps if there are many blocks, so that each warp reads more of a panel
   plan.warps = panels >= 1024 ? kMaxFewRowsWarps / 2 : kMaxFewRowsWarps;
   while (plan.warps > 1 && plan.warps > tiles) plan.warps /= 2;
   plan.parts = 1;
@@ -71,14 +72,14 @@ inline bool plan_few_rows(const FewRowsCall& call, int max_rows, FewRows& plan) 
 
 inline dim3 grid_of(const FewRows& plan) { return dim3(plan.panels, plan.parts); }
 
-// One of the four words, by an index that the compiler knows.
+// One of the four words, by a constant index.
 __device__ inline std::uint32_t word_of(const uint4& words, int index) {
   return index == 0 ? words.x : index == 1 ? words.y : index == 2 ? words.z : words.w;
 }
 
 struct PanelPlace {
   unsigned target;
-  unsigned panel;  // of the target
+  unsigned panel;  // index of the panel in its target
 };
 
 __device__ inline PanelPlace panel_place(const FewRows& job) {
@@ -90,7 +91,7 @@ __device__ inline PanelPlace panel_place(const FewRows& job) {
   return {target, blockIdx.x - job.panel_begins[target]};
 }
 
-// What kernels ask of a block's work, here and of grouped rows (grouped_rows.cuh).
+// The interface of a block's work for kernels; grouped_rows.cuh has the same for grouped rows.
 __device__ inline bool has_work(const PanelPlace&) { return true; }
 __device__ inline const ProductTarget& target_at(const FewRows& job, const PanelPlace& at) {
   return job.targets[at.target];
@@ -137,7 +138,7 @@ __device__ inline void finish_panel(const FewRows& job, const PanelPlace& at,
   __syncthreads();
   if (!is_last) return;
   __threadfence();
-  // past the first-level cache, which may hold what neighbours' lines were before
+  // past the first-level cache, which may hold old contents of these lines
   for (unsigned place = threadIdx.x; place < count; place += blockDim.x) {
     float sum = __ldcg(partials + place);
     for (unsigned part = 1; part < job.parts; ++part) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of grouped_product.h, by their kind. Each is in the source of its counterpart for one
-// weight and shares its code. Launch only; the caller checks types and rows.
+// Launchers of the kernels behind grouped_product.h, one per kind of weight. Each kernel is in the
+// source of its counterpart for a single weight and shares its code. Threads: any. The caller
+// checks types and rows.
 #pragma once
 
 #include "gemm/grouped_rows.cuh"

@@ -27,20 +27,23 @@ struct RowTile {
 };
 
 struct GroupedTarget {
-  const void* const* weights = nullptr;  // in device memory, as of a ProductTarget
-  const float* const* scales = nullptr;  // the same, e4m3 only; none: ones
+  const void* const* weights =
+      nullptr;  // [weights] in device memory: ProductTarget::weight of each
+  const float* const* scales =
+      nullptr;  // e4m3 only: ProductTarget::scales of each; null: all scales are 1
   std::int64_t out_features = 0;
   float* out = nullptr;  // [slots, out_features]
   int scale_outputs = 1, scale_inputs = 0;
 };
 
 struct GroupedProduct {
-  StoredType type = StoredType::kBF16;  // of all targets
-  int rows = 0;                         // of the call: a weight has at most so many
+  StoredType type = StoredType::kBF16;  // type of the weights of all targets
+  int rows = 0;                         // rows of the call: the upper limit of the rows of a weight
   std::int64_t in_features = 0;         // as for quantised_product, narrow_product
   const void* x = nullptr;              // [rows, in_features], or slots without picks
-  const Q8Note* notes = nullptr;        // of quantised types
-  const std::int32_t* picks = nullptr;  // [slots] rows of x; none: the slots
+  const Q8Note* notes = nullptr;        // quantised types only
+  const std::int32_t* picks =
+      nullptr;  // [slots]: the row of x of each slot; null: slot i reads row i
   int most_tiles = 0;
   const RowTile* tiles = nullptr;
   const std::int32_t* num_tiles = nullptr;
@@ -48,10 +51,10 @@ struct GroupedProduct {
   GroupedTarget targets[kMaxGroupedTargets];
 };
 
-// Slots of a tile at most, for calls of so many rows.
+// The most slots of a tile, for calls of `rows` rows.
 int grouped_tile_rows(StoredType type, int rows);
 
-// Whether rows of so many inputs can be read.
+// Whether there is a kernel for rows of `in_features` inputs.
 bool takes_grouped(StoredType type, std::int64_t in_features);
 
 cudaError_t grouped_product(const GroupedProduct& job, cudaStream_t stream);

@@ -30,7 +30,7 @@ struct GroupedRows {
 template <typename Outputs>
 inline constexpr bool kIsGrouped = std::is_same_v<Outputs, GroupedRows>;
 
-// False for what no kernel computes.
+// False if no kernel can compute the job.
 inline bool plan_grouped_rows(const GroupedProduct& job, std::int64_t tiles_of_inputs,
                               GroupedRows& plan) {
   if (job.num_targets < 1 || job.num_targets > kMaxGroupedTargets || tiles_of_inputs < 1 ||
@@ -60,8 +60,8 @@ inline dim3 grid_of(const GroupedRows& plan) { return dim3(plan.most_tiles, plan
 
 struct TilePlace {
   unsigned target;
-  unsigned panel;  // of the target
-  RowTile tile;    // of no rows: no work
+  unsigned panel;  // index of the panel in its target
+  RowTile tile;    // a tile of 0 rows has no work
 };
 
 __device__ inline TilePlace panel_place(const GroupedRows& job) {

@@ -20,10 +20,10 @@
 namespace tandem::gpu_kernels {
 
 inline constexpr int kMaxNarrowRows = 8;
-inline constexpr int kNarrowScaleStep = 128;  // scale_inputs are a multiple
+inline constexpr int kNarrowScaleStep = 128;  // scale_inputs is a multiple of this
 
 struct NarrowProduct {
-  StoredType type = StoredType::kBF16;  // kF32, kF16, kBF16, kE4M3, of all targets
+  StoredType type = StoredType::kBF16;  // type of all targets: kF32, kF16, kBF16 or kE4M3
   int rows = 0;                         // 1..kMaxNarrowRows
   std::int64_t in_features = 0;         // rows of W are a multiple of 16 bytes
   const void* x = nullptr;              // [rows, in_features] of f32, f16 or bf16, aligned to 16

@@ -5,7 +5,7 @@
 //
 // A code u is an unsigned integer of up to 6 bits, or of 8 signed ones; its value is a (u - offset)
 // + b. Word t of a slab's 16 bytes holds the low bits of values 4 t .. 4 t + 3 and 16 + 4 t .. 16 +
-// 4 t + 3. Threads: pure.
+// 4 t + 3. Threads: any; pure functions.
 #pragma once
 
 #include "common/blocks.cuh"

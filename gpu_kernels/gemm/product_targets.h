@@ -19,23 +19,24 @@ inline constexpr int kPanelOutputs = 16;
 
 struct ProductTarget {
   const void* weight = nullptr;   // [out_features, in_features]
-  const float* scales = nullptr;  // e4m3 only; none: ones
+  const float* scales = nullptr;  // e4m3 only; null: all scales are 1
   std::int64_t out_features = 0;
   const float* bias = nullptr;  // [out_features] or none
   float* out = nullptr;         // [rows, out_features]
   bool accumulate = false;
-  // scales: [out_features], or one for a block of so many outputs and inputs (0: all inputs),
+  // scales: [out_features], or one for each block of scale_outputs x scale_inputs (0: all inputs),
   // [ceil(out_features / scale_outputs), ceil(in_features / scale_inputs)].
   int scale_outputs = 1, scale_inputs = 0;
 };
 
-inline constexpr int kSplitPanels = 128;  // fewer panels than these are cut along the inputs
-inline constexpr int kSplitBlocks = 256;  // into at most so many blocks in all
-inline constexpr int kMaxFewRows = 16;    // of any kernel for few rows
+inline constexpr int kSplitPanels =
+    128;  // if there are fewer panels, the inputs are cut into parts
+inline constexpr int kSplitBlocks = 256;  // upper bound of the blocks of such a launch
+inline constexpr int kMaxFewRows = 16;    // upper bound of the rows of all kernels for few rows
 
-// Bytes of workspace that suffice for any call of the kernels for few rows, aligned to 16. They are
-// zeros before the first call, and what each call leaves serves the next; calls that may run at the
-// same time need a workspace each.
+// Bytes of workspace that suffice for any call of the kernels for few rows, aligned to 16. The
+// caller zeroes them before the first call; each call leaves them ready for the next. Calls that
+// may run at the same time need separate workspaces.
 inline constexpr std::size_t kFewRowsWorkspaceBytes =
     kSplitPanels * sizeof(std::uint32_t) +
     std::size_t{kSplitBlocks} * kPanelOutputs * kMaxFewRows * sizeof(float);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two variants of quantised_product.h and their arguments. Threads: any. Launch only; the
+// Launchers of the two variants of quantised_product.h, and their arguments. Threads: any. The
 // caller checks shapes.
 #pragma once
 
@@ -19,7 +19,7 @@ struct QuantisedRowsOf {
 };
 using QuantisedRows = QuantisedRowsOf<FewRows>;
 
-// False for what no kernel computes.
+// False if no kernel can compute the job.
 inline bool plan_grouped_quantised(const GroupedProduct& job, QuantisedRowsOf<GroupedRows>& rows) {
   const std::int64_t group = kGroupSlabs * kSlabValues;
   rows.in_features = job.in_features;

@@ -23,13 +23,13 @@ inline constexpr int kDotRows = 4;
 inline constexpr int kMaxQuantisedRows = 16;
 
 struct QuantisedProduct {
-  StoredType type = StoredType::kQ8_0;  // of all targets; is_packable()
+  StoredType type = StoredType::kQ8_0;  // type of all targets; is_packable() holds
   int rows = 0;                         // 1..kMaxQuantisedRows
   std::int64_t in_features = 0;         // a multiple of the type's block
   const std::int8_t* x = nullptr;       // [rows, in_features], aligned to 16
   const Q8Note* notes = nullptr;        // [rows, in_features / 32]
   int num_targets = 0;                  // 1..kMaxTargets
-  ProductTarget targets[kMaxTargets];   // weight: packed_bytes() of pack_rows()
+  ProductTarget targets[kMaxTargets];   // weight: the bytes that pack_rows() wrote
   void* workspace = nullptr;
 };
 // Bytes: W once; x from the caches, once per panel. Instructions per weight and lane, about: 1.1 (1

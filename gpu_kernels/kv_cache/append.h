@@ -2,13 +2,14 @@
 //
 // Appends rows of k and v to the pages of one layer, rounded to the pool's type.
 //
-// Row i of k and v goes to places[i]; a place with page kNoPage is skipped, so a launch captured
-// for many rows serves fewer. Places of one launch differ. Values are rounded as on the host, bit
-// for bit: f16 and bf16 to nearest even; i8 with the scale max|x| / 127 of the row; e4m3 with the
-// least power of two from 2^-126 to 2^119 that keeps |x| within 448 of it, larger values taken as
-// 448 * 2^119. i8 and e4m3 rows with NaN or infinity become zeros with the scale NaN. Padding is
-// written as zeros. Graph-safe: one launch, no workspace. Cost: every value read once and written
-// once, a warp per row and head. Errors: cudaErrorInvalidValue for an invalid pool or layer.
+// Each place names a row of k and v and where it goes. A place with page kNoPage is skipped, so a
+// launch captured for many rows serves fewer. No two places of a launch are equal. Values are
+// rounded as on the host, bit for bit. f16, bf16: to nearest even. i8: with the scale max|x| / 127
+// of the row. e4m3: with the smallest power of two from 2^-126 to 2^119 as scale for which max|x| /
+// scale is at most 448; larger values become 448 * 2^119. i8 and e4m3 rows with NaN or infinity
+// become zeros with the scale NaN. Padding is written as zeros. Graph-safe: one launch, no
+// workspace. Cost: every value read once and written once, a warp per row and head. Errors:
+// cudaErrorInvalidValue for an invalid pool or layer.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -5,10 +5,10 @@
 // values: [num_layers, num_pages, 2 (k, v), kv_heads, page_tokens, row_values]; scales, if the type
 // has them: [num_layers, num_pages, 2, kv_heads, page_tokens] f32. The data of one head in one page
 // is contiguous (4 KiB for 16 tokens of 128 f16 values) and begins at a multiple of 16 bytes, so
-// threads read whole lines of 16 bytes. The pages of a layer are together: a decode step reads one
-// layer at a time, and pages of 2 MiB over all layers would need a TLB entry per 64 KiB read. Rows
-// are padded with zeros to 64, 80, 96, 128 or 256 values, the widths of the kernels. A page of a
-// layer has the order of the exchange format (device/attention_unit.h); page_image.h moves whole
+// threads read whole lines of 16 bytes. The pages of a layer are together, because a decode step
+// reads one layer at a time. Pages of 2 MiB over all layers would need a TLB entry per 64 KiB read.
+// Rows are padded with zeros to 64, 80, 96, 128 or 256 values, the widths of the kernels. A page of
+// a layer has the order of the exchange format (device/attention_unit.h); page_image.h moves whole
 // pages. Host and device; plain data.
 #pragma once
 

@@ -33,7 +33,7 @@ __device__ inline unsigned row_peak_bits(const float (&values)[kRowQuads][4]) {
   return bits;
 }
 
-// What values are multiplied by before they are rounded, and the scale that is stored.
+// The factor of values before they are rounded, and the scale that is stored.
 struct RowScale {
   float inverse, scale;
 };

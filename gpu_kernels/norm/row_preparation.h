@@ -25,8 +25,8 @@ enum class RowFunction : std::uint8_t { kNone, kRmsNorm, kSiluUp, kGeluTanhUp };
 struct alignas(16) Q8Note {
   float scale;
   float scaled_sum;        // scale * sum of q
-  std::int32_t sum;        // of q
-  std::int32_t first_sum;  // of the first 16 q
+  std::int32_t sum;        // sum of q
+  std::int32_t first_sum;  // sum of the first 16 q
 };
 
 // The forms to write, in any combination. bf16 and f16 are rounded to nearest even. e4m3 has one

@@ -80,7 +80,7 @@ __global__ __launch_bounds__(kThreads) void await(const __grid_constant__ RingAw
   if (__syncthreads_or(given_up) == 0) copy_all(job.rows);
 }
 
-// Blocks for the copies; 0 where they are not what the header says.
+// Blocks for the copies; 0 if they are not what the header says.
 unsigned blocks_for(const RingCopies& rows) {
   if (rows.count < 0 || rows.count > kMaxRingCopies) return 0;
   std::uint64_t bytes = 0;

@@ -35,7 +35,8 @@ struct RingPost {
   RingCopies rows;
   std::uint32_t tag = 0;
   std::uint64_t* posted = nullptr;  // pinned
-  // [3]: posts so far; arrived blocks; abandoned. Zero before the first post
+  // [3]: the number of posts so far, the number of arrived blocks, and whether the ring is
+  // abandoned. All are zero before the first post.
   std::uint32_t* count = nullptr;
 };
 
@@ -46,7 +47,7 @@ struct RingAwait {
   RingCopies rows;
   const std::uint64_t* answered = nullptr;   // pinned
   const std::uint64_t* abandoned = nullptr;  // pinned
-  std::uint32_t* count = nullptr;            // the post's
+  std::uint32_t* count = nullptr;            // the count of RingPost
 };
 
 // Cost of N bytes: N over the link, in lines of 16 bytes per thread, four loads in flight. Up to

@@ -4,10 +4,10 @@
 //
 // angle = position * inverse_frequency as a double; cos and sin are those of the double, times
 // `magnitude`, rounded once to f32, as on the CPU unit. So positions may have any int32 value. The
-// doubles differ from correctly rounded ones by some 2^-52, hence the floats from the CPU's by at
-// most one unit in the last place, and that rarely. Reduction by pi/2 in two parts and polynomials,
-// because the library's reduction of large doubles needs a stack frame. Graph-safe: one launch, no
-// workspace. Cost: about 30 double operations per pair, once per batch.
+// doubles differ from correctly rounded ones by about 2^-52. So a float rarely differs from the
+// CPU's, and then by one unit in the last place. Method: reduction by pi/2 in two parts, then
+// polynomials; the library's reduction of large doubles would need a stack frame. Graph-safe: one
+// launch, no workspace. Cost: about 30 double operations per pair, once per batch.
 #pragma once
 
 #include <cuda_runtime_api.h>

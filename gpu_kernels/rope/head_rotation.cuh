@@ -2,8 +2,8 @@
 //
 // Bias, norm and rotation of one head by one warp, in place, and the layout of the launches.
 //
-// A lane keeps its own pairs; only the sum of squares crosses lanes. The shuffles of that sum also
-// separate the last read of a value by another lane from its write.
+// A lane rotates its own pairs; only the sum of squares is shared by shuffles. These shuffles also
+// guarantee that every lane has read a value before it is overwritten.
 #pragma once
 
 #include "common/block_reduce.cuh"
@@ -13,7 +13,7 @@ namespace tandem::gpu_kernels {
 
 inline constexpr unsigned kRopeThreads = 256, kHeadsPerBlock = kRopeThreads / 32;
 
-// The head that a warp has.
+// The head that a warp processes.
 struct RopeUnit {
   std::int64_t row;
   int target, head;
@@ -47,7 +47,7 @@ struct HeadValues {
   const float* x;
   const float* bias;  // of this head
   const float* norm;
-  float factor;  // of the norm
+  float factor;  // factor of the norm
 
   __device__ float biased(int at) const { return bias != nullptr ? x[at] + bias[at] : x[at]; }
   __device__ float operator()(int at) const {

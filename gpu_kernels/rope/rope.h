@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Between the q, k, v products and attention: bias, head norm and rotation of several targets, in
-// one launch, in place.
+// The step between the q, k, v products and attention: bias, head norm and rotary embedding of up
+// to four targets, in one launch, in place.
 //
 // Per head of a target, in this order, each optional: + bias; RMS norm of the head; rotation of its
 // first 2 * pairs values by the angles of rope/angles.h (pairs (2i, 2i + 1) when interleaved, else

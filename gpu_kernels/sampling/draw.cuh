@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws the token at a place of a row's kept weight, in the order of ids. One block that knows the
-// weight of each part finds the part, then the segment (by the sums of its warps), then the token.
+// Finds the token of a draw: the first, in the order of ids, at which the sum of the kept weights
+// exceeds a given weight. One block gets the weights of the parts and finds the part, then the
+// segment (by the sums of its warps), then the token.
 //
-// A cut is a logit (as ordered bits) and how many tokens with an equal logit are kept, lowest ids
-// first. Threads: all of a block call together. Cost: one part read.
+// A cut is a logit (as ordered bits) and the number of tokens with an equal logit that are kept,
+// lowest ids first. Threads: all threads of a block call the functions together. Cost: one part is
+// read.
 #pragma once
 
 #include "sampling/row_parts.cuh"
@@ -12,15 +14,16 @@
 namespace tandem::gpu_kernels {
 
 struct Cut {
-  std::uint32_t bits = 0;  // kept: those above, and of those equal
-  std::uint32_t ties = 0;  // the first so many; all tokens where both are 0
+  std::uint32_t bits = 0;  // ordered bits of the cut's logit; all larger logits are kept
+  std::uint32_t ties = 0;  // the first `ties` tokens whose logit equals the cut are kept; bits and
+                           // ties 0: all tokens are kept
 };
 
 struct DrawShared {
   Units scan[kSampleWarps + 1];
-  Units sums[kSampleWarps];  // of weights above the cut, by part
+  Units sums[kSampleWarps];  // sums of weights above the cut, by part
   std::uint32_t tie_scan[kSampleWarps + 1];
-  std::uint32_t ties[kSampleWarps];  // logits equal to the cut, by part
+  std::uint32_t ties[kSampleWarps];  // number of logits equal to the cut, by part
   std::int32_t token;
 };
 static_assert(kMaxSampleParts <= kSampleWarps);
@@ -45,7 +48,7 @@ struct Walked {
   std::uint32_t equal = 0;
 };
 
-// The one of `shares` neighbours, with the given sums and ties, that contains `target`.
+// Finds which of `shares` neighbouring ranges contains `target`, from their sums and ties.
 __device__ inline int find_share(const DrawShared& shared, const Row& row, const Cut& cut,
                                  int shares, Units target, Walked& walked) {
   const Units each = cut.ties > 0 ? row.weight(from_ordered_bits(cut.bits)) : 0;

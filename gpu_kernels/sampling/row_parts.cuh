@@ -5,7 +5,7 @@
 //
 // A row is read in aligned quads, wherever it begins; values outside of it read as -infinity, which
 // no sum, count or candidate includes. Parts and segments are ranges of quads. grid: [parts, rows].
-// Threads: all of a block call the functions that say so.
+// Threads: a comment says which functions all threads of a block must call.
 #pragma once
 
 #include <cfloat>
@@ -18,14 +18,15 @@
 
 namespace tandem::gpu_kernels {
 
-using Units = unsigned long long;  // of weight, or a number of tokens
+using Units = unsigned long long;  // units of weight, or a number of tokens
 
 inline constexpr int kSampleThreads = 1024, kSampleWarps = kSampleThreads / 32;
-inline constexpr int kCandidates = 4096;  // of a row, that cuts choose from; a part lists up to
+inline constexpr int kCandidates =
+    4096;  // upper limit of the candidates of a row, from which the cuts choose
 
 inline int listed_per_part(int parts) { return parts <= 4 ? kCandidates : 4 * kCandidates / parts; }
 
-// Weights by distance from the best, nearest first.
+// Logits are counted in bins by their distance from the best logit, the nearest bin first.
 inline constexpr int kDistances = 1024;
 inline constexpr float kDistancesPerFactor = 32.0f;  // a bin is a factor of e^(1/32)
 inline constexpr float kUnitsOfBest = 0x1p44f;
@@ -57,7 +58,7 @@ struct QuadRange {
 struct Row {
   const float* logits;
   int vocab;
-  int behind;  // logits of the first quad that are before the row
+  int behind;  // number of values of the first quad that are before the row
   int quads;
   float best;
   float factor;  // 1 / temperature
@@ -101,7 +102,7 @@ struct Row {
   }
 };
 
-// use(cleaned logit, id) for the tokens of a warp's range, in no order.
+// Calls use(cleaned logit, id) for the tokens of a warp's range, in any order.
 template <typename Use>
 __device__ void for_tokens(const Row& row, const QuadRange& range, const Use& use) {
   constexpr int kQuads = 2;  // in flight per thread
@@ -131,8 +132,8 @@ __device__ void for_part(const Row& row, const QuadRange& part, const Use& use) 
   for_tokens(row, row.segment(part, static_cast<int>(threadIdx.x / 32u)), use);
 }
 
-// Whether this block is the last of its row's to come here; what the others wrote before is visible
-// to it then. All threads call it.
+// Whether this block is the last block of its row that calls this. If so, it sees what the others
+// wrote before. All threads call it.
 __device__ inline bool is_last_of_row(const SampleLaunch& launch) {
   if (launch.job.parts == 1) {
     __syncthreads();
@@ -151,7 +152,7 @@ __device__ inline bool is_last_of_row(const SampleLaunch& launch) {
   return is_last;
 }
 
-// What the last block reads of another's, past the first-level cache. All threads call it.
+// The last block reads results of other blocks, past the first-level cache. All threads call it.
 template <typename Combine>
 __device__ Units combine_parts(const Units* of_parts, int parts, Units* scratch,
                                const Combine& combine) {

@@ -6,9 +6,10 @@
 // weight. So sums do not depend on their order, and every run and every number of parts gives the
 // same result. Graph-safe: up to three launches, of `parts` blocks per row. Parameters are in
 // device memory and may change between launches within `work`. Limits: vocab at most 2^19. Cost:
-// the logits once for the largest, once more for rows that draw (and for log-probabilities), a
-// third time for rows that cut; part of the last once again. Nothing is sorted. If too many nearly
-// equal logits (some thousand) lie at a cut, one block reads the row up to nine times more.
+// the logits are read once for the largest, once more for rows that draw (and for
+// log-probabilities), a third time for rows with top_k or top_p, and one part of the row once more.
+// Nothing is sorted. If some thousand nearly equal logits are at the limit of top_k or top_p, one
+// block reads the row up to nine times more.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,7 +20,7 @@
 namespace tandem::gpu_kernels {
 
 inline constexpr int kMaxVocab = 1 << 19;
-inline constexpr int kSampleRowsAtOnce = 256;  // more rows are as many more launches
+inline constexpr int kSampleRowsAtOnce = 256;  // further rows need further launches
 inline constexpr int kMaxSampleParts = 32;
 
 struct SampleParameters {

@@ -2,20 +2,21 @@
 //
 // Finds where top_k and top_p cut a row: the logit of the last token that each of them keeps.
 //
-// First come the distances from the best logit that can hold a cut, by the number and the weight of
-// the tokens at each distance. The tokens at these distances are the candidates. Radix selection
-// then finds the logit digit by digit, the top digit first: a histogram of the candidates that have
-// the digits found so far shows in which next digit the wanted number (top_k) or weight (top_p) is
-// reached. Weights are whole units, so atomics give the same sums in any order. Threads: all of a
-// block call together.
+// Step 1: the number and the weight of the tokens at each distance from the best logit give the
+// distances at which the cuts are. The tokens at these distances are the candidates. Step 2: radix
+// selection finds the logit digit by digit, the highest digit first. A histogram of the candidates
+// with the digits found so far shows in which next digit the wanted number (top_k) or weight
+// (top_p) is reached. Weights are integers, so atomics give the same sums in any order. Threads:
+// all threads of a block call the functions together.
 #pragma once
 
 #include "sampling/draw.cuh"
 
 namespace tandem::gpu_kernels {
 
-// Sums of 64 bits in halves: shared memory adds 32 bits in one instruction, 64 in a loop of
-// comparisons and exchanges. The one addition that passes 2^32 carries, whatever the order.
+// Sums of 64 bits as two words of 32 bits. Atomic additions of 32 bits in shared memory are one
+// instruction; of 64 bits they are a loop. When an addition makes the low word overflow, the thread
+// that made it adds 1 to the high word.
 template <int kBins>
 struct Histogram {
   std::uint32_t low[kBins], high[kBins];
@@ -34,9 +35,9 @@ struct Histogram {
   }
 };
 
-inline constexpr int kDigits = 2048;  // of 11 bits
+inline constexpr int kDigits = 2048;  // values of a digit of 11 bits
 
-// The total at the thread's distance and nearer.
+// The totals at the thread's distance (weight, count) and at smaller distances.
 struct AtDistance {
   Units weight, weight_before;
   std::uint32_t count, count_before;
@@ -65,8 +66,8 @@ struct SelectShared {
   DrawShared draw;
   Histogram<kDigits> digits;
   float candidates[kCandidates];
-  int begins[kMaxSampleParts + 1];  // of the parts' candidates
-  int num_candidates;               // -1: the row's
+  int begins[kMaxSampleParts + 1];  // index of each part's first candidate
+  int num_candidates;               // in `candidates`; -1: too many, so the row is read instead
   Units before;                     // of the digits above the one that was found
   int digit;
   CutPlace place;
@@ -140,8 +141,8 @@ __device__ inline void find_candidates(const SampleParameters& parameters, const
   __syncthreads();
 }
 
-// use(logit) for candidates at the distance, in no order: of the list in shared memory or, where it
-// would be too long, of the row.
+// Calls use(logit) for all candidates at the distance, in no order. They come from the list in
+// shared memory, or from the row if the list would be too long.
 template <typename Use>
 __device__ void for_candidates(const Row& row, const SelectShared& shared, int distance,
                                const Use& use) {
@@ -185,9 +186,9 @@ __device__ void find_digit(SelectShared& shared, int digits, Units before, const
   __syncthreads();
 }
 
-// The bits of the candidate at the distance at which the amounts of tokens, best first, reach what
-// is wanted; `before` is of those nearer, and becomes that of those above. amount(logit, bits) is
-// what a token counts.
+// Adds up the amounts of the candidates at a distance, best first, until reaches() holds, and
+// returns the bits of the last one. `before` is the amount of all tokens at smaller distances on
+// entry, and of all better tokens on return. amount(logit, bits) is the amount of a token.
 template <typename Amount, typename Reaches>
 __device__ std::uint32_t select_bits(const Row& row, int distance, Units* before,
                                      const Amount& amount, const Reaches& reaches,

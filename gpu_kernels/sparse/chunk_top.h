@@ -4,10 +4,10 @@
 //
 // A chunk's message: the lower and the upper level (f32 each), then ascending places, then codes,
 // packed from the lowest bit on, padded to a byte. Code: bit 0 the sign, bit 1 the upper level. The
-// levels are the means of the magnitudes below and from the overall mean on. Byte for byte the
-// message of the CPU's chunk_topk; of equal magnitudes the lower place is taken. Graph-safe: no
-// allocation, no synchronisation, no workspace. Errors: cudaErrorInvalidValue for counts out of
-// range.
+// lower level is the mean of the magnitudes below the mean of all magnitudes; the upper level is
+// the mean of the others. Byte for byte the message of the CPU's chunk_topk; of equal magnitudes
+// the lower place is taken. Graph-safe: no allocation, no synchronisation, no workspace. Errors:
+// cudaErrorInvalidValue for counts out of range.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,14 +19,14 @@ namespace tandem::gpu_kernels {
 
 inline constexpr std::uint32_t kChunkValues = 4096;
 
-// Of a chunk with `count` entries.
+// The bytes of a chunk with `count` entries.
 __host__ __device__ constexpr std::size_t chunk_bytes(std::uint32_t count) {
   return 2 * sizeof(float) + (std::size_t{count} * 14 + 7) / 8;
 }
 
-// The last chunk has what is left of the values. One launch, a block per chunk; 34 KB of shared
-// memory. Bytes: 4 per value, and the message. One thread adds up the levels, in the CPU's order:
-// two f64 additions per entry. With values that are not finite the message is unspecified.
+// The last chunk has the remaining values. One launch, a block per chunk; 34 KB of shared memory.
+// Bytes: 4 per value, and the message. One thread adds up the levels, in the CPU's order: two f64
+// additions per entry. With values that are not finite the message is unspecified.
 struct PackChunks {
   const float* values = nullptr;  // [num_values] finite
   std::uint64_t num_values = 0;
@@ -47,7 +47,7 @@ cudaError_t pack_chunks(const PackChunks& job, cudaStream_t stream);
 struct AddChunks {
   const unsigned char* messages = nullptr;  // [num_messages][chunks_message_bytes()]
   int num_messages = 0;
-  int own = -1;  // whose values the residual loses; -1: nobody's
+  int own = -1;  // the message that is subtracted from the residual; -1: none
   std::uint64_t num_values = 0;
   std::uint32_t count = 1, last_count = 1;  // as in PackChunks
   float* mean = nullptr;                    // [num_values], written; 0 where nothing is present

@@ -2,10 +2,11 @@
 //
 // Dense values at given places: read, cleared, or added to.
 //
-// Places are unique, in any order; else it is undefined which of equal ones wins. An entry whose
-// place is not below num_values is passed over (its value reads as 0), and sets *faults. Numerics:
-// one rounding per division and per addition. Graph-safe: no allocation, no synchronisation, no
-// workspace. One launch each. Errors: cudaErrorInvalidValue for more than 2^32 - 2,049 entries.
+// Places are unique, in any order. If a place occurs twice, the result at this place is undefined.
+// An entry whose place is not below num_values is skipped (its value reads as 0), and sets *faults.
+// Numerics: one rounding per division and per addition. Graph-safe: no allocation, no
+// synchronisation, no workspace. One launch each. Errors: cudaErrorInvalidValue for more than 2^32
+// - 2,049 entries.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adds a gradient to what is left of earlier ones (the residual), and measures in the same pass.
+// Adds a gradient to the residual (the parts of earlier gradients that were not sent), and measures
+// it in the same pass.
 //
 // Numerics: one rounding to f32 per product and per addition, subnormals are kept. Without a
 // velocity the bits are those of a plain loop on the host. Sums are in f64; their order depends on
-// num_values alone. A place whose value is NaN or infinite is named and takes no part in the sums.
+// num_values alone. A NaN or an infinity is left out of the sums; the first one is reported.
 // Graph-safe: no allocation, no synchronisation; the caller owns `workspace`. Errors:
 // cudaErrorInvalidValue for 2^32 values and more, or another type than f32, f16, bf16.
 #pragma once
@@ -20,7 +21,7 @@ namespace tandem::gpu_kernels {
 
 inline constexpr std::uint64_t kAllFinite = ~std::uint64_t{0};
 
-// Of the finite x with |x| >= `least` of the job.
+// Figures of the finite values x with |x| >= `least` of the job.
 struct GradientMeasurement {
   double sum;         // of |x|
   double signed_sum;  // of x
@@ -33,10 +34,10 @@ struct GradientMeasurement {
   float smallest;                  // |x|; infinity if there is none
 };
 
-// g = gradient; with `clips` a NaN is 0 and others lie in [-clip_at, clip_at].
+// g = gradient; with `clips` a NaN becomes 0, and other values are limited to [-clip_at, clip_at].
 //   velocity, if there is one:  velocity = momentum * velocity + scale * g;  g = velocity
 //   residual, if there is one:  residual = decay * residual + g
-// Measured: the new residual; g where there is none. Two launches. Bytes per value: the gradient's
+// Measured: the new residual; g if there is none. Two launches. Bytes per value: the gradient's
 // 2 or 4 read, 8 for the residual, 8 for the velocity. Arrays that are all aligned to 16 bytes (8
 // for a 16-bit gradient) are read in full width.
 struct AccumulateGradient {

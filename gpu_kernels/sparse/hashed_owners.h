@@ -65,7 +65,7 @@ __host__ __device__ inline Place place_of(const HashedOwners& owners, std::uint3
   return {sum >= owners.num_owners ? sum - owners.num_owners : sum, group};
 }
 
-// The inverse of place_of().
+// The unit at a place: the inverse of place_of().
 __host__ __device__ inline std::uint32_t unit_at(const HashedOwners& owners, Place place) {
   const std::uint32_t rotation = rotation_of(owners, place.local);
   const std::uint32_t offset =

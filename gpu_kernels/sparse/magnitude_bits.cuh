@@ -22,7 +22,8 @@ __host__ __device__ inline std::uint32_t magnitude_bits(float value) {
   return bits_of(value) & 0x7fffffffu;
 }
 
-// The least bits of a magnitude that reaches the threshold; above all bits for a NaN.
+// The bits of the smallest magnitude that reaches the threshold; for a NaN, larger than any
+// magnitude's.
 __host__ __device__ inline std::uint32_t threshold_bits(float threshold) {
   if (threshold != threshold) return 0xffffffffu;
   return threshold > 0 ? bits_of(threshold) : 0u;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which devices run attention for a model: the model's needs, and --attention as devices and
-// shares.
+// Chooses the devices that run attention for a model: finds the model's needs, and reads
+// --attention as devices and shares.
 //
 // Pure functions of a model's configuration and of the capabilities of devices. Errors:
 // Error("attention", ...) naming the model's need and the devices that meet it.
@@ -17,7 +17,7 @@
 namespace tandem::apps {
 
 struct AttentionNeeds {
-  std::string model;  // for messages
+  std::string model;  // the model's name, for messages
   bool windows = false, softcap = false;
 };
 
@@ -26,11 +26,11 @@ AttentionNeeds attention_needs(const model::ModelConfig& config, int context_len
 
 bool meets(const device::DeviceInfo& info, const AttentionNeeds& needs);
 
-// Throws where the device does not; `all`: the devices to name instead.
+// Throws if the device does not meet the needs. The text names the devices among `all` that do.
 void require_needs(const device::DeviceInfo& info, const AttentionNeeds& needs,
                    std::span<const device::DeviceInfo> all);
 
-// A device of --attention; share 0: by bandwidth.
+// A device of --attention. share 0: its share follows from its bandwidth.
 struct ListedDevice {
   std::string id;
   double share = 0;

@@ -22,7 +22,7 @@ using Backends = std::span<const device::Backend* const>;
 // must outlive the command.
 void add_backend_options(CLI::App& command, Backends backends, device::BackendValues& values);
 
-// Throws Error for a path that is set and is no file.
+// Throws Error if an option is set to a path that is no file.
 void require_files(Backends backends, const device::BackendValues& values);
 
 // The keys that are set although no used device, `ids` as "cuda:0", is of their backend's kind.

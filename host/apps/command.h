@@ -11,7 +11,7 @@
 
 namespace tandem::apps {
 
-// Of the program itself: --log-level and --log-format.
+// Options of the program itself: --log-level and --log-format.
 struct LogOptions {
   std::string level = "info", format = "text";
 };

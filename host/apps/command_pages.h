@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Manual pages and completions, from what the command line declares: they cannot name an option
-// that is not there, and miss none.
+// Makes manual pages and shell completions from the declarations of the command line, so they name
+// exactly the options that exist.
 //
 // Pure functions of a program's description; threads: any. Formats: man 7 man; bash, "Programmable
 // Completion".
@@ -12,18 +12,18 @@
 
 namespace tandem::apps {
 
-// Of the program (`command` is null) or of a subcommand, for section 1.
+// The page of the program (`command` is null) or of a subcommand, for section 1.
 std::string manual_page(const CLI::App& program, const CLI::App* command,
                         const std::string& version);
 
-// A bash script that completes subcommands, options, and the words that an option takes. What a
-// subcommand of another program takes is asked of its --help.
+// A bash script that completes subcommands, options, and the words that an option takes. For a
+// subcommand of another program it reads the --help of that program.
 std::string bash_completion(const CLI::App& program);
 
 // Writes DIR/man1/*.1 and DIR/completions/<program>. Throws Error("pages", ...).
 void write_pages(const CLI::App& program, const std::string& version, const std::string& directory);
 
-// Adds the hidden subcommand `pages`, which does that.
+// Adds the hidden subcommand `pages`, which calls write_pages().
 void add_pages(CLI::App& program, const std::string& version);
 
 }  // namespace tandem::apps

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the programs speak on the command line: checks of values that say what is wrong in one line,
-// help that is wrapped, one form for every error.
+// Texts of the command line: checks of values with messages of one line, wrapped help, and one form
+// for all errors.
 //
 // Threads: pure functions, but for help_width().
 #pragma once
@@ -16,10 +16,11 @@ namespace tandem::apps {
 // A number within both bounds. CLI::Range would print them with six decimals.
 CLI::Validator in_range(double least, double most);
 
-// "512", "4MiB", "2 GB" -> bytes. CLI::AsSizeValue alone answers with every spelling of every unit.
+// "512", "4MiB", "2 GB" -> bytes. The message of CLI::AsSizeValue would list every spelling of
+// every unit.
 CLI::Validator size_value();
 
-// Refuses "".
+// Refuses an empty word.
 CLI::Validator not_empty();
 
 // The message for a parse error: what is wrong, and the help to read.
@@ -28,11 +29,11 @@ std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error);
 // "help", "help serve" -> "--help", "serve --help". Other words stay.
 std::vector<std::string> with_help_word(std::vector<std::string> arguments);
 
-// `text` in lines of at most `width`, all but the first begun by `indent` blanks. Words that are
-// longer are cut after a comma where they have one.
+// `text` in lines of at most `width`, all but the first begun by `indent` blanks. A word that is
+// longer than a line is cut after a comma, if it has one.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width);
 
-// Columns of the terminal, between 60 and 120; 80 where there is none.
+// Columns of the terminal, between 60 and 120; 80 without a terminal.
 std::size_t help_width();
 
 class HelpFormatter final : public CLI::Formatter {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which devices compute: --compute as device ids, and several of them as one device.
+// Chooses the devices that compute: reads --compute as device ids, and joins several of them to one
+// device.
 //
 // Errors: Error("compute", ...) naming the ids, or the numbers of the model that do not divide, and
 // what would. Threads: pure functions, but for opening devices.
@@ -18,15 +19,15 @@ namespace tandem::apps {
 // The ids in a list such as "cuda:0,cuda:1".
 std::vector<std::string> compute_ids(const std::string& list);
 
-// The name of the device that these are together.
+// The id of the device that these devices form together.
 std::string group_id(const std::vector<std::string>& ids);
 
-// Whether an id of --attention names all of them together.
+// Whether an id of --attention names the group of all of them.
 bool names_group(const std::vector<std::string>& ids, const std::string& id);
-// Whether it names one of them.
+// Whether an id of --attention names one of them.
 bool names_member(const std::vector<std::string>& ids, const std::string& id);
 
-// Throws where a model cannot be shared so; `split`: "layers" or "tensor".
+// Throws if a model cannot be divided in this way; `split`: "layers" or "tensor".
 void check_group(const std::vector<std::string>& ids, const std::string& split,
                  const model::ModelConfig& config);
 

@@ -38,7 +38,7 @@ std::string value_text(const toml::node& node) {
   return text.str();
 }
 
-// Null where no such key is: options that print and end are none.
+// Null if no such key is: options that print and end are none.
 const CLI::Option* find_option(const CLI::App& command, const std::string& key) {
   for (const char* none : {"config", "help", "version"}) {
     if (key == none) return nullptr;

@@ -4,8 +4,8 @@
 // program, without their dashes.
 //
 // Tables only group keys ([kv] kv-memory = "2GiB" equals kv-memory at the top). A list gives an
-// option several values. The command line wins. What is wrong (an unknown key, a key given twice,
-// a value that the option refuses) is told with file and line.
+// option several values. The command line has priority. Messages about mistakes (an unknown key, a
+// key given twice, a value that the option refuses) name file and line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,13 +18,13 @@ namespace tandem::apps {
 
 struct ConfigEntry {
   std::string key;
-  std::vector<std::string> words;  // as typed: "--port=9000"; none: a flag that is off
+  std::vector<std::string> words;  // as on a command line: "--port=9000"; empty: a flag that is off
   std::uint32_t line = 0;
   bool of_program = false;
 };
 
 struct ConfigFault {
-  std::uint32_t line = 0;  // 0: of no line
+  std::uint32_t line = 0;  // 0: the fault belongs to no line
   std::string text;        // begins with the place, "tandem.toml:3: "
 };
 
@@ -43,9 +43,9 @@ Config read_config(const CLI::App& command, const std::string& path,
 // "tandem.toml:3"; without a line the path.
 std::string config_place(const Config& config, std::uint32_t line);
 
-// The arguments with those of the file, if one is named, placed before the user's own: those of
-// the program before all words, since the user may name them before the subcommand. Throws
-// Error("config", ...) for the file's first fault.
+// The arguments, preceded by those of the file, if one is named. Options of the program come before
+// all words, because the user may place them before the subcommand. Throws Error("config", ...) for
+// the file's first fault.
 std::vector<std::string> with_config_file(const CLI::App& app,
                                           const std::vector<std::string>& arguments,
                                           const std::function<void(CLI::App&)>& add_commands);

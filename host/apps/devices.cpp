@@ -59,7 +59,7 @@ std::string rate(double bytes_per_s, const char* none) {
   return bytes_per_s > 0 ? fmt::format("{:.1f} GB/s", bytes_per_s / 1e9) : none;
 }
 
-// Empty where a card is listed, or where the build knows no cards.
+// Empty if a card is listed, or where the build knows no cards.
 std::string cards_hint(const std::vector<device::DeviceInfo>& all) {
   for (const device::DeviceInfo& info : all) {
     if (info.kind == "xrt") return {};
@@ -127,7 +127,7 @@ void add_devices(CLI::App& app) {
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "print JSON");
   auto options = std::make_shared<bool>(false);
-  command->add_flag("--options", *options, "list the options that belong to kinds of devices");
+  command->add_flag("--options", *options, "list the options of each kind of device");
   command->callback([as_json, options] { *options ? list_options(*as_json) : run(*as_json); });
 }
 

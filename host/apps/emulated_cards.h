@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ids such as xrt:0,xrt:1 need of the environment, before XRT reads it at its first use.
+// Sets the environment variables that ids such as xrt:0,xrt:1 need, before XRT reads them at its
+// first use.
 //
 // TANDEM_CARDS says how many emulated cards there are. If it is not set, it gets the number that
 // the ids need. If XILINX_XRT is not set either, and the machine has no runtime for real cards, it
@@ -26,15 +27,15 @@ struct CardEnvironment {
 
 CardEnvironment card_environment();
 
-// The variables to set for these ids; other devices' ids ask for nothing.
+// The variables to set for these ids; ids of other devices need none.
 std::map<std::string, std::string> card_variables(const std::vector<std::string>& ids,
                                                   const CardEnvironment& environment);
 
-// Sets them, and tells `warn` when real cards may have been meant.
+// Sets these variables in the environment. Calls `warn` if the user may have meant real cards.
 void provide_cards(const std::vector<std::string>& ids,
                    const std::function<void(const std::string&)>& warn);
 
-// For a list of devices in which no card is: why, and what to do.
+// The text for a list of devices without a card: the reason, and what to do.
 std::string missing_cards_hint(const CardEnvironment& environment);
 
 }  // namespace tandem::apps

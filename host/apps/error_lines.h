@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ErrorLines: logs what libraries print to std::cerr, line by line.
+// ErrorLines: logs the output of libraries to std::cerr, line by line.
 //
 // The Xilinx Runtime prints a message in pieces, which would mix with the log's lines on standard
 // error. While an object exists, whole lines are logged: with the severity in a line of XRT ("[XRT]
@@ -26,7 +26,7 @@ class ErrorLines {
   ErrorLines(const ErrorLines&) = delete;
   ErrorLines& operator=(const ErrorLines&) = delete;
 
-  // Standard error as it was before.
+  // The original standard error.
   std::ostream& raw() { return raw_; }
 
  private:
@@ -41,7 +41,7 @@ class ErrorLines {
    private:
     struct Line {
       std::string text;
-      int introduction = 0;  // lines of XRT's that may still come
+      int introduction = 0;  // number of XRT's introduction lines that may still come
     };
 
     static void log_line(Line& line, std::string text);

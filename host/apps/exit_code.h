@@ -21,7 +21,8 @@ inline void print_error(const std::string& text) {
   std::fprintf(stderr, "tandem: %s\n", text.c_str());
 }
 
-// The result of `body`; for an exception its code, with the message to `report`.
+// Returns the result of `body`. For an exception, returns its exit code and passes the message to
+// `report`.
 template <typename Body>
 int exit_code_of(const Body& body, void (*report)(const std::string& text) = print_error) {
   try {

@@ -43,8 +43,8 @@ void add_external_commands(CLI::App& app) {
     CLI::App* placeholder = app.add_subcommand(command.name, command.description);
     const std::string name = command.name;
     placeholder->prefix_command()->callback([name] {
-      throw Error("tandem", name + " is a program of its own: name it first, as in tandem " + name +
-                                " --help");
+      throw Error("tandem",
+                  name + " is a separate program: name it first, as in tandem " + name + " --help");
     });
   }
 }

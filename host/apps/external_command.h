@@ -13,10 +13,10 @@
 
 namespace tandem::apps {
 
-// Lists them in --help.
+// Lists the external commands in --help.
 void add_external_commands(CLI::App& app);
 
-// Where the first word names one: replaces this process by it and does not return.
+// If the first word names an external command, replaces this process by it and does not return.
 void run_if_external(std::vector<std::string> words);
 
 }  // namespace tandem::apps

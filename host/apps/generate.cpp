@@ -165,16 +165,20 @@ void add_generate(CLI::App& app) {
   command
       ->add_option("--repetition-penalty", o->sampling.repetition_penalty, "above 1: repeat less")
       ->group("Sampling");
-  command->add_option("--presence-penalty", o->sampling.presence_penalty, "per token used before")
+  command
+      ->add_option("--presence-penalty", o->sampling.presence_penalty,
+                   "penalty per token used before")
       ->group("Sampling");
-  command->add_option("--frequency-penalty", o->sampling.frequency_penalty, "per earlier use")
+  command
+      ->add_option("--frequency-penalty", o->sampling.frequency_penalty,
+                   "penalty per earlier use of a token")
       ->group("Sampling");
   command->add_option("--seed", o->seed, "makes sampling repeatable")
       ->transform(CLI::Validator(refuse_negative, ""))
       ->group("Sampling");
   command->add_option("--stop", o->stop, "text that ends the answer; may be repeated")
       ->group("Sampling");
-  command->add_flag("--ignore-eos", o->ignore_eos, "go on past the end-of-text token")
+  command->add_flag("--ignore-eos", o->ignore_eos, "continue after the end-of-text token")
       ->group("Sampling");
   command->add_option("--top-logprobs", o->top_logprobs, "alternatives to report per token (JSON)")
       ->check(CLI::Range(0, 20))

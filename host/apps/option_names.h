@@ -14,7 +14,7 @@ namespace tandem::apps {
 // configuration file has them), else nothing.
 std::string option_suggestion(const CLI::App& command, const std::string& name);
 
-// For a parse that left words over: names the unknown words and the help to read.
+// The message for words that the parser does not know: it names them and the help to read.
 std::string unknown_words(const CLI::App& app);
 
 }  // namespace tandem::apps

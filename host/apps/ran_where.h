@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ran where: layers, launches, bytes and time of each device, since the engine's start.
+// Reports the layers, launches, bytes and time of each device since the engine's start.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,7 +14,7 @@ namespace tandem::apps {
 // An array with one object per device: {"device", "role", "layers", "launches", ...}.
 nlohmann::json ran_where_json(const engine::EngineStatus& status, const model::ModelConfig& config);
 
-// The same as a table for people.
+// The same as a table of text.
 std::string ran_where_table(const engine::EngineStatus& status, const model::ModelConfig& config);
 
 }  // namespace tandem::apps

@@ -364,7 +364,7 @@ engine::Fallbacks Runtime::fallbacks() {
       const auto it = std::ranges::find_if(choices, [&](const ListedDevice& choice) {
         return device::full_id(choice.id) == device::full_id(id);
       });
-      if (it == choices.end()) throw Error("attention", id + " was not asked for");
+      if (it == choices.end()) throw Error("attention", id + " was not requested");
       return parts_.remake_unit(*it);
     };
   }

@@ -3,7 +3,7 @@
 // Runtime: model, devices and engine assembled from the options that `serve`, `generate` and
 // `perplexity` share; Assembly: the same without an engine, for `bench`.
 //
-// Only these classes turn words of the command line into objects. Errors: Error naming the option
+// Only these classes make objects from words of the command line. Errors: Error naming the option
 // and its values. Ownership: a Runtime owns everything; the engine is destroyed first, the model
 // last. Units that an Assembly has made must not outlive it.
 #pragma once
@@ -36,15 +36,16 @@ class Assembly {
   const model::Model& model() const { return *model_; }
   const std::string& model_path() const { return model_path_; }
   device::Device& compute_device() { return device(options_.compute); }
-  device::Device& device(const std::string& id);  // opened once, for all uses
+  device::Device& device(
+      const std::string& id);  // opens the device at the first call; later calls return the same
 
   device::AttentionGeometry geometry() const;
   std::vector<ListedDevice> attention_devices() const;
-  // Error where the device cannot attend as the model needs.
+  // Error if the device cannot attend as the model needs.
   engine::NamedUnit make_unit(const ListedDevice& choice);
-  // The unit of a lost device, opened anew. Threads: any; the caller has destroyed the lost unit.
+  // The unit of a lost device, opened again. Threads: any; the caller has destroyed the lost unit.
   engine::NamedUnit remake_unit(const ListedDevice& choice);
-  // Of --trace; none without it.
+  // The timeline of --trace; null without the option.
   trace::Timeline* timeline() const { return timeline_.get(); }
 
  private:
@@ -53,8 +54,8 @@ class Assembly {
   void accept(const model::ModelConfig& config);
   engine::NamedUnit make_unit(const ListedDevice& choice, device::Device& owner);
   device::ActivitySink activity_sink();
-  int context_length() const;       // of the longest sequence
-  std::uint64_t max_pages() const;  // of --max-running sequences of that length
+  int context_length() const;       // length of the longest sequence
+  std::uint64_t max_pages() const;  // pages of --max-running sequences of that length
   // The bytes that the compute unit takes of its device, or of each of several devices: weights,
   // activations, logits.
   std::uint64_t compute_bytes(std::size_t num_devices) const;
@@ -63,15 +64,16 @@ class Assembly {
   std::string model_path_;
   device::DeviceOptions device_options_;
   std::unique_ptr<model::Model> model_;
-  const model::ModelConfig* config_ = nullptr;  // of model_, from when its file is opened
-  int host_units_ = 0;                          // attention units in host memory
-  std::uint64_t host_kv_bytes_ = 0;             // for KV of each of them, or of the fallback
+  const model::ModelConfig* config_ =
+      nullptr;                       // the configuration of model_; null until its file is opened
+  int host_units_ = 0;               // attention units in host memory
+  std::uint64_t host_kv_bytes_ = 0;  // memory for KV of each of these units, or of the fallback
   std::unique_ptr<trace::Timeline> timeline_;
   std::atomic<trace::Timeline*> device_timeline_ =
-      nullptr;  // what devices tell of their work, on any thread
+      nullptr;  // receives the activity of devices, on any thread
   std::mutex devices_mutex_;
   std::vector<std::unique_ptr<device::Device>> devices_;
-  std::unique_ptr<device::Device> group_;  // of several compute devices
+  std::unique_ptr<device::Device> group_;  // the group of several compute devices; null: one device
 };
 
 class Runtime {

@@ -130,20 +130,20 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
       ->group("Devices");
   command
       .add_option("--pin", o.pin,
-                  "bind CPU threads to cores; auto: when they take all cores, and to NUMA nodes")
+                  "bind CPU threads to cores; auto: if they take all cores, else to NUMA nodes")
       ->check(CLI::IsMember({"auto", "on", "off"}))
       ->capture_default_str()
       ->group("Devices");
   add_backend_options(command, device::backends(), o.backend);
   command
       .add_option("--device-timeout-ms", o.device_timeout_ms,
-                  "a device silent for so long counts as lost")
+                  "time after which a device that does not answer is lost")
       ->check(CLI::Range(1, 3600000))
       ->capture_default_str()
       ->group("Devices");
   command
       .add_option("--revive-seconds", o.revive_seconds,
-                  "a lost attention device is tried again so often (0: never)")
+                  "interval of attempts to use a lost attention device again (0: never)")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str()
       ->group("Devices");
@@ -155,10 +155,12 @@ void add_kv_options(CLI::App& command, RuntimeOptions& o) {
       ->capture_default_str()
       ->group("KV cache");
   command
-      .add_option("--kv-memory", o.kv_bytes,
-                  "most KV memory per device, e.g. 2GiB (default: of host memory what the weights "
-                  "and a reserve of an eighth leave, of a card all; never more than --max-running "
-                  "sequences of --context tokens need)")
+      .add_option(
+          "--kv-memory", o.kv_bytes,
+          "most KV memory per device, e.g. 2GiB (default: the host memory that remains after "
+          "the weights and a reserve of an eighth, all memory of a card; never more than "
+          "--max-running "
+          "sequences of --context tokens need)")
       ->transform(size_value())
       ->group("KV cache");
   command
@@ -199,14 +201,14 @@ void add_scheduling_options(CLI::App& command, RuntimeOptions& o) {
   command
       .add_option("--early-query", o.early_query,
                   "devices behind a link attend to the past while k and v are projected; auto: "
-                  "where projecting takes longer than submitting once more")
+                  "if the projection takes longer than one more submission")
       ->check(CLI::IsMember({"on", "off", "auto"}))
       ->capture_default_str()
       ->group("Scheduling");
   command
       .add_option("--rings", o.rings,
-                  "threads of their own take rows from a GPU's stream to devices outside it and "
-                  "back; off: the engine's thread does, layer by layer")
+                  "separate threads pass rows between a GPU's stream and other devices; off: the "
+                  "engine's thread does this, layer by layer")
       ->check(CLI::IsMember({"on", "off"}))
       ->default_str("on")
       ->group("Scheduling");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options that `serve`, `generate`, `perplexity` and `bench` share, as the command line has
-// them, and what their words mean to the engine.
+// The options that `serve`, `generate`, `perplexity` and `bench` share, and their conversion to
+// options of the engine.
 //
-// Words are checked where the command line is parsed; what needs a model or a device, by Assembly
-// (runtime.h). Threads: pure functions.
+// Words are checked when the command line is parsed. Checks that need a model or a device are in
+// Assembly (runtime.h). Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ struct RuntimeOptions {
   std::string quantize = "none";  // "none", or the type that matrices are quantised to on load
   std::string placement = "sequences";
   std::string pin = "auto";
-  device::BackendValues backend;  // what backends declare
-  std::uint64_t kv_bytes = 0;     // per unit; 0: what is left of host memory, all of a card's
+  device::BackendValues backend;  // values of the options that backends declare
+  std::uint64_t kv_bytes = 0;     // per unit; 0: the remaining host memory, all memory of a card
   int threads = 0;
   int context_length = 0;
-  bool clips_context = false;  // a context beyond the model is the model's, not refused
+  bool clips_context = false;  // a context longer than the model's is limited to it, not refused
   int max_running = 64;
   int max_waiting = 512;
   int max_step_tokens = 256;
@@ -52,16 +52,16 @@ struct RuntimeOptions {
 // Adds the options to a subcommand, in groups, with their help.
 void add_runtime_options(CLI::App& command, RuntimeOptions& options);
 
-// What --quantize and --threads mean for the weights.
+// The options for weights, from --quantize and --threads.
 engine::WeightOptions weight_options(const RuntimeOptions& options);
 
-// A CLI11 validator: numbers that would wrap around below zero.
+// A CLI11 validator. It refuses negative numbers, which would wrap around.
 std::string refuse_negative(const std::string& text);
 
-// Of a --pin and a --placement value.
+// The value of --pin and of --placement.
 Pin pin_of(const std::string& name);
 engine::Placement placement_of(const std::string& name);
-// Of an --early-query value.
+// The value of --early-query.
 engine::EarlyQuery early_query_of(const std::string& name);
 
 // The options of an engine, for any model and devices.

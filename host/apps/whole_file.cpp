@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// O_TMPFILE where there is one, else O_EXCL and O_NOFOLLOW.
+// O_TMPFILE if there is one, else O_EXCL and O_NOFOLLOW.
 #include "apps/whole_file.h"
 
 #include <fcntl.h>
@@ -115,7 +115,9 @@ std::string regular_target(const std::string& module, const std::string& path) {
   if (itself.type() == fs::file_type::not_found) return path;
   const fs::file_status target = fs::status(path, error);
   if (target.type() == fs::file_type::not_found) {
-    throw Error(module, "'" + path + "' is a link to nothing; remove it, or name its target");
+    throw Error(
+        module,
+        "'" + path + "' is a link whose target does not exist; remove it, or name another path");
   }
   if (target.type() != fs::file_type::regular) {
     throw Error(module, "'" + path + "' is " + kind_of(target.type()));

@@ -17,7 +17,7 @@ namespace tandem::apps {
 class WholeFile {
  public:
   WholeFile(std::string module, std::string path);
-  ~WholeFile();  // removes what was not kept
+  ~WholeFile();  // removes the file unless keep() was called
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
 
@@ -26,7 +26,7 @@ class WholeFile {
   // A path that opens the file while it has no name or another one.
   std::string open_path() const;
 
-  void keep();  // replaces what is at the path
+  void keep();  // replaces the file at the path
 
   [[noreturn]] void fail(int error) const;
 
@@ -35,13 +35,13 @@ class WholeFile {
   bool make_named();
   std::string random_name() const;
 
-  std::string module_, path_, partial_;  // partial_: the name it has; empty: none
+  std::string module_, path_, partial_;  // partial_: the file's present name; empty: it has none
   int file_ = -1;
 };
 
 // The path without the links at its end. Throws Error(module, ...) where it names something that is
-// no regular file (a device, a FIFO, a folder, a socket), or a link to nothing. What does not exist
-// is returned as it is.
+// no regular file (a device, a FIFO, a folder, a socket), or a link to nothing. A path that does
+// not exist is returned unchanged.
 std::string regular_target(const std::string& module, const std::string& path);
 
 }  // namespace tandem::apps

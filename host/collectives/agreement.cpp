@@ -142,7 +142,7 @@ std::vector<Texts> gather_texts(Communicator& ranks, const CallHeader& own) {
   return all;
 }
 
-// "4 on rank 0, 8 on ranks 1-3", in order of first appearance; empty where all are equal.
+// "4 on rank 0, 8 on ranks 1-3", in order of first appearance; empty if all are equal.
 std::string difference(const std::vector<std::string>& values) {
   std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;
   for (std::size_t rank = 0; rank < values.size(); ++rank) {

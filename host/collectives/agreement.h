@@ -3,7 +3,7 @@
 // Agreement: the exchange of headers that opens every collective call.
 //
 // All ranks learn a hash of what must be equal everywhere (function, shapes, types, options) and
-// what each rank alone knows (its entries, its node, whether its arguments are invalid, bytes of a
+// each rank's own facts (its entries, its node, whether its arguments are invalid, bytes of a
 // profile). Where hashes differ or a rank reports an error, a second exchange brings the texts, and
 // every rank throws the same AgreedError: it names ranks, fields and values, and the group stays
 // usable. No rank leaves before all have entered, so an agreement is a barrier as well.
@@ -35,10 +35,10 @@ struct Field {
 struct CallHeader {
   std::string_view function;  // "sparse_allreduce"
   std::vector<Field> fields;  // equal on all ranks; the same names for the same function
-  std::uint64_t count = 0;    // own entries, or bytes: may differ
+  std::uint64_t count = 0;    // this rank's entries, or bytes; may differ among ranks
   std::string error;          // what is wrong with the own arguments
-  std::uint64_t node = 0;     // equal for ranks of one machine
-  ByteBuffer profile;         // opaque
+  std::uint64_t node = 0;     // an id of the machine: equal for ranks of one machine
+  ByteBuffer profile;         // bytes that only the selector interprets
 };
 
 struct Agreement {

@@ -6,14 +6,14 @@
 //   SparseTensor sum = sparse_allreduce(group, SparseView::of(indices, values, num_units));
 //
 // All ranks of a group make the same calls in the same order, with equal shapes, types and options.
-// Each call begins with an exchange of headers (ceil(log2 n) steps). So a mismatch, or an invalid
-// argument on one rank, is the same Error on every rank; it names rank and field. Results are
-// sorted, unique, and have the same bits on every rank and on every run with the same inputs,
-// options and scheme. Ownership: inputs are borrowed until the call returns (asynchronous: until
-// the handle is done). Calls in place write only after everything has arrived (broadcast: while it
-// arrives). Errors: Error (arguments, or no memory for a rank's input; the group stays usable),
-// TransportError (the group is broken; see group.h), std::bad_alloc (later; the group is broken).
-// No call waits longer than its timeout.
+// Each call begins with an exchange of headers (ceil(log2 n) steps). A mismatch, or an invalid
+// argument on one rank, is therefore the same Error on every rank; it names rank and field. Results
+// are sorted and unique. They have the same bits on every rank, and on every run with the same
+// inputs, options and scheme. Ownership: inputs are borrowed until the call returns (asynchronous:
+// until the handle is done). Calls in place write only after all data has arrived (broadcast: while
+// it arrives). No call waits longer than its timeout.
+// Errors: Error for arguments, or when memory for a rank's input is exhausted; the group stays
+// usable. TransportError, or a later std::bad_alloc: the group is broken (group.h).
 #pragma once
 
 #include <chrono>
@@ -59,8 +59,9 @@ struct SparseView {
   std::size_t num_entries = 0;
   const void* indices = nullptr;  // [num_entries] of index_type, each below num_units
   const void* values = nullptr;   // [num_entries, width] of type
-  bool sorted_unique = false;     // stated by the caller; checked
-  Placement placement;            // of both arrays; calls need host memory and refuse other
+  bool sorted_unique =
+      false;  // whether the caller states that indices are sorted and unique; this is checked
+  Placement placement;  // the memory of both arrays; calls refuse all but host memory
 
   // I: 4 or 8 bytes, unsigned. T: float, double, std::uint64_t. values: [indices.size(), width]
   template <typename I, typename T>
@@ -94,7 +95,7 @@ struct DenseView {
   DType type = DType::kF32;
   std::size_t num_values = 0;
   void* values = nullptr;  // [num_values]
-  Placement placement;     // of the values; calls need host memory and refuse other
+  Placement placement;     // the memory of the values; calls refuse all but host memory
 
   // T: float, double, std::uint64_t.
   template <typename T>
@@ -104,7 +105,7 @@ struct DenseView {
 };
 
 struct CallOptions {
-  std::chrono::milliseconds timeout{60'000};  // from the call on, with the wait for earlier calls
+  std::chrono::milliseconds timeout{60'000};  // of the call, including the wait for earlier calls
 };
 
 // Sums of f16 and bf16 are accumulated in f32; partial sums travel in f32; the result is rounded to
@@ -116,31 +117,31 @@ struct ReduceOptions : CallOptions {
   std::string scheme = "auto";  // a name of scheme/registry.cpp, or auto: see selection/
   std::string codec = "auto";   // a name of codec/codec.h
   std::optional<DType> wire;    // f32, f16 or bf16 where sums are f32; default: the tensor's
-  std::uint64_t seed = 0x7a9d;  // of hashed partitions
-  int ranks_per_node = 0;       // 0: by the transport's node names
+  std::uint64_t seed = 0x7a9d;  // the seed of hashed partitions
+  int ranks_per_node = 0;       // 0: the transport's node names decide
   // The selection and Ok-Topk's regions are stored under this name, separately for every shape,
   // type, wire type, reduction, codec and ranks_per_node. At most 4096 in all; the oldest are
   // removed first.
   std::string bucket = "default";
   Aggregator* aggregator = nullptr;  // null: the CPU; borrowed until the call is done
-  bool explain = false;              // fill Report::explanation
+  bool explain = false;              // whether to fill Report::explanation
 };
 
-// What a call did on this rank, the exchange of headers included.
+// Figures of a call on this rank, with the exchange of headers.
 struct Report {
   std::string function;       // "sparse_allreduce"
-  std::string scheme;         // of reductions
-  double seconds = 0;         // of the whole call
-  double scheme_seconds = 0;  // of a sparse all-reduce's scheme alone
+  std::string scheme;         // the scheme of a reduction; empty for other functions
+  double seconds = 0;         // time of the whole call
+  double scheme_seconds = 0;  // time of the scheme alone, in a sparse all-reduce
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
   std::uint64_t steps = 0;
-  double aggregation_modelled_seconds = 0;  // a card's own model; 0: none
+  double aggregation_modelled_seconds = 0;  // time by a card's own model; 0: there is no model
   std::uint64_t aggregator_fallbacks = 0;   // aggregations that the CPU did instead of a device
   std::string explanation;  // with `explain` and scheme auto: the ranking of schemes with their
                             // predicted times and those measured so far
 };
-Report last_report(const Group& group);  // of the last call that succeeded
+Report last_report(const Group& group);  // the report of the last call that succeeded
 
 // The reduced tensor, on every rank.
 SparseTensor sparse_allreduce(Group& group, const SparseView& input,
@@ -174,7 +175,7 @@ class SparseAllreducePlan {
   SparseTensor result_;
 };
 
-// Each rank's bytes on every rank, in rank order.
+// Returns the bytes of all ranks, in rank order, on every rank.
 std::vector<RawVector<std::byte>> allgatherv(Group& group, std::span<const std::byte> own,
                                              const CallOptions& options = {});
 

@@ -15,7 +15,7 @@ namespace tandem::collectives {
 // Checks shape and type. The bytes of the whole tensor must be a number of 63 bits.
 Domain checked_domain(std::uint64_t num_units, std::uint32_t width, DType type);
 
-// Sorted, repeated indices reduced in the order given.
+// Returns the entries sorted. Values of repeated indices are reduced in their order.
 SparseVector to_vector(const SparseView& view, Reduction reduction);
 
 // The units that hold a value other than zero. The tensor's length is a multiple of `width`.

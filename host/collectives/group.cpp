@@ -71,7 +71,7 @@ void Group::State::wait_for_turn(const char* function, std::uint64_t ticket, Dea
   if (broken_) {
     throw TransportError(TransportError::Kind::kAborted, -1,
                          std::string(function) + ": the group is broken (" + reason_ +
-                             "); shrink() makes the group of those that are left",
+                             "); shrink() makes a group of the remaining ranks",
                          "collectives");
   }
   if (in_time) {

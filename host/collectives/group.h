@@ -42,9 +42,9 @@ class Group {
 
   // Survivors of a broken group that call this before `deadline` form the new group, in the order
   // of their old ranks. It waits for a call that still runs here, and returns as soon as all ranks
-  // known to be alive have called. What the old group has learned per bucket is lost. Afterwards
-  // the old group can only be destroyed. Throws Error if the group is not broken, and under mpi,
-  // whose launcher ends the job when a rank dies.
+  // known to be alive have called. The old group's measurements per bucket are lost. Afterwards the
+  // old group can only be destroyed. Throws Error if the group is not broken, and under mpi, whose
+  // launcher ends the job when a rank dies.
   Group shrink(Deadline deadline);
 
   // For the library's own use.

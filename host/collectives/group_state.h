@@ -3,11 +3,11 @@
 // Group::State: the queue of a group's calls, the failure that broke it, and the state between
 // calls.
 //
-// Every call takes a ticket when the user makes it; tickets are served one by one, and a ticket is
-// the call's number on the wire, so all ranks number alike. A call that fails, other than by an
-// AgreedError, aborts the transport with its reason and breaks the group. Asynchronous calls are
-// run by one thread, started with the first of them. Threads: take_ticket, run, post, break_group,
-// report and traffic from any; Buckets inside run().
+// Every call takes a ticket when the user makes it; tickets are served one by one. A ticket is also
+// the call's number in messages, so all ranks use the same numbers. A call that fails, other than
+// by an AgreedError, aborts the transport with its reason and breaks the group. Asynchronous calls
+// are run by one thread, started with the first of them. Threads: take_ticket, run, post,
+// break_group, report and traffic from any; Buckets inside run().
 #pragma once
 
 #include <condition_variable>
@@ -40,13 +40,13 @@ struct Bucket {
 struct Call {
   Group::State& group;
   Communicator& ranks;
-  Report& report;  // its scheme, modelled time and explanation are the body's to fill
+  Report& report;  // the body fills its scheme, modelled time and explanation
 };
 
 class Group::State {
  public:
   explicit State(std::unique_ptr<Transport> transport);
-  ~State();  // aborts what is in flight
+  ~State();  // aborts calls in flight
 
   Transport& transport() { return *transport_; }
   const Transport& transport() const { return *transport_; }
@@ -62,7 +62,7 @@ class Group::State {
   // Takes a ticket and runs job(ticket) on the group's thread, in the order of tickets.
   void post(std::function<void(std::uint64_t)> job);
 
-  // Works also without memory for the reason.
+  // Breaks the group, even if there is no memory for the reason.
   void break_group(const std::string& reason) noexcept;
   // Waits until the last call of a broken group has left the transport. TransportError at the
   // deadline.

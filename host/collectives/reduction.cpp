@@ -153,7 +153,7 @@ void add_option_fields(CallHeader& header, const ReduceOptions& options, DType t
                                    " values; 16-bit wire types are for f32, f16 and bf16");
   }
   if (options.ranks_per_node < 0) {
-    throw Error("collectives", "ranks_per_node is negative; 0 asks the transport");
+    throw Error("collectives", "ranks_per_node is negative; use 0 for the transport's node names");
   }
 }
 

@@ -37,7 +37,7 @@ class VirtualClock final : public Clock {
   TimePoint now() const override { return TimePoint(Duration(ticks_.load())); }
 
   void advance(Duration duration) { ticks_ += duration.count(); }
-  // Does nothing where `at` has passed.
+  // Does nothing if `at` has passed.
   void advance_to(TimePoint at) {
     Duration::rep ticks = ticks_.load();
     const Duration::rep wanted = at.time_since_epoch().count();

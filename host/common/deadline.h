@@ -29,12 +29,14 @@ class Deadline {
 
   bool expired() const { return !is_never() && now() >= at_; }
   bool is_never() const { return at_ == Clock::time_point::max(); }
-  // In real time, for waits of the standard library, whatever clock the deadline goes by.
+  // The deadline in real time, for waits of the standard library. It is in real time even if the
+  // deadline has another clock.
   Clock::time_point time_point() const {
     return clock_ == nullptr || is_never() ? at_ : Clock::now() + remaining();
   }
 
-  // Zero once expired; a year where the deadline is never (fits every wait API's range).
+  // The remaining time: zero once expired; a year if the deadline never passes, because this fits
+  // the range of every wait function.
   Clock::duration remaining() const {
     if (is_never()) return std::chrono::hours(24 * 365);
     const auto left = at_ - now();

@@ -15,13 +15,13 @@ namespace tandem {
 
 class LoadedLibrary {
  public:
-  // `product`: as people call it, "NCCL"; `file`: "libnccl.so.2".
+  // `product`: the common name, such as "NCCL". `file`: such as "libnccl.so.2".
   LoadedLibrary(const std::string& product, std::string file) : file_(std::move(file)) {
     handle_ = dlopen(file_.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) reason_ = product + " cannot be loaded: " + dlerror();
   }
 
-  // Null where the library has no such function: an older or newer version.
+  // Null if the library has no such function: an older or newer version.
   template <typename Function>
   Function find_optional(const char* name) const {
     return handle_ == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(handle_, name));

@@ -19,18 +19,18 @@ namespace tandem {
 
 enum class LogFormat { kText, kJson };
 
-// Of the default logger.
+// Sets the format of the default logger.
 void use_log_format(LogFormat format);
 LogFormat log_format();
 
 struct LogField {
-  std::string_view name;  // of letters, digits and '_'
+  std::string_view name;  // consists of letters, digits and '_'
   std::variant<std::string_view, std::int64_t, double> value;
 };
 
 enum class LogLevel { kDebug, kInfo, kWarn, kError };
 
-// `message` and the names are of the program, the values of anybody.
+// `message` and the names of fields are constants of the program; values may come from clients.
 void log_event(LogLevel level, std::string_view message, std::span<const LogField> fields);
 
 // Text of a client, for a log line: control characters, quotes, backslashes and bytes that are no

@@ -33,7 +33,7 @@ struct NcclLibrary {
   NcclShrinkFunction comm_shrink = nullptr;  // null before NCCL 2.27
 };
 
-// Null where the library cannot be used; nccl_library_reason() then says why.
+// Null if the library cannot be used; nccl_library_reason() then says why.
 const NcclLibrary* nccl_library();
 const std::string& nccl_library_reason();
 

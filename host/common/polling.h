@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a polling thread does between two checks: a pause instruction, or a short sleep.
+// The pauses of a polling thread between two checks: a pause instruction, or a short sleep.
 //
 // wait_pace.h says how long to sleep. Threads: each thread has its own objects.
 #pragma once
@@ -40,7 +40,7 @@ class ShortSleeps {
   }
 
  private:
-  int slack_ = 0;  // ns, before
+  int slack_ = 0;  // the thread's earlier timer slack in ns
 };
 
 }  // namespace tandem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ProcessorLayout: the processors that this process may run on, and where they are: which physical
-// core, which last-level cache, which NUMA node.
+// ProcessorLayout: the processors that this process may run on, with physical core, last-level
+// cache and NUMA node of each.
 //
 // hwloc reads them where the build has it. Without hwloc, every processor of the affinity mask
 // counts as a core of one node. A text or a file can describe another machine, so that plans are
@@ -19,7 +19,7 @@
 namespace tandem {
 
 struct Processor {
-  int id = 0;      // as the system numbers it
+  int id = 0;      // the system's number of the processor
   int node = 0;    // NUMA node, in [0, num_nodes)
   int cache = 0;   // last-level cache, in [0, num_caches)
   int core = 0;    // physical core, in [0, num_cores)
@@ -28,11 +28,12 @@ struct Processor {
 
 struct ProcessorLayout {
   std::vector<Processor> processors;  // by node, cache, core, thread; at least one
-  int num_nodes = 1;                  // nodes with a usable processor; so caches and cores
+  int num_nodes = 1;  // nodes with a usable processor; caches and cores are counted in the same way
   int num_caches = 1;
   int num_cores = 1;
-  std::vector<std::uint64_t> cache_bytes;                  // [num_caches] 0: unknown
-  double quota = std::numeric_limits<double>::infinity();  // in processors, see cpu_quota.h
+  std::vector<std::uint64_t> cache_bytes;  // [num_caches] 0: unknown
+  double quota =
+      std::numeric_limits<double>::infinity();  // CPU quota in processors, see cpu_quota.h
   bool is_this_machine = false;
 };
 
@@ -53,7 +54,7 @@ ProcessorLayout read_processors(const ProcessorSource& source);
 // one pool has bound must not make the machine look small to the next pool.
 const ProcessorLayout& this_machine();
 
-// The affinity mask of the calling thread; empty when the system does not tell.
+// The affinity mask of the calling thread; empty if the system does not report it.
 std::vector<int> affinity_mask();
 
 // A machine of one node where each processor is a core.

@@ -37,7 +37,7 @@ Handle load(const ProcessorSource& source) {
   if (refused == 0) refused = hwloc_topology_load(raw);
   if (refused != 0) {
     const std::string& name = source.synthetic.empty() ? source.xml_path : source.synthetic;
-    throw Error("threads", "hwloc does not take '" + name + "' as a description of a machine");
+    throw Error("threads", "hwloc cannot read '" + name + "' as a description of a machine");
   }
   return handle;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Binds the calling thread to processors, for good or for a scope.
+// Binds the calling thread to processors, permanently or for a scope.
 //
 // Best effort: when the system refuses (a sandbox, a mask that has changed), the thread stays where
 // it may run. That can only be slower. Threads: acts on the calling thread.

@@ -53,7 +53,7 @@ Binding binding_of(const ProcessorLayout& machine, int num_threads, Pin pin) {
     if (num_threads <= processors) return Binding::kProcessor;
     throw Error("threads", std::to_string(num_threads) + " threads cannot be pinned to " +
                                std::to_string(processors) +
-                               " processors; ask for fewer, or let them run anywhere");
+                               " processors; use fewer, or do not pin them");
   }
   if (num_threads > machine.num_cores || machine.quota < num_threads) return Binding::kNone;
   if (num_threads == machine.num_cores) return Binding::kProcessor;

@@ -21,7 +21,7 @@ namespace tandem {
 enum class Pin { kAuto, kOn, kOff };
 
 struct ThreadPlace {
-  int node = 0;                 // in [0, num_nodes)
+  int node = 0;                 // NUMA node, in [0, num_nodes)
   std::vector<int> processors;  // the thread is bound to these; empty: not bound
 
   bool operator==(const ThreadPlace&) const = default;

@@ -249,7 +249,7 @@ ThreadPool::ThreadPool(const ThreadPlan& plan) : state_(std::make_unique<State>(
     state_->end();
     throw Error("threads", "only " + std::to_string(made) + " of " +
                                std::to_string(plan.threads.size()) +
-                               " threads can be made; ask for fewer: " + error.what());
+                               " threads can be made; use fewer: " + error.what());
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WaitPace: how long a thread that polls a device pauses between two checks.
+// WaitPace: computes the pauses between two checks of a thread that polls a device.
 //
 // There is no pause in the first 100 us, nor near the time that the last wait took: decode steps
 // repeat, so their ends are seen at once. Else a pause is 1/400 of the time waited so far, from
@@ -21,11 +21,12 @@ class WaitPace {
   static constexpr Duration kLeastPause = std::chrono::microseconds(5);
   static constexpr Duration kMostPause = std::chrono::microseconds(200);
 
-  // The pause after `waited`; zero: check again at once.
+  // The next pause after a wait of `waited`; zero: check again at once.
   Duration pause(Duration waited) const {
     if (waited < kFirstMoments) return {};
     const Duration near = std::min<Duration>(last_ / 10, std::chrono::milliseconds(1));
-    const Duration left = last_ - near - waited;  // until the last one's end is near
+    const Duration left =
+        last_ - near - waited;  // time left until shortly before the length of the last wait
     if (left <= Duration::zero() && waited < last_ + near) return {};
     const Duration pause = std::clamp(waited / 400, kLeastPause, kMostPause);
     return left > Duration::zero() ? std::min(pause, left) : pause;

@@ -32,7 +32,7 @@ namespace tandem::engine {
 struct NamedCompute {
   std::string id;  // "cpu"
   std::unique_ptr<device::ComputeUnit> unit;
-  double bandwidth_bytes_per_s = 0;  // as EngineOptions::compute_bandwidth_bytes_per_s
+  double bandwidth_bytes_per_s = 0;  // see EngineOptions::compute_bandwidth_bytes_per_s
 };
 
 // Replacements for lost units, each made at most once. After the loss of an attention unit,
@@ -45,8 +45,9 @@ struct Fallbacks {
   std::function<NamedUnit()> attention;
   // Called when the compute unit has failed.
   std::function<NamedCompute()> compute;
-  // Makes a lost attention unit again, its device loaded afresh; throws while that is not possible.
-  // Called on a thread of its own, every revive_interval until it succeeds. Empty: units stay lost.
+  // Makes a lost attention unit again and loads its device again; throws while that is not
+  // possible. Called on a thread of its own, every revive_interval until it succeeds. Empty: units
+  // stay lost.
   std::function<NamedUnit(const std::string& id)> revive;
 };
 
@@ -79,8 +80,8 @@ class Engine {
 
   EngineStatus status() const;
 
-  // The time since the engine's thread last came round: at most options.idle_check while there is
-  // no work, else the time of a step so far.
+  // The time since the engine's thread began its last iteration: at most options.idle_check without
+  // work, else the time of the current step so far.
   std::chrono::steady_clock::duration heartbeat_age() const;
 
  private:

@@ -2,9 +2,9 @@
 //
 // The plain structs between the front (server, command line) and the engine's thread.
 //
-// A Request goes in. RequestEvents come back through its sink, in order; the last one has `finish`.
-// Threads: values. The sink is called on the engine's thread and must not block: post to your own
-// queue.
+// A Request is submitted. Its RequestEvents are passed to its sink, in order; the last one has
+// `finish`. Threads: plain data. The sink is called on the engine's thread and must not block: post
+// to your own queue.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,12 @@ struct Request {
   std::vector<std::string> stop;            // texts; the stop text itself is not returned
   std::vector<model::TokenId> stop_tokens;  // besides the model's end-of-generation tokens
   bool ignore_eos = false;  // end-of-generation tokens are ordinary (stop_tokens still stop)
-  // Alternatives per token, 0..20; none: no token's own log-probability either.
+  // Number of alternatives per token, 0..20. Empty: the tokens' own log-probabilities are not
+  // returned either.
   std::optional<int> top_logprobs;
   bool prompt_logprobs = false;  // also the log-probability of every prompt token but the first
   bool continues_text = true;    // output follows the prompt's text (else it starts a text: chat)
-  std::string caller;            // who asks: rows and cached prefixes are shared out by it
+  std::string caller;  // the client's name, for fair shares of rows and for cached prefixes
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };
@@ -57,7 +58,7 @@ struct RequestEvent {
   std::string stop_text;  // the stop text that ended it, if one did
   std::string error;      // with kError
   int prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
-  RequestTimes times;  // complete with `finish`
+  RequestTimes times;  // complete once `finish` is set
 };
 
 using EventSink = std::function<void(RequestEvent)>;

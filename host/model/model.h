@@ -109,9 +109,9 @@ class Model {
   virtual void release(const TensorView&) const {}
 };
 
-// `progress` (may be empty) hears fractions 0..1 while a large file is checked and read ahead.
-// `accept` (may be empty) sees the configuration before that; what it throws ends the loading. The
-// configuration exists as long as the model.
+// `progress` (may be empty) is called with fractions 0..1 while a large file is checked and read
+// ahead. `accept` (may be empty) is called with the configuration before that; if it throws, the
+// loading ends. The configuration exists as long as the model.
 std::unique_ptr<Model> load_model(const std::string& path,
                                   const std::function<void(double)>& progress = {},
                                   const std::function<void(const ModelConfig&)>& accept = {});

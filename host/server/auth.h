@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// API keys: what a key may do, and the file that names the keys.
+// API keys: the permissions of a key, and the file that lists the keys.
 //
-// Keys are kept as SHA-256 hashes. Keys have to be random, as `tandem key` makes them: a hash hides
-// a random key, but not a word. Threads: values. The forms of the file are in README.md of access/.
+// Keys are kept as SHA-256 hashes. Keys must be random, as `tandem key` makes them: a hash hides a
+// random key, but a word can be guessed from it. Threads: plain data. The forms of the file are in
+// README.md of access/.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The process's limit of open files against the connections that it promises to hold.
+// Compares the process's limit of open files with the number of connections that it is configured
+// for.
 #pragma once
 
 #include <cstddef>

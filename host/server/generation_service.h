@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GenerationService: the server's contract with what generates text. Requests go in, events come
-// out; both are plain structs of the server, so it knows no engine, model or device type.
+// GenerationService: the contract between the server and the component that generates text.
+// Requests go in, events come out; both are plain structs of the server, so it knows no engine,
+// model or device type.
 //
 // The daemon implements it over its engine (apps/serve/engine_service.h); tests implement it with a
 // fake. Threads: every call comes from any thread. An event sink is called on the service's own

@@ -2,10 +2,10 @@
 //
 // HostCheck: whether a request is addressed to this server by a name that only this server has.
 //
-// A web page can let its own name point to this machine (DNS rebinding); a browser then takes the
-// server for a part of that page, and the page may read its answers. Such requests carry the page's
-// name in Host. Loopback names and IP addresses cannot be pointed elsewhere, so they pass; other
-// names pass when they are configured. Threads: immutable after construction.
+// A web page can make its own name point to this machine (DNS rebinding). A browser then treats the
+// server as part of that page, and the page may read its answers. The Host field of such requests
+// has the page's name. Loopback names and IP addresses cannot be redirected, so they are accepted;
+// other names are accepted if they are configured. Threads: immutable after construction.
 #pragma once
 
 #include <string>

@@ -3,9 +3,9 @@
 // HttpServer: OpenAI's API, probes and metrics over HTTP/1.1, TCP or Unix sockets, plain or TLS.
 //
 // It generates text through GenerationService only. Its threads never block: a slow client has a
-// bounded buffer, and the request of a client that goes away is cancelled. The constructor binds,
-// so the port is known; then start(), drain(), stop(), from one controlling thread. The service
-// must outlive the server, and may call its sinks after the server's end.
+// bounded buffer, and the request of a client that closes is cancelled. The constructor binds, so
+// the port is then known. start(), drain() and stop() are called from one controlling thread. The
+// service must outlive the server, and may call its sinks after the server's end.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// QueuePace: how fast generations end, for Retry-After.
+// QueuePace: measures how fast generations end, for the field Retry-After.
 //
-// The pace is that of the last minute: what is older counts less and less (it halves every 30 s).
-// Time in which nothing is generated does not count. Threads: any.
+// Older generations count less: the weight of each halves every 30 s. Time in which nothing is
+// generated does not count. Threads: any.
 #pragma once
 
 #include <mutex>

@@ -4,8 +4,8 @@
 //
 // The page of this folder lists the routes (README.md). HEAD is accepted wherever GET is. OPTIONS
 // answers with Allow. Cross-origin use from browsers (CORS) is off unless an origin is configured.
-// A POST must be application/json: that type makes a browser send a preflight request, so a web
-// page cannot post here unasked. Threads: any.
+// A POST must have the type application/json. A browser sends a preflight request before it posts
+// this type, so a foreign web page cannot post here. Threads: any.
 #pragma once
 
 #include <chrono>
@@ -29,14 +29,14 @@ namespace tandem::server {
 
 struct RouteOptions {
   std::vector<ApiKey> api_keys;      // empty: no key needed
-  std::string key_file;              // where they came from, for reload_keys(); empty: nowhere
+  std::string key_file;              // the file that reload_keys() reads again; empty: none
   bool admin_from_loopback = false;  // without keys: clients of this machine are operators
   std::function<void()> drain;       // see Admin
   std::string cors_origin;           // empty: off; "*" or one origin ("https://app.example")
   openai::RequestLimits request_limits;
-  // Names that a request may be addressed to while there are no keys; see HostCheck.
+  // Names that the Host header of a request may have while there are no keys; see HostCheck.
   std::vector<std::string> allowed_hosts;
-  // A heartbeat of the engine older than this makes /livez and /readyz 503.
+  // When the engine's last heartbeat is older, /livez and /readyz answer 503.
   std::chrono::milliseconds live_timeout{60'000};
   bool strict = false;                          // fields of common clients are refused
   std::chrono::milliseconds heartbeat{10'000};  // of streams that have nothing to send
@@ -54,8 +54,8 @@ class Routes {
   Routes(RouteOptions options, GenerationService& service, Workers workers,
          trace::Metrics* metrics = nullptr);
 
-  // Opens the request's record. An answer that needs no body: 404, 401, 403, 405, 415, 429,
-  // OPTIONS.
+  // Opens the request's record. Returns the answer if the head of the request is enough for it:
+  // 404, 401, 403, 405, 415, 429, OPTIONS.
   std::optional<http::Response> admit(http::Request& request);
 
   // Whether the request asks if the server is alive or ready.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timers: one thread that calls actions when their time has come.
+// Timers: one thread that calls actions at given times.
 //
 // Actions must be short: they post to a strand or a pool. Threads: any. After cancel() an action
-// may still run once, if its time had come; actions therefore hold their objects weakly.
+// may still run once, if it was due; actions therefore hold weak pointers to their objects.
 #pragma once
 
 #include <chrono>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WorkPool: threads for what takes long: JSON, templates, tokenising, large answers.
+// WorkPool: threads for long work: JSON, templates, tokenising, large answers.
 //
-// New requests wait in a bounded queue. Work that goes on for an admitted request is never refused;
-// its callers have at most one piece each in the queue. Threads take from both queues in turn.
-// Threads: any. Errors: an exception of a piece of work is logged.
+// New requests wait in a bounded queue. Further work for an admitted request is never refused; each
+// request has at most one piece of it in the queue. Threads take from both queues in turn. Threads:
+// any. Errors: an exception of a piece of work is logged.
 #pragma once
 
 #include <condition_variable>

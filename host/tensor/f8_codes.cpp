@@ -33,7 +33,7 @@ void check_f8_codes(const TensorView& matrix, ThreadPool& pool) {
     const auto at = std::find_if(begin, begin + count, is_nan) - matrix.data;
     throw Error("tensor", "'" + matrix.name + "', row " + std::to_string(at / matrix.columns) +
                               ", column " + std::to_string(at % matrix.columns) +
-                              ": the weight is not a number; use a sound copy of the model");
+                              ": the weight is not a number; use an undamaged copy of the model");
   });
 }
 

@@ -13,7 +13,7 @@
 
 namespace tandem {
 
-// Matrices of other types pass.
+// Throws Error if `matrix` is e4m3 and has a NaN code. Accepts every matrix of another type.
 void check_f8_codes(const TensorView& matrix, ThreadPool& pool);
 
 }  // namespace tandem

@@ -2,7 +2,7 @@
 //
 // Converts rows of f32 to any type of weight.
 //
-// Scales (and mins) minimise the squared error of what dequantize_row() gives back: scale_search.h,
+// Scales (and mins) minimise the squared error after dequantize_row(): scale_search.h,
 // quantize_k.cpp. Blocks are independent, so threads may share a row at borders of blocks with the
 // same result. Float types are rounded to nearest even. Numerics: zeros stay zeros. A block's scale
 // above the range of f16 is clipped to 65504, which clips its values; below that range the values

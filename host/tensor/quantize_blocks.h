@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One block of finite values to its quantised form: internal to quantize_row().
+// Converts one block of finite values to its quantised form. Internal to quantize_row().
 //
 // Integers are chosen for the scales as stored, after their rounding to f16. Threads: pure
 // functions.
@@ -23,7 +23,7 @@ void quantize_block(const float* from, BlockQ6_K& to);
 // A scale as a block stores it: the nearest f16, clipped to its finite range.
 std::uint16_t stored_scale(float scale);
 
-// 1 / f16, or 0 where the f16 is 0.
+// 1 / f16, or 0 if the f16 is 0.
 float stored_inverse(std::uint16_t scale);
 
 }  // namespace tandem

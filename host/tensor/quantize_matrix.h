@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole matrices from one type of weight to another, rows in parallel.
+// Converts whole matrices from one type of weight to another, rows in parallel.
 //
 // Rows go through f32 in the calling threads' caches; nothing larger than a row is allocated.
 // Threads: the pool's, used alone. Errors: those of quantize_row(), naming the matrix and the row.
@@ -26,7 +26,7 @@ DType fitting_type(DType wanted, DType from, std::int64_t columns);
 // dtype_row_bytes().
 void quantize_matrix(const TensorView& from, DType to, std::byte* result, ThreadPool& pool);
 
-// To f8_e4m3, with the scale of each row that makes its largest value 448. codes: [rows, columns],
+// Converts to f8_e4m3. The scale of a row makes its largest magnitude 448. codes: [rows, columns],
 // scales: [rows].
 void quantize_matrix_to_f8(const TensorView& from, std::byte* codes, float* scales,
                            ThreadPool& pool);

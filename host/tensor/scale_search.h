@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scale, and the min, with which integers come nearest to a block of values.
+// Finds the scale, and the min, with which integers approximate a block of values best.
 //
-// Minimises the squared error over scale and integers together: from a grid of starting scales
-// (the range of the block, stretched and clipped) integers and scale are improved in turns, each
-// the least-squares optimum given the other, until the error stays the same. This is Lloyd's
-// algorithm (Lloyd, Least squares quantization in PCM, 1982) with levels bound to a line. Shapes:
-// blocks of up to 32 values, a multiple of 8, all finite. Threads: pure functions.
+// Minimises the squared error over scale and integers together. It starts from a grid of scales
+// (the range of the block, stretched and clipped). In turns, integers and scale are set to the
+// least-squares optimum for the other, until the error stays the same. This is Lloyd's algorithm
+// (Lloyd, Least squares quantization in PCM, 1982) with levels bound to a line. Shapes: blocks of
+// up to 32 values, a multiple of 8, all finite. Threads: pure functions.
 #pragma once
 
 #include <cmath>

@@ -32,7 +32,7 @@ struct Placement {
   bool on_host() const { return memory != Memory::kDevice && queue == nullptr; }
 };
 
-// For code that reads or writes on the host: throws Error where `placement` forbids it. `module`
+// For code that reads or writes on the host: throws Error if `placement` forbids it. `module`
 // and `what` name the caller and the array: "collectives", "the values".
 inline void require_host(const Placement& placement, const char* module, const char* what) {
   if (placement.on_host()) return;

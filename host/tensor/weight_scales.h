@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WeightScales: what the values of an e4m3 matrix [rows, columns] are multiplied by, one f32 for
-// each block of rows and columns.
+// WeightScales: the factors of the values of an e4m3 matrix [rows, columns], one f32 for each block
+// of rows and columns.
 //
 // One scale per matrix, per row, or per block as published files have them (128 x 128); the last
 // blocks of a matrix may be smaller. Ownership: borrows `data`. Threads: plain data.
@@ -20,7 +20,7 @@ struct WeightScales {
   std::int64_t block_columns = 1;  // a multiple of 16, or all columns of the matrix
 
   explicit operator bool() const { return data != nullptr; }
-  // Of one row, of a matrix with so many columns.
+  // The number of scales of one row of a matrix with this many columns.
   std::int64_t per_row(std::int64_t columns) const {
     return (columns + block_columns - 1) / block_columns;
   }
@@ -28,7 +28,7 @@ struct WeightScales {
     return data + row / block_rows * per_row(columns);
   }
 
-  // Of rows [first, first + count) alone; none where they cut a block.
+  // The scales of rows [first, first + count) alone; none if these rows cut a block.
   std::optional<WeightScales> of_rows(std::int64_t first, std::int64_t count,
                                       std::int64_t columns) const;
   // The scales of rows [first, first + count), one line per row: [count, per_row(columns)].

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CommunicationMatrix: who sent how much to whom, as CSV and as an SVG heat map.
+// CommunicationMatrix: the traffic between all pairs of ranks, as CSV and as an SVG heat map.
 //
 // Cell [from, to] holds bytes and messages; the diagonal is zero. CSV: one line per ordered pair,
 // "from,to,bytes,messages", also for pairs without traffic, so that tools can pivot it. SVG: one

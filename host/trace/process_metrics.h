@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the system says about this process: memory, processor time, threads, file descriptors.
+// Figures of the system about this process: memory, processor time, threads, file descriptors.
 //
 // Source: /proc/self of Linux (proc(5)), read at every call. A figure that cannot be read is
 // absent. Threads: any.

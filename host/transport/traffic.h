@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Traffic: what one rank has sent to and received from each peer, and in how many steps.
+// Traffic: the messages and bytes that one rank has sent to and received from each peer, and the
+// number of steps.
 //
 // Bytes are those of message payloads, frames of ours included, headers of the network not. A step
 // is one Transport::start: messages of one step travel at the same time. Threads: counting from the
@@ -31,7 +32,7 @@ struct TrafficSnapshot {
   std::uint64_t messages_sent() const;
 };
 
-// What happened between two snapshots of the same transport.
+// The traffic between two snapshots of the same transport.
 TrafficSnapshot operator-(const TrafficSnapshot& later, const TrafficSnapshot& earlier);
 
 class Traffic {

@@ -6,13 +6,14 @@
 // A message has any size, zero included; the receiver need not know the size. Messages between two
 // ranks match by tag; at most one message per (source, destination, tag) is in flight. A rank never
 // sends to itself. An Exchange is one step: it sends messages to some peers and receives from some.
-// Several exchanges may be in flight, with different tags.
-// Failure: fails_alone() says whether a connection fails alone. Then a wait for a lost peer throws,
-// and the connections to the other peers stay usable; otherwise the first error ends every
+// Several exchanges with different tags may be in flight.
+// Failure: fails_alone() says whether a connection fails alone. If so, a wait for a lost peer
+// throws, and the connections to the other peers stay usable. If not, the first error ends every
 // connection.
 // Ownership: the transport keeps a payload until it is sent. An Exchange must not outlive its
-// Transport. It may be destroyed unfinished after it threw, or after abort(). The tags that it did
-// not take are then spent, those of other peers too; one exchange per peer avoids that.
+// Transport. It may be destroyed unfinished only after it threw, or after abort(). The tags of
+// messages that it did not receive must then not be used again, with any peer; one exchange per
+// peer avoids that.
 // Threads: one at a time drives a transport and its exchanges; abort(), close() and traffic() from
 // any. Errors: TransportError naming the peer, at the latest at the deadline.
 // To add a transport: implement the virtual members, document its row of README.md, and add it to

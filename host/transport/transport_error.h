@@ -37,8 +37,8 @@ class TransportError : public Error {
   int peer_;
 };
 
-// "[collectives] text" without the module, likewise of transport and sparse: for texts that are
-// quoted in others.
+// The text of an error without the module's name ("[collectives]", "[transport]", "[sparse]"), to
+// be quoted in other texts.
 std::string plain_text(const std::exception& error);
 
 // For an abort that ranks passed on, "rank 2 aborted: rank 0 aborted: why": the first one, with its

@@ -3,7 +3,7 @@
 // Small random models of the Llama family with FP8 matrices, in the layouts in which such models
 // are published, and the same weights dequantised to F32.
 //
-// Threads: pure. Cost: some milliseconds per million weights.
+// Threads: any; pure functions. Cost: some milliseconds per million weights.
 #pragma once
 
 #include "support/safetensors_writer.h"

@@ -63,7 +63,7 @@ class QuantizeTest(unittest.TestCase):
         fifo, link, loose = (self.folder / name for name in ("fifo", "link", "loose"))
         os.mkfifo(fifo)
         loose.symlink_to("nothing")
-        for out, words in ((fifo, "a FIFO"), ("/dev/null", "a device"), (loose, "a link to nothing")):
+        for out, words in ((fifo, "a FIFO"), ("/dev/null", "a device"), (loose, "a link whose target does not exist")):
             result = run("quantize", self.model, out, "--type", "q4_0", "--force")
             self.assertEqual(result.returncode, 2, result.stderr)
             self.assertIn(words, result.stderr)

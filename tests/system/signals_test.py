@@ -127,7 +127,7 @@ class ReloadTest(unittest.TestCase):
             self.assertNotEqual(new, old)
             self.cert.write_text("no certificate")
             daemon.process.send_signal(signal.SIGHUP)
-            wait_for(lambda: "what was read before stays" in daemon.log_path.read_text(), "the refusal")
+            wait_for(lambda: "the files read before stay in use" in daemon.log_path.read_text(), "the refusal")
             self.assertEqual(self.served_certificate(daemon), new)
 
 
@@ -150,7 +150,7 @@ class KeysTest(unittest.TestCase):
                 self.assertEqual(status_with(daemon, "first-key"), 401)
                 keys.write_text("")
                 daemon.process.send_signal(signal.SIGHUP)
-                wait_for(lambda: "what was read before stays" in daemon.log_path.read_text(), "the refusal")
+                wait_for(lambda: "the files read before stay in use" in daemon.log_path.read_text(), "the refusal")
                 self.assertEqual(status_with(daemon, "second-key"), 200)
 
 

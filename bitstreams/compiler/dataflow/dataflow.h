@@ -21,7 +21,7 @@ namespace tandem::xclbin {
 struct DataflowNotes {
   // The macros of the source, by name; called once, when a pragma names one. May be empty.
   std::function<std::map<std::string, std::string>()> macros = {};
-  std::vector<std::string> warnings = {};  // with file and line
+  std::vector<std::string> warnings = {};  // each with file and line
 };
 
 // Input: preprocessed C++ (`c++ -E`, line markers and #pragma lines kept). Output: the same text

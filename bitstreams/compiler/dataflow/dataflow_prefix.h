@@ -178,7 +178,7 @@ template <typename T>
 struct Argument<T*&> : Argument<T*> {};
 template <typename T>
 struct Argument<T* const&> : Argument<T*> {};
-// Replaces a call about which nothing is known.
+// Stands for a call about which nothing is known.
 struct AnyUse {};
 // `call` is the call with this argument left open, `place` tells where the argument is.
 template <typename T, typename Call, typename Place>

@@ -2,10 +2,11 @@
 //
 // Preprocessed C++ as tokens with matched brackets, and the variables that it declares.
 //
-// Declarations are recognised by their form, without types: variables, parameters, loop variables,
-// and constants of template heads and enumerations. A name in the form of a type is no variable, so
-// the result of find() is usable as an expression. empty() when the brackets do not match. Indices
-// count tokens; an index past the end is valid and spells nothing. Cost: linear in the text.
+// Declarations are recognised by their form, without knowledge of types: variables, parameters,
+// loop variables, and constants of template heads and enumerations. Names of types are left out, so
+// what find() returns can stand in an expression. When the brackets of the text do not match,
+// empty() is true. An index counts tokens; an index past the end is valid and has an empty
+// spelling. Cost: linear in the text. Ownership: borrows the text.
 #pragma once
 
 #include <string>
@@ -21,8 +22,8 @@ struct Declaration {
   size_t at = 0;
   size_t scope_end = 0;  // the closing bracket of its scope, or the end
   bool constant = false;
-  bool stream = false;  // hls::stream<...>, by value
-  bool local = false;   // of a function, with its parameters
+  bool stream = false;  // whether it is an hls::stream<...>, by value
+  bool local = false;   // whether it belongs to a function; parameters do, too
 };
 
 class DataflowSource {
@@ -41,7 +42,7 @@ class DataflowSource {
   bool is_directive(size_t index) const;
   bool is_opening(size_t index) const;
   bool is_closing(size_t index) const;
-  // Whether no character separates `index` from the next token.
+  // Whether the next token follows without a blank.
   bool touches_next(size_t index) const;
   // The token after this one, or after its closing bracket.
   size_t behind(size_t index) const { return is_opening(index) ? partner_[index] + 1 : index + 1; }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Splits preprocessed C++ into tokens: as much of the language's lexing as finding statements
-// needs.
+// Splits preprocessed C++ into tokens, in as much detail as the search for statements needs.
 //
 // Comments and blanks are dropped. A directive (a `#` line with its continuations), a string
 // literal (raw ones too) and a character literal are one token each. `::` and `->` are one token;

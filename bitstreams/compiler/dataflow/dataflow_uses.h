@@ -3,8 +3,8 @@
 // The variables that a process of a region uses, besides streams, as text for the compiler. Each
 // one becomes an argument of Region::start() (bitstreams/compiler/dataflow/dataflow_prefix.h).
 //
-// Of a call: the arguments that are variables, elements, addresses or pointers with an offset; the
-// compiler decides whether the call may write them. Of a loop: the function's variables that it
+// For a call: the arguments that are variables, elements, addresses or pointers with an offset; the
+// compiler decides whether the call may write them. For a loop: the function's variables that it
 // names; all count as written unless they are constant. Each text starts with ", ".
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a compiled kernel exports to the emulated card: one KernelEntry per kernel, named
+// The interface between compiled kernels and the emulated card: one KernelEntry per kernel, named
 // tandem_kernel_<kernel>.
 //
 // The builder compiles the kernel's source and its glue into one ELF shared object, the xclbin's
@@ -41,7 +41,8 @@ struct ArgumentEntry {
   std::uint32_t offset;          // byte offset in the register map
   const char* type;              // spelling of the type, for metadata
   // Streams only: the size of what they carry, and the object that both ends of a link share.
-  // `depth` 0 takes the type's own, or none. One end's library makes it and drops it.
+  // make_stream(): `depth` 0 means the depth of the type, if it has one. The library of one end
+  // makes the object and destroys it.
   std::uint32_t element_bytes;
   void* (*make_stream)(const char* name, std::uint32_t depth);
   void (*drop_stream)(void* stream);

@@ -201,7 +201,7 @@ class Argument<Parameter, kElements, std::enable_if_t<(kElements > 0)>> {
 
  private:
   unsigned char* field_;
-  // A copy, as the register map is aligned to words only.
+  // This is a copy, because the register map is aligned to words only.
   alignas(Element) unsigned char storage_[sizeof(Element) * kElements];
 };
 
@@ -310,7 +310,7 @@ struct Glue<void(Args...), kElements...> {
   }
 };
 
-// Of names that no kernel's macros have.
+// Aliases with names that no kernel's macro has.
 using TandemKernelEntry = KernelEntry;
 template <typename Signature, Signature* kFunction, std::size_t... kElements>
 const KernelEntry* tandem_entry_of(const char* name) {

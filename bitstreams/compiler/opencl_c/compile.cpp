@@ -59,7 +59,7 @@ bool takes_a_word(const std::string& flag) {
 // A kernel that neither asks for its place nor runs as one item is called for each item all the
 // same, so it needs the group's size.
 void complete(KernelSignature& kernel) {
-  if (kernel.required_group != std::array<std::uint32_t, 3>{1, 1, 1}) kernel.asks_for_place = true;
+  if (kernel.required_group != std::array<std::uint32_t, 3>{1, 1, 1}) kernel.uses_work_items = true;
 }
 
 class Compiler {
@@ -210,7 +210,7 @@ class Compiler {
       const bool scalar = argument.space == AddressSpace::kPrivate;
       kernel.arguments.push_back({argument.name, argument.type, local ? kLocal : scalar ? 0U : 1U});
     }
-    if (signature.asks_for_place) {
+    if (signature.uses_work_items) {
       kernel.arguments.push_back({"work_dim", "size_t", 0, true});
       for (const char* name : {"group_id", "global_offset", "global_size", "local_size"}) {
         for (int dimension = 0; dimension < 3; ++dimension) {

@@ -17,7 +17,7 @@ namespace tandem::opencl_c {
 
 struct CompileOptions {
   std::string source;                // the .cl file
-  std::vector<std::string> kernels;  // those wanted (-k); all of the file when empty
+  std::vector<std::string> kernels;  // the kernels to compile (-k); empty: all kernels of the file
   std::vector<std::string> flags;    // -I, -D, -O, -g, -W, -cl-*: passed to clang after our own
   std::string object;                // object file to write
   std::string scratch;               // an existing folder for intermediate files; not removed

@@ -90,7 +90,7 @@ void write_table(std::ostringstream& out, const KernelSignature& kernel) {
       << "  static const std::uint32_t used[] = {" << pipes << "0};\n"
       << "  static const tandem_opencl::KernelTable table = {\"" << name << "\", "
       << kernel.arguments.size() << ", kinds, tandem_cl_sizes_" << name << ", types, "
-      << (kernel.asks_for_place ? "true" : "false") << ", " << kernel.pipes.size()
+      << (kernel.uses_work_items ? "true" : "false") << ", " << kernel.pipes.size()
       << ", used, &tandem_cl_invoke_" << name << "};\n"
       << "  static tandem_opencl::Kernel* kernel = nullptr;\n"
       << "  if (kernel == nullptr) {\n"

@@ -16,9 +16,9 @@
 
 namespace tandem::opencl_c {
 
-// The text to append to the source.
+// Returns the OpenCL C part, which is appended to the source.
 std::string opencl_half(const std::vector<KernelSignature>& kernels);
-// A whole C++ source.
+// Returns the C++ part, which is a whole source file.
 std::string cpp_half(const std::vector<KernelSignature>& kernels, const std::vector<Pipe>& pipes,
                      const std::vector<std::uint32_t>& pipe_bytes);
 

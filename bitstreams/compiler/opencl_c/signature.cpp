@@ -144,7 +144,7 @@ class Reader {
     const auto spaces = values(function, "kernel_arg_addr_space");
     if (names.size() != types.size() || spaces.size() != types.size()) {
       throw Error("opencl_c",
-                  file_ + ": clang does not tell the arguments of kernel '" + name + "'");
+                  file_ + ": clang's output lists no arguments of kernel '" + name + "'");
     }
     for (size_t index = 0; index < types.size(); ++index) {
       kernel.arguments.push_back(
@@ -161,7 +161,7 @@ class Reader {
 
   void follow(const std::string& name, std::set<std::string>& seen, KernelSignature& kernel) {
     if (!seen.insert(name).second) return;
-    kernel.asks_for_place |=
+    kernel.uses_work_items |=
         name == "tandem_cl_current" || name == "tandem_cl_barrier" || name == "tandem_cl_copy";
     const auto function = functions_.find(name);
     if (function == functions_.end()) return;

@@ -2,9 +2,10 @@
 //
 // Reads signatures of kernels from clang's output, the text form of LLVM's intermediate language.
 //
-// The metadata of -cl-kernel-arg-info gives the arguments and the required group. Following calls
-// tells whether a kernel asks for its place in the range, and which pipes it reads and writes. The
-// lines have the same form in LLVM 14 to 19. Errors: Error naming what is missing. Threads: any.
+// The metadata of -cl-kernel-arg-info gives the arguments and the required group. The calls in a
+// kernel, followed recursively, show whether it calls work-item functions, and which pipes it reads
+// and writes. The lines have the same form in LLVM 14 to 19. Errors: Error naming what is missing.
+// Threads: any.
 #pragma once
 
 #include <array>
@@ -27,8 +28,8 @@ struct KernelSignature {
   std::string name;
   std::vector<SourceArgument> arguments;
   std::array<std::uint32_t, 3> required_group = {0, 0, 0};
-  bool asks_for_place = false;          // calls a work-item function or a barrier
-  std::map<std::uint32_t, bool> pipes;  // by number: whether the kernel writes it
+  bool uses_work_items = false;  // whether the kernel calls a work-item function or a barrier
+  std::map<std::uint32_t, bool> pipes;  // number of a pipe -> whether the kernel writes it
 };
 
 struct ModuleDescription {

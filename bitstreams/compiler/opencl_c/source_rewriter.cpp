@@ -266,7 +266,7 @@ std::string define_conversions(const std::set<std::string>& names, const std::st
     const bool real = type == "float" || type == "double";
     if ((!integer && !real) || !kWidths.contains(width) || !kModes.contains(ending)) continue;
     if (real && (saturates || (!ending.empty() && ending != "_rte"))) {
-      throw Error("opencl_c", file + ": " + name + " is not offered: conversions to " + type +
+      throw Error("opencl_c", file + ": " + name + " is not supported: conversions to " + type +
                                   " round to nearest");
     }
     // The scalar helper is named too: a vector form is made of elements, not of it.

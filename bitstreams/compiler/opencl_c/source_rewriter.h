@@ -26,17 +26,18 @@ struct Pipe {
 struct RewrittenSource {
   std::string text;
   std::vector<Pipe> pipes;  // a pipe's number is its place
-  std::map<std::string, std::array<std::uint32_t, 3>> maximum_groups;  // by kernel
-  std::set<std::string> conversions;                                   // convert_ functions named
+  std::map<std::string, std::array<std::uint32_t, 3>> maximum_groups;  // key: the kernel's name
+  std::set<std::string> conversions;  // names of convert_ functions in the source
 };
 
-// `text`: what the preprocessor left; `file`: for messages.
+// `text`: the preprocessed source. `file`: its name for messages.
 RewrittenSource rewrite_source(const std::string& text, const std::string& file);
 
-// The preprocessed text without what came from clang's own header of the name `header`.
+// Removes from a preprocessed text the lines of clang's own header `header`.
 std::string without_header(const std::string& text, const std::string& header);
 
-// Definitions for the convert_ functions named; throws Error naming one that does not exist.
+// Returns definitions of the convert_ functions with these names. Throws Error naming a function
+// that does not exist.
 std::string define_conversions(const std::set<std::string>& names, const std::string& file);
 
 }  // namespace tandem::opencl_c

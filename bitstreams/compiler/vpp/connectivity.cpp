@@ -228,7 +228,7 @@ class Connector {
     if (colon == std::string::npos) return one(find_bank(family + "[" + index + "]"));
     const uint32_t first = find_bank(family + "[" + trim(index.substr(0, colon)) + "]");
     const uint32_t last = find_bank(family + "[" + trim(index.substr(colon + 1)) + "]");
-    if (first > last) fail("the first bank of the range is behind the last one (backwards)");
+    if (first > last) fail("the first bank of the range comes after the last one");
     return {first, last};
   }
 

@@ -19,16 +19,17 @@ namespace tandem::vpp {
 //   sc = unit.output:unit.input[:depth]                 depth in elements
 //   slr = unit:region                                   checked, without effect
 //   connect, region, noc.*                              without effect
-// Placement within a range (".2", ".RAMA") has no effect.
+// A placement within a range (".2", ".RAMA") has no effect.
 enum class ConnectivityKey { kUsed, kWithoutEffect, kUnknown };
 ConnectivityKey connectivity_key(const std::string& key);
 // The known keys, for messages.
 std::string connectivity_keys();
 
-// Names the units of `design`'s kernels, and adds bank connections and stream links. `settings`:
-// used keys, without "connectivity.". Of two banks of an argument the last one counts; the command
-// line's comes before any file's. Returns warnings. Errors: Error("v++", ...) naming the place of
-// the setting, the mistake, and the existing names.
+// Names the units of `design`'s kernels, and adds bank connections and stream links. `settings`
+// holds only keys of kind kUsed, without the prefix "connectivity.". If two settings name banks for
+// the same argument, the later one counts; settings of the command line precede those of files.
+// Returns warnings. Throws Error("v++", ...) that names the place of the setting, the mistake, and
+// the existing names.
 std::vector<std::string> connect(const std::vector<Setting>& settings, xclbin::Design& design);
 
 }  // namespace tandem::vpp

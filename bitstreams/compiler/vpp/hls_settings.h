@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What settings of the HLS compiler change in a kernel's registers: counted auto restart, mailbox,
-// software reset; and how arguments share memory ports.
+// The settings of the HLS compiler that change a kernel's registers (counted auto restart, mailbox,
+// software reset) or the way in which arguments share memory ports.
 //
-// They come from Tcl scripts (hls.pre_tcl: "config_interface -s_axilite_mailbox both") and from
+// Settings come from Tcl scripts (hls.pre_tcl: "config_interface -s_axilite_mailbox both") and from
 // keys (hls.syn.interface.s_axilite_mailbox=both). Other commands of a script concern synthesis and
 // have no effect. Errors: Error("v++", ...) naming file and line, or the setting. Threads: any.
 // Source: the vendor's HLS user guide, config_interface and auto-restarting kernels.
@@ -20,7 +20,8 @@ struct HlsSettings {
   uint32_t restart_counters = 0;
   Mailbox mailbox = Mailbox::kNone;
   bool software_reset = false;
-  bool separate_ports = false;  // m_axi_auto_max_ports: arguments without a bundle get their own
+  bool separate_ports =
+      false;  // m_axi_auto_max_ports: each argument without a bundle has its own port
 
   // Whether registers of the control interface come before the arguments.
   bool has_control_registers() const { return restart_counters > 0 || mailbox != Mailbox::kNone; }

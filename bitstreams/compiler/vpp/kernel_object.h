@@ -3,9 +3,9 @@
 // Kernel objects (.xo): a relocatable ELF object that exports only tandem_kernel_<name> per kernel.
 // The section ".tandem.kernel" (JSON) describes its kernels.
 //
-// The linked library gives what types tell (kind, sizes, offsets); the section holds what only the
-// source tells. Reading checks every offset and count before use. Errors: Error("v++", ...) naming
-// the file. Threads: any.
+// Kind, sizes and offsets of arguments follow from their types and are in the linked library. The
+// section has the facts that only the source states. Reading checks every offset and count before
+// use. Errors: Error("v++", ...) naming the file. Threads: any.
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@ constexpr const char* kKernelSection = ".tandem.kernel";
 
 struct ArgumentDescription {
   std::string name;
-  std::string bundle;  // of its m_axi port; "gmem" by default
+  std::string bundle;  // the bundle of the argument's m_axi port; "gmem" by default
   // OpenCL C only (opencl_c/compile.h):
   std::string type;     // as in the source; empty: the compiled type's spelling
   bool local = false;   // __local memory
   bool hidden = false;  // set by the runtime, without an index
   std::string pipe;     // the program-scope pipe of this argument
-  bool writes = false;  // to that pipe
+  bool writes = false;  // whether the kernel writes to that pipe
 };
 
 enum class Mailbox : uint8_t { kNone, kIn, kOut, kBoth };

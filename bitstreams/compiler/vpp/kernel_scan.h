@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds what a kernel's preprocessed source tells and its compiled type does not: names of
+// Finds the facts about a kernel that only its source states, not its compiled type: names of
 // arguments, their interfaces, and the control protocol.
 //
 // The input is the compiler's -E output: no comments, no macros, line markers, "#pragma" lines
@@ -20,7 +20,7 @@ namespace tandem::vpp {
 
 struct FunctionDefinition {
   std::string name;
-  std::string file;  // from the line marker before it
+  std::string file;  // from the line marker before the definition
   bool in_system_header = false;
   bool linkable = false;        // at global scope or extern "C", no template, no member
   std::string_view parameters;  // between the parentheses

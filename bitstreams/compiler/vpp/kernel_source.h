@@ -15,11 +15,11 @@ namespace tandem::vpp {
 struct PreprocessJob {
   std::string compiler;
   std::vector<std::string> flags;   // -I, -std and so on
-  std::vector<std::string> macros;  // lines "#define X 1" that the source is to see
+  std::vector<std::string> macros;  // lines such as "#define X 1", placed before the source
   std::string source;               // as the user named it
-  std::string kernel;               // whose export is appended; empty: none
+  std::string kernel;               // the kernel whose export is appended; empty: none
   std::string folder;               // for intermediate files
-  std::string stem;                 // their name
+  std::string stem;                 // name of the intermediate files, without suffix
 };
 
 struct PreprocessedSource {

@@ -33,8 +33,8 @@ struct Options {
   std::string temp_dir = "_x";
   std::string log_dir;
   std::string depfile;
-  uint32_t kernel_frequency_mhz = 0;     // 0: the platform's
-  std::vector<Setting> connectivity;     // keys without "connectivity."
+  uint32_t kernel_frequency_mhz = 0;     // 0: the platform's clock
+  std::vector<Setting> connectivity;     // the keys lack the prefix "connectivity."
   std::vector<std::string> hls_scripts;  // Tcl files read before synthesis (hls.pre_tcl)
   HlsSettings hls;
   std::string package_dir;
@@ -44,7 +44,7 @@ struct Options {
   std::vector<std::string> warnings;  // unknown options
 };
 
-// What the stage writes: -o, or the stage's default (-c: the kernel's name, or the source's, with
+// The output of the stage: -o, or the stage's default (-c: the kernel's name, or the source's, with
 // .xo; else a.xclbin).
 std::string output_name(const Options& options);
 

@@ -15,7 +15,8 @@
 
 namespace tandem::vpp {
 
-// Of a preprocessed source with line markers: "add.cpp:7: ...", system headers left out.
+// The warnings about a preprocessed source with line markers, as "add.cpp:7: ...". System headers
+// are not checked.
 std::vector<std::string> check_pragmas(std::string_view preprocessed);
 
 }  // namespace tandem::vpp

@@ -23,10 +23,10 @@ class RunLog {
   RunLog(const RunLog&) = delete;
   RunLog& operator=(const RunLog&) = delete;
 
-  // The folder of the log; without it no log is written.
+  // Sets the log's folder and name from the options. Without open(), no log is written.
   void open(const Options& options);
 
-  // Each also goes to the terminal: information to stdout, the rest to stderr.
+  // Each message is also printed: information to stdout, warnings and errors to stderr.
   void info(const std::string& line);
   void warning(const std::string& line);
   void error(const std::string& line);

@@ -6,10 +6,10 @@
 // A setting's key is the long option's name without dashes ("platform", "connectivity.nk"); a line
 // "nk=..." below "[connectivity]" of a configuration file has the same key. The command line comes
 // first, then the files, each in order. Of a setting that may occur once, the first one counts.
-// Unknown options of the command line give a warning each; unknown keys and sections of
-// a file are Errors (those of [connectivity]: in options.cpp), as a typo would change the design.
-// Errors: Error("v++", ...). Threads: any. Source: the vendor's user guide of the compiler command
-// (general, advanced and packaging options).
+// An unknown option of the command line gives a warning. An unknown section or key of a file is an
+// Error, because a typing error would change the design; options.cpp checks the keys of
+// [connectivity]. Errors: Error("v++", ...). Threads: any. Source: the vendor's user guide of the
+// compiler command (general, advanced and packaging options).
 #pragma once
 
 #include <string>
@@ -26,9 +26,9 @@ struct Setting {
 
 struct Settings {
   std::vector<Setting> settings;
-  std::vector<std::string> inputs;        // words that are no options, in order
+  std::vector<std::string> inputs;        // file names, in order
   std::vector<std::string> warnings;      // unknown options
-  std::vector<std::string> config_files;  // as read
+  std::vector<std::string> config_files;  // the configuration files that were read
 };
 
 // `arguments`: without the program's name.

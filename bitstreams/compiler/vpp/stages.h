@@ -25,9 +25,9 @@ struct Toolchain {
   std::vector<std::string> hls_includes;  // folders of the HLS headers to use
 };
 
-// What a stage did, for the log and the summary.
+// The result of a stage, for the log and the summary.
 struct StageResult {
-  std::vector<std::string> messages;  // the compiler's own
+  std::vector<std::string> messages;  // messages of the compiler
   std::vector<std::string> warnings;
   std::vector<std::string> dependencies;  // files that went into the output
   std::vector<std::string> kernels;
@@ -37,7 +37,7 @@ StageResult compile(const Options& options, const Toolchain& toolchain);
 StageResult link(const Options& options, const Toolchain& toolchain);
 StageResult package(const Options& options);
 
-// What the program takes from its environment.
+// The variables that the program reads from its environment.
 struct Environment {
   std::string compiler;      // TANDEM_CXX; empty: c++
   std::string hls_includes;  // TANDEM_HLS_INCLUDE, folders between ':'

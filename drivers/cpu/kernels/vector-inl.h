@@ -46,7 +46,7 @@ HWY_INLINE Vec load(const float* from) { return hn::LoadU(kF, from); }
 HWY_INLINE void store(Vec value, float* to) { hn::StoreU(value, kF, to); }
 HWY_INLINE Vec broadcast(float value) { return hn::Set(kF, value); }
 
-// f16 stored as bits, at any alignment of 2 bytes.
+// Loads f16 values, stored as bits and aligned to 2 bytes.
 HWY_INLINE Vec load_f16(const std::uint16_t* from) {
 #if HWY_TARGET == HWY_SCALAR
   return hn::Set(kF, f16_to_f32(*from));
@@ -90,7 +90,7 @@ HWY_INLINE Vec load_i8(const std::int8_t* from) {
   return hn::ConvertTo(kF, hn::PromoteTo(wide, hn::LoadU(narrow, from)));
 }
 
-// Nearest, ties to even; the values must be in -127..127.
+// Rounds to the nearest, ties to even; the values must be in -127..127.
 HWY_INLINE void store_i8(Vec value, std::int8_t* to) {
   const hn::Rebind<std::int8_t, FloatTag> narrow;
   hn::StoreU(hn::DemoteTo(narrow, hn::NearestInt(value)), narrow, to);
@@ -116,7 +116,7 @@ HWY_INLINE float finite_peak(const float* from, std::size_t count) {
   return rest == 0.0f ? peak : std::numeric_limits<float>::quiet_NaN();
 }
 
-// For x <= 88; larger ones are taken as 88. e^x = 2^n 2^f, n the integer nearest to x log2(e).
+// An x above 88 is replaced by 88. e^x = 2^n 2^f, n the integer nearest to x log2(e).
 HWY_INLINE Vec exp(Vec x) {
 #if HWY_TARGET <= HWY_AVX3
   // AVX-512 scales by 2^n in one instruction, which also keeps NaN and underflows to 0.

@@ -42,7 +42,7 @@ struct PlannedDecode {
 };
 
 struct PlannedBatch {
-  std::uint64_t position = 0;  // of the queue's sequence that has the arrays
+  std::uint64_t position = 0;  // of the queue's sequence in which the arrays are
   std::uint64_t last_used = 0;
   std::vector<device::AttentionSequence> sequences;
   std::vector<device::PageId> pages;
@@ -51,7 +51,7 @@ struct PlannedBatch {
   const std::uint32_t* page_list = nullptr;
   const gpu_kernels::KvPlace* places = nullptr;
   std::int64_t num_places = 0;
-  bool places_by_row = false;  // the place of row i of k and v is the i-th
+  bool places_by_row = false;  // whether the i-th place is that of row i of k and v
   PlannedDecode own, shared;
   const gpu_kernels::PrefillBucket* prefill = nullptr;
   const std::byte* prefill_plan = nullptr;
@@ -66,9 +66,9 @@ struct PlannedBatch {
 
 class AttentionPlanner {
  public:
-  // Reads the pool's type at once, the rest with the first batch. Chooses the paths of attention,
-  // which may run trials (kernel_choice.h). Throws Error if the GPU's shared memory is too small
-  // for the heads.
+  // Reads the pool's type in the constructor, and its other members with the first batch. Chooses
+  // the paths of attention, which may run trials (kernel_choice.h). Throws Error if the GPU's
+  // shared memory is too small for the heads.
   AttentionPlanner(Gpu& gpu, const device::AttentionGeometry& geometry,
                    const gpu_kernels::KvPool& pool);
 
@@ -116,11 +116,11 @@ class AttentionPlanner {
   Queue& queue_;
   const device::AttentionGeometry& geometry_;
   const gpu_kernels::KvPool& pool_;
-  gpu_kernels::DecodeShape decode_shape_;    // with the path that was chosen
-  gpu_kernels::PrefillShape prefill_shape_;  // the same
+  gpu_kernels::DecodeShape decode_shape_;    // its path is the chosen one
+  gpu_kernels::PrefillShape prefill_shape_;  // its path is the chosen one
   Buckets<DecodeKey, gpu_kernels::DecodeBucket> decode_buckets_;
   Buckets<PrefillKey, gpu_kernels::PrefillBucket> prefill_buckets_;
-  std::array<PlannedBatch, 6> planned_;  // sub-batches times the windows of their layers
+  std::array<PlannedBatch, 6> planned_;  // one per sub-batch and window of its layers
   std::uint64_t uses_ = 0;
   // State of the batch that is being planned.
   std::vector<gpu_kernels::DecodeGroup> groups_;

@@ -47,7 +47,7 @@ class CudaAttentionUnit final : public device::AttentionUnit {
   struct InFlight {
     device::Ticket ticket = 0;
     std::uint64_t position = 0;
-    StagedRows* staged = nullptr;  // where the rows were
+    StagedRows* staged = nullptr;  // the slot of staged rows; null: the rows were used in place
     Deadline::Clock::time_point submitted;
   };
   // A batch that the GPU refused.

@@ -73,16 +73,16 @@ class CudaComputeUnit final : public device::ComputeUnit {
 
   // cos and sin of positions and frequencies: [rows, 2, pairs] in device memory.
   struct Angles {
-    const std::int32_t* source = nullptr;  // where the positions were
+    const std::int32_t* source = nullptr;  // host address of the positions; only compared
     std::vector<std::int32_t> positions;
     std::vector<float> inverse_frequencies;
     float magnitude = 0;
     PoolRange table;
     std::uint64_t last_used = 0;
-    std::uint64_t position = 0;  // of the queue, where the table is written
+    std::uint64_t position = 0;  // of the queue's sequence that writes the table
   };
 
-  // What launches of causal attention have in common.
+  // The parameters by which launches of causal attention share a bucket.
   struct CausalKey {
     DType kv_dtype;
     int q_heads, kv_heads, head_dim, window, sequences, rows;

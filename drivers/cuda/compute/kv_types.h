@@ -8,7 +8,7 @@
 
 namespace tandem::cuda {
 
-// kF16, kBF16, kI8 or kF8E4M3; every other type is f16's.
+// Maps kF16, kBF16, kI8 and kF8E4M3; every other type is mapped to f16.
 inline gpu_kernels::KvType kv_type(DType dtype) {
   switch (dtype) {
     case DType::kBF16:

@@ -26,7 +26,7 @@ class Experts {
  public:
   Experts(Gpu& gpu, Linear& linear) : gpu_(gpu), queue_(gpu.queue), linear_(linear) {}
 
-  // Returns the bytes of weights read; grouped: at most.
+  // Returns the bytes of weights read; with grouping this is an upper bound.
   std::uint64_t run(const device::ExpertsOp& op);
 
  private:
@@ -36,13 +36,13 @@ class Experts {
     int tile_rows = 0;  // 0: not grouped
     std::size_t most_tiles = 0;
   };
-  // In device memory, of the call.
+  // The arrays of the current call in device memory.
   struct Places {
     std::int32_t *chosen, *begins, *slot_rows, *slots, *num_tiles;
     float *shares, *gate, *up, *results;
     gpu_kernels::RowTile* tiles;
   };
-  // A weight of every expert.
+  // Selects one of the three weights of an expert.
   using Member = const device::Weight* device::Expert::*;
   struct GroupedRun;
 
@@ -62,7 +62,8 @@ class Experts {
   Queue& queue_;
   Linear& linear_;
   PoolRange memory_, host_begins_;
-  std::vector<std::int32_t> begins_;  // [experts + 1]
+  std::vector<std::int32_t>
+      begins_;  // [experts + 1]: first slot of every expert, then the number of slots
 };
 
 }  // namespace tandem::cuda

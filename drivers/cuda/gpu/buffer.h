@@ -39,18 +39,18 @@ class CudaBuffer final : public device::Buffer {
   const PoolRange range_;
 };
 
-// The first of `bytes` bytes of a slice. Throws Error naming `what` where the slice is missing, of
-// another unit, misaligned (to 4 bytes) or too short.
+// Returns the address of the first `bytes` bytes of a slice. Throws Error naming `what` where the
+// slice is missing, of another unit, misaligned (to 4 bytes) or too short.
 std::byte* bytes_of(const Gpu& gpu, const device::Slice& slice, std::size_t bytes,
                     const char* what);
 
-// The first of `count` floats.
+// Returns the address of the first `count` floats of a slice.
 inline float* floats_of(const Gpu& gpu, const device::Slice& slice, std::size_t count,
                         const char* what) {
   return reinterpret_cast<float*>(bytes_of(gpu, slice, count * sizeof(float), what));
 }
 
-// Throws Error where it is negative.
+// Converts a count. Throws Error naming `what` if it is negative.
 std::size_t count_of(std::int64_t count, const char* what);
 
 }  // namespace tandem::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gpu: what the units of one GPU share: health, memory and queue.
+// Gpu: the common parts of the units of one GPU: health, memory and queue.
 //
 // The constructor makes the GPU's context; memory is allocated at first need. Ownership: the
 // device's; units borrow it and must be destroyed before. Threads: the units' submitting thread;
@@ -21,10 +21,10 @@ namespace tandem::cuda {
 struct GpuTraits {
   int capability = 0;  // 90: compute capability 9.0
   int num_processors = 1;
-  int clock_khz = 0;                        // of the multiprocessors; 0: unknown
-  int shared_bytes = 0;                     // of a multiprocessor; 0: unknown
-  int block_shared_bytes = 0;               // that a block can have of it; 0: unknown
-  double memory_bandwidth_bytes_per_s = 0;  // of the data sheet; 0: unknown
+  int clock_khz = 0;                        // clock of the multiprocessors; 0: unknown
+  int shared_bytes = 0;                     // shared memory of a multiprocessor; 0: unknown
+  int block_shared_bytes = 0;               // the part of it that one block can have; 0: unknown
+  double memory_bandwidth_bytes_per_s = 0;  // from the data sheet; 0: unknown
 };
 
 inline constexpr int kLeastCapability = 80;
@@ -36,7 +36,7 @@ enum class KernelPolicy { kGeneric, kHopper, kTrial };
 struct GpuKernels {
   KernelPolicy policy = KernelPolicy::kGeneric;
   std::function<void(const std::string&)> note = {};  // receives what was chosen; may be empty
-  bool e4m3_rows = false;                             // as ProductOptions has it
+  bool e4m3_rows = false;                             // ProductOptions::e4m3_rows
 };
 
 struct Gpu {
@@ -51,7 +51,7 @@ struct Gpu {
         pinned_memory(health, Memory::kPinned),
         queue(activated(), health, device_memory, pinned_memory) {}
 
-  // Makes it the current device of the calling thread.
+  // Makes this GPU the current device of the calling thread.
   void activate() { health.check(cudaSetDevice(index), "choosing the device"); }
   int activated() {
     activate();

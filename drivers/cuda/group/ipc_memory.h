@@ -44,7 +44,7 @@ class ExportedMemory {
 
 class ImportedMemory {
  public:
-  // gpu: the one that will use it.
+  // gpu: the GPU that will use the memory.
   ImportedMemory(Gpu& gpu, const IpcHandle& handle);
   ~ImportedMemory();
   ImportedMemory(const ImportedMemory&) = delete;

@@ -16,7 +16,7 @@ namespace tandem::cuda {
 
 struct NcclCalls {
   using Comm = void*;
-  // One communicator per device, of this process alone. comms, devices: [count].
+  // Makes one communicator per device, for this process alone. comms, devices: [count].
   int (*make_comms)(Comm* comms, int count, const int* devices) = nullptr;
   int (*destroy_comm)(Comm comm) = nullptr;
   int (*abort_comm)(Comm comm) = nullptr;  // ends kernels that wait for a lost peer

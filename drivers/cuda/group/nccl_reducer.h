@@ -24,7 +24,7 @@ namespace tandem::cuda {
 
 class NcclReducer final : public device::Reducer {
  public:
-  // gpus: distinct, and outlive it.
+  // gpus: all different; they outlive this object.
   NcclReducer(std::vector<Gpu*> gpus, const NcclCalls& calls);
   ~NcclReducer() override;
 

@@ -2,11 +2,11 @@
 //
 // CudaPeerCopy: copies between GPUs of one process, in their queues (contract: device/peer_copy.h).
 //
-// A copy is cudaMemcpyPeerAsync on the receiver's stream, between events of both queues. It goes
-// over NVLink or PCIe if the GPUs have peer access (the constructor enables it), else the runtime
-// goes through the host. Nothing waits on the host. Each call ends the open sequences of both
-// queues, so a step becomes several sequences, each a graph of its own (queue/queue.h). Threads:
-// the units' submitting thread. Errors: DeviceError; the GPU that it names is lost.
+// A copy is cudaMemcpyPeerAsync on the receiver's stream, between events of both queues. It uses
+// NVLink or PCIe if the GPUs have peer access (the constructor enables it), else the runtime copies
+// through host memory. Nothing waits on the host. Each call ends the open sequences of both queues,
+// so a step becomes several sequences, each a graph of its own (queue/queue.h). Threads: the units'
+// submitting thread. Errors: DeviceError; the GPU that it names is lost.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@
 
 namespace tandem::cuda {
 
-// The GPUs of compute units; empty where one of them is no CUDA unit, or two are
+// The GPUs of compute units; empty if one of them is no CUDA unit, or two are
 // of one GPU.
 std::vector<Gpu*> gpus_of(std::span<device::ComputeUnit* const> units);
 
@@ -35,7 +35,7 @@ class CudaPeerCopy final : public device::PeerCopy {
   Gpu& gpu(int unit) { return *gpus_[static_cast<std::size_t>(unit)]; }
 
   std::vector<Gpu*> gpus_;
-  std::vector<std::unique_ptr<Event>> events_;  // [units], of the unit's GPU
+  std::vector<std::unique_ptr<Event>> events_;  // [units]: an event on the GPU of each unit
 };
 
 }  // namespace tandem::cuda

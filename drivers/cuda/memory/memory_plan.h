@@ -19,9 +19,9 @@ struct MemoryState {
 };
 
 struct MemoryDemand {
-  std::uint64_t to_come_bytes = 0;    // weights and activations that are still to be taken
+  std::uint64_t to_come_bytes = 0;    // weights and activations that are not allocated yet
   std::uint64_t workspace_bytes = 0;  // staging and scratch of the device's queue, not yet taken
-  std::uint64_t kv_bytes = 0;         // 0: all that is left
+  std::uint64_t kv_bytes = 0;         // 0: all remaining memory
   std::uint64_t page_bytes = 1;       // of all layers
   std::uint64_t max_pages = 0;        // 0: no bound
 };
@@ -32,15 +32,15 @@ struct MemoryPlan {
   std::uint64_t kv_bytes = 0;
 };
 
-// A 32nd of the memory, from 64 MiB to 1 GiB: contexts of libraries, modules of kernels that load
-// late, fragments.
+// The memory that stays free: a 32nd of the total, but at least 64 MiB and at most 1 GiB. Contexts
+// of libraries, kernels that are loaded late, and fragmentation use it.
 std::uint64_t memory_reserve(std::uint64_t total_bytes);
 
 // `device` begins the messages: "cuda:0".
 MemoryPlan plan_memory(const MemoryState& state, const MemoryDemand& demand,
                        const std::string& device);
 
-// What memory is taken for: it says in an error's text what to lower.
+// The use of an allocation. From it follows the advice in an error's text.
 enum class Purpose { kWeights, kActivations, kWorkspace, kPages, kStaging };
 
 // "cuda:0: weights need 12.5 GiB of device memory, 3.1 GiB are free; ..."

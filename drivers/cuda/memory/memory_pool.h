@@ -27,11 +27,12 @@ class MemoryPool {
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  // The first free range by address, from a multiple of 256 bytes on. A large request gets its own
-  // block. Throws Error that names the purpose, the size, and the free memory (memory_plan.h); the
-  // pool is then unchanged.
+  // Takes the first free range by address; it begins at a multiple of 256 bytes. A large request
+  // gets its own block. Throws Error that names the purpose, the size, and the free memory
+  // (memory_plan.h); the pool is then unchanged.
   std::byte* take(std::size_t bytes, Purpose purpose);
-  // Free neighbours join. An empty block goes back to CUDA, except one of the usual size.
+  // Frees a range and joins it with free neighbours. An empty block goes back to CUDA, except one
+  // of the usual size.
   void give(std::byte* range);  // nullptr is allowed
 
   // Whether [at, at + bytes) is inside a range of this pool.
@@ -56,7 +57,7 @@ class MemoryPool {
   Blocks blocks_;
 };
 
-// A range that gives itself back.
+// Owns a range of a pool and frees it in its destructor.
 class PoolRange {
  public:
   PoolRange() = default;

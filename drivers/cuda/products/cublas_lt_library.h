@@ -38,7 +38,7 @@ struct CublasLt {
   LtMatmulFunction matmul = nullptr;
 };
 
-// Throws Error saying how to get the library where it cannot be loaded.
+// Throws Error if the library cannot be loaded; the text says how to get it.
 const CublasLt& cublas_lt();
 
 }  // namespace tandem::cuda

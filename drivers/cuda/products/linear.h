@@ -44,7 +44,7 @@ class Linear {
   std::uint64_t run(const LinearInput& input, std::span<const LinearOutput> outputs);
 
  private:
-  struct Places;  // of the forms and results in scratch
+  struct Places;  // places of the forms and results in scratch
 
   void prepare(const LinearInput& input, const ProductRows& rows);
   void multiply(const ProductRows& rows, std::span<const LinearOutput> outputs,

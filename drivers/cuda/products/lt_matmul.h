@@ -50,7 +50,7 @@ class LtMatmul {
   LtMatmul(const LtMatmul&) = delete;
   LtMatmul& operator=(const LtMatmul&) = delete;
 
-  // False when the library has no algorithm for it on this device.
+  // Returns false if the library has no algorithm for the shape on this device.
   bool plan(const MatmulShape& shape);
 
   void run(const MatmulShape& shape, const MatmulOperands& operands, cudaStream_t stream);

@@ -26,7 +26,7 @@ class Upload {
   explicit Upload(Gpu& gpu) : gpu_(gpu) {}
 
   void copy(const std::byte* from, std::size_t bytes, std::byte* to);
-  // The file's rows at `from` to a packed matrix at `to`.
+  // Packs the file's rows at `from` into a matrix at `to`.
   void pack(const Matrix& matrix, const std::byte* from, std::byte* to);
 
  private:
@@ -34,7 +34,7 @@ class Upload {
     PoolRange host;
     std::uint64_t last_position = 0;
   };
-  // Room in pinned memory that no copy reads any more.
+  // Returns a piece of pinned memory that no copy reads any more.
   Piece& next_piece();
 
   Gpu& gpu_;
@@ -56,8 +56,10 @@ class CudaWeight final : public device::Weight {
   const Gpu& gpu() const { return gpu_; }
   gpu_kernels::StoredType stored_type() const { return matrix_.type; }
   std::size_t row_bytes() const { return row_bytes_; }
-  const std::byte* rows() const { return rows_; }  // as in the file; null where it has none
-  const Matrix* matrix() const {                   // null: a quantised table, a vector
+  const std::byte* rows() const {
+    return rows_;
+  }                               // rows in the file's layout; null: not stored in this layout
+  const Matrix* matrix() const {  // null for a quantised table and for a vector
     return matrix_.data != nullptr ? &matrix_ : nullptr;
   }
   const float* vector() const { return vector_.as<float>(); }  // null for a matrix
@@ -74,7 +76,7 @@ class CudaWeight final : public device::Weight {
   PoolRange file_rows_, packed_, scales_, vector_;
 };
 
-// What a descriptor's weight must be: loaded by a unit of this GPU, of this shape (0: any). Throws
+// Checks the weight of a descriptor: loaded by a unit of this GPU, of this shape (0: any). Throws
 // Error naming `what`.
 const CudaWeight& cuda_weight(const Gpu& gpu, const device::Weight* weight,
                               std::int64_t out_features, std::int64_t in_features,

@@ -15,7 +15,7 @@
 
 namespace tandem::cuda {
 
-// Room for about `count`.
+// Rounds `count` up, so that nearby counts give the same size.
 inline int about(std::size_t count, std::size_t least_step) {
   const std::size_t step = std::max(least_step, std::bit_floor(count) / 4);
   return static_cast<int>((count + step - 1) / step * step);
@@ -34,12 +34,13 @@ inline std::size_t row_bucket(std::size_t rows) {
 template <typename Key, typename Bucket>
 class Buckets {
  public:
-  // make(): the bucket of a key that is new.
+  // The bucket of a key; make() makes it if the key is new.
   template <typename Make>
   const Bucket& find(const Key& key, Make&& make) {
     for (auto entry = kept_.begin(); entry != kept_.end(); ++entry) {
       if (!(entry->key == key)) continue;
-      kept_.splice(kept_.begin(), kept_, entry);  // the next layer asks for it again
+      kept_.splice(kept_.begin(), kept_,
+                   entry);  // moved to the front, because the next layer uses it again
       return entry->bucket;
     }
     kept_.push_front({key, make()});

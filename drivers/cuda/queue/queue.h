@@ -45,8 +45,9 @@ struct LaunchTraits<cudaError_t (*)(const Job&, cudaStream_t)> {
 inline constexpr std::uint64_t kQueueWorkspaceBytes = std::uint64_t{160} << 20;
 
 struct QueueStats {
-  std::uint64_t flushes = 0, launches = 0;  // sequences that were not empty; their launches
-  std::uint64_t graph_launches = 0;         // sequences that were launched as a graph
+  std::uint64_t flushes = 0,
+                launches = 0;        // non-empty sequences that were flushed, and their launches
+  std::uint64_t graph_launches = 0;  // sequences that were launched as a graph
 };
 
 class Queue {
@@ -68,7 +69,7 @@ class Queue {
     static_assert(std::is_trivially_copyable_v<T>);
     return reinterpret_cast<T*>(stage_bytes(values.data(), values.size_bytes()));
   }
-  // The same of `bytes` bytes that the caller writes at `host` before the next call.
+  // Stages `bytes` bytes in the same way; the caller writes them at `host` before its next call.
   struct StagedRoom {
     std::byte* host;
     std::byte* device;
@@ -82,8 +83,8 @@ class Queue {
   // Contents are valid during the operation only; the stream's order lets all operations share it.
   std::byte* scratch() const { return scratch_.data(); }
 
-  // A launch of kLaunch(job, stream): fill the returned job before the next call of the queue.
-  // `what` names it in an error.
+  // Appends a launch of kLaunch(job, stream). Fill the returned job before the next call of the
+  // queue. `what` names the launch in an error.
   template <auto kLaunch>
   auto& add(const char* what) {
     using Job = typename LaunchTraits<decltype(kLaunch)>::JobType;
@@ -91,8 +92,9 @@ class Queue {
     return *::new (append(run_job<kLaunch>, what, sizeof(Job))) Job;
   }
 
-  // The job of the open sequence's last launch if it is a kLaunch; else null. An operation that
-  // does that work together with its own calls drop_last(), which removes the launch, once.
+  // Returns the job of the open sequence's last launch if that is a kLaunch, else null. If an
+  // operation does that launch's work together with its own, it calls drop_last() once, which
+  // removes the launch.
   template <auto kLaunch>
   const auto* last() const {
     using Job = typename LaunchTraits<decltype(kLaunch)>::JobType;
@@ -161,7 +163,7 @@ class Queue {
   struct alignas(kRecordAlignment) RecordHead {
     Run run;
     const char* what;
-    std::size_t bytes;  // of head and job
+    std::size_t bytes;  // total size of the head and the job
     std::size_t zero;
   };
   struct Slot {
@@ -210,7 +212,7 @@ class Queue {
 
   PoolRange staging_, scratch_;
   std::array<Slot, kSlots> slots_;
-  std::size_t slot_ = 0;  // that the open sequence fills
+  std::size_t slot_ = 0;  // index of the slot that the open sequence fills
   std::size_t staged_bytes_ = 0;
   bool slot_is_open_ = false;
   std::vector<Staged> staged_;

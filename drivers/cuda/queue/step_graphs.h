@@ -26,7 +26,7 @@
 namespace tandem::cuda {
 
 struct StepGraphLimits {
-  std::size_t min_launches = 8;        // of a sequence worth a graph
+  std::size_t min_launches = 8;        // shorter sequences do not become graphs
   std::size_t max_graphs = 256;        // a model with cards at its layers has one per layer
   std::size_t max_launches = 1 << 15;  // of all graphs
 };
@@ -39,8 +39,8 @@ class StepGraphs {
   StepGraphs& operator=(const StepGraphs&) = delete;
 
   // The graph of a sequence of `launches` launches, to be launched at position `position` of the
-  // queue; or null: launch one by one. `launch` launches them on the stream, for capture; told
-  // whether they may overlap.
+  // queue; or null: launch one by one. `launch` launches them on the stream, for capture; its
+  // argument says whether the launches may overlap.
   using Launch = FunctionRef<cudaError_t(bool overlap)>;
   cudaGraphExec_t find(std::span<const std::byte> records, std::size_t launches,
                        std::uint64_t position, cudaStream_t stream, Launch launch, bool overlap);
@@ -72,7 +72,7 @@ class StepGraphs {
   Health& health_;
   const StepGraphLimits limits_;
   std::vector<Graph> graphs_;
-  // Forgotten while they may have been running.
+  // A graph that was dropped while it may have been running.
   struct Retired {
     cudaGraphExec_t exec;
     std::uint64_t last_position;

@@ -3,9 +3,9 @@
 // Owning handles of the CUDA runtime: streams, events, device memory, pinned host memory.
 //
 // Errors: check() throws DeviceError with the attempted action and the runtime's name for the
-// error. Destructors ignore errors, because the device may be lost. Threads: as the runtime; a
-// handle belongs to the device that is current when it is made. Waits poll, so that they can keep a
-// deadline.
+// error. Destructors ignore errors, because the device may be lost. A handle belongs to the device
+// that is current when it is made. Waits poll, so that they can keep a deadline. Threads: a Buffer
+// is used by one thread at a time; the rest as the CUDA runtime.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -53,7 +53,7 @@ class Event {
 
 enum class Memory { kDevice, kPinned };
 
-// Grows on demand; contents are lost then.
+// Memory that grows on demand. When it grows, its contents are lost.
 template <Memory kind>
 class Buffer {
  public:
@@ -62,8 +62,8 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  // Room for `bytes`; waits for the device when it has to grow. Throws DeviceError when there is
-  // none, and is empty then.
+  // Makes room for at least `bytes`. When it has to grow, it waits for the device. When memory is
+  // exhausted, it throws DeviceError, and the buffer is empty.
   std::byte* reserve(std::size_t bytes);
   std::byte* data() const { return data_; }
   template <typename T>

@@ -3,10 +3,10 @@
 // Health: whether a GPU still works; all its units share it.
 //
 // CUDA's device errors are sticky: after one, every later call of the process fails. The first such
-// error therefore loses the GPU for good, with a reason; require() then fails at once and no unit
-// calls the driver again. An error of a single call (a bad argument or shape, full memory) leaves
-// the GPU usable: check() throws Error for it. A wait reports errors of earlier work, so note()
-// loses the GPU for any error. Threads: any.
+// error therefore loses the GPU permanently, with a reason; require() then fails at once and no
+// unit calls the driver again. An error of a single call (a bad argument or shape, full memory)
+// leaves the GPU usable: check() throws Error for it. A wait reports errors of earlier work, so
+// note() loses the GPU for any error. Threads: any.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,7 +17,7 @@
 
 namespace tandem::cuda {
 
-// Whether an error says something of the call that returned it, and nothing of the GPU.
+// Whether an error concerns only the call that returned it, not the GPU.
 bool is_of_call(cudaError_t error);
 
 class Health {
@@ -30,14 +30,14 @@ class Health {
   // Throws DeviceError when the GPU is lost.
   void require() const;
 
-  // The result of a call of the runtime. Throws Error where is_of_call(); else DeviceError, and the
-  // GPU is lost.
+  // Checks the result of a call of the runtime. Throws Error where is_of_call(); else DeviceError,
+  // and the GPU is lost.
   void check(cudaError_t error, const char* what);
 
-  // Records the result without throwing; true for success.
+  // Records the result without throwing. Returns true for success.
   bool note(cudaError_t error, const char* what);
 
-  // Loses the GPU: it does not answer, or misbehaves.
+  // Marks the GPU as lost, for example because it does not answer.
   void lose(const std::string& reason);
 
  private:

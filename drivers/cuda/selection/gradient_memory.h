@@ -2,7 +2,7 @@
 //
 // Gradients in the memory of a GPU: measured by kernels, copied, and overwritten by sparse means.
 //
-// Memory: what the largest call stages. Threads: one at a time. An object lost by a failure or a
+// Memory: the staging of the largest call. Threads: one at a time. An object lost by a failure or a
 // deadline leaks its memory, because work may still run.
 #pragma once
 

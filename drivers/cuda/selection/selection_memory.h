@@ -20,7 +20,7 @@
 
 namespace tandem::cuda {
 
-// What kernels write for the host, in device memory and in pinned memory.
+// Results of kernels for the host, in device memory and in pinned memory.
 struct SelectionAnswers {
   gpu_kernels::GradientMeasurement measurement;
   std::uint32_t counts[gpu_kernels::kMostThresholds];
@@ -33,33 +33,33 @@ device::GradientMoments moments_of(const gpu_kernels::GradientMeasurement& from)
 
 class SelectionMemory {
  public:
-  // The residual is zero; a shape without values has none.
+  // The residual begins as zeros. A shape without values has no residual.
   SelectionMemory(int device_index, std::string name, const device::SelectionShape& shape);
   ~SelectionMemory();
   SelectionMemory(const SelectionMemory&) = delete;
   SelectionMemory& operator=(const SelectionMemory&) = delete;
 
-  // At the begin of every call: DeviceError if the unit is lost.
+  // Every call begins with it. Throws DeviceError if the unit is lost.
   void begin_call();
 
   float* residual() const { return residual_.as<float>(); }
-  float* velocity() const { return velocity_.as<float>(); }  // null: there is none
+  float* velocity() const { return velocity_.as<float>(); }  // null if the shape has none
   std::uint32_t* indices() const { return indices_.as<std::uint32_t>(); }
   float* values() const { return values_.as<float>(); }
   SelectionAnswers* device_answers() const { return answers_.as<SelectionAnswers>(); }
   const SelectionAnswers& answers() const { return *host_answers_.as<SelectionAnswers>(); }
   cudaStream_t stream() const { return stream_.get(); }
 
-  // Contents are lost if the memory grows.
+  // Makes room for this many selected entries. Contents are lost if the memory grows.
   void make_room(std::uint64_t entries);
   std::uint64_t room() const { return indices_.size_bytes() / sizeof(std::uint32_t); }
   std::byte* workspace(std::size_t bytes) { return workspace_.reserve(bytes); }
   std::byte* staged(std::size_t bytes) { return staged_.reserve(bytes); }
 
-  // work(): starts work on the stream. Waits for its end.
+  // Calls work(), which starts work on the stream, and waits until that work has ended.
   template <typename Work>
   void run(Deadline deadline, const char* what, Work&& work) {
-    lost_ = true;  // until it has succeeded
+    lost_ = true;  // reset once the work has succeeded
     work();
     done_.record(stream_);
     if (!done_.wait(deadline)) {
@@ -68,17 +68,16 @@ class SelectionMemory {
     lost_ = false;
   }
 
-  // For work() of run().
+  // Enqueues a copy; only for work() of run().
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
   void fetch_answers();
   void wait_for(const Placement& placement);
 
-  // Runs the job, which adds or measures a gradient; `gradient` is copied first where it lies in
-  // host memory. Null: the job's values lie here.
+  // Runs the job, which adds or measures a gradient. A `gradient` in host memory is copied first.
+  // Null: the values that the job names are in this GPU's memory.
   device::GradientMoments measure(gpu_kernels::AccumulateGradient& job,
                                   const device::GradientView* gradient, Deadline deadline);
-  // Copies the places to the device, where there is room, then launches pieces of them:
-  // launch(begin, count).
+  // Copies the places to the device in pieces, and calls launch(begin, count) for each piece.
   template <typename Launch>
   void run_at(std::span<const std::uint32_t> indices, Deadline deadline, Launch&& launch) {
     constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
@@ -91,11 +90,12 @@ class SelectionMemory {
       }
     });
   }
-  // `job` has its target; the entries are filled in.
+  // The caller sets the job's target; this function sets the entries.
   void add_entries(gpu_kernels::AddAt job, std::span<const std::uint32_t> indices,
                    std::span<const float> values, Deadline deadline);
 
-  // The first `count` values, entries or bytes of `from`, in pinned memory.
+  // These functions copy the first `count` values, entries or bytes of a result to pinned memory
+  // and return them.
   std::span<const float> fetch_values(std::size_t count, Deadline deadline);
   device::SelectedEntries fetch_entries(std::size_t count, Deadline deadline);
   std::span<const std::byte> fetch_bytes(const std::byte* from, std::size_t count,

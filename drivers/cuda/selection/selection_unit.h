@@ -18,7 +18,7 @@
 namespace tandem::cuda {
 
 // Makes `device_index` current on the calling thread. The residual is zero. Throws Error for the
-// shape, DeviceError where there is no memory.
+// shape, DeviceError if there is no memory.
 std::unique_ptr<device::SelectionUnit> make_selection_unit(int device_index,
                                                            const device::DeviceInfo& info,
                                                            const device::SelectionShape& shape);

@@ -262,7 +262,7 @@ std::shared_ptr<ActivityTrace> SharedTrace::get(const device::ActivitySink& sink
     reason = error.what();
   }
   has_failed_ = true;
-  if (warn) warn("the timeline shows when GPUs were given work, not when they did it: " + reason);
+  if (warn) warn("the timeline shows when work was submitted to GPUs, not when it ran: " + reason);
   return nullptr;
 }
 

@@ -29,7 +29,7 @@
 
 namespace tandem::cuda {
 
-// ns of one clock as points of the steady clock.
+// Converts nanoseconds of CUPTI's clock to points of the steady clock.
 class ClockMap {
  public:
   using Clock = std::chrono::steady_clock;
@@ -45,7 +45,8 @@ class ClockMap {
   bool has_first_ = false;
 };
 
-// "void a::b::(anonymous namespace)::f<2>(int)" and what mangles to it: "f<2>".
+// The short name of a kernel: "f<2>" for "void a::b::(anonymous namespace)::f<2>(int)" or its
+// mangled name.
 std::string readable_kernel_name(const char* name);
 
 class ActivityTrace {
@@ -90,7 +91,8 @@ class ActivityTrace {
   const Cupti& cupti_;
   const device::ActivitySink sink_;
   const Warn warn_;
-  std::mutex buffers_mutex_;  // an enqueueing thread may ask for a buffer while another one is read
+  std::mutex buffers_mutex_;  // CUPTI may request a buffer on an enqueueing thread while another
+                              // buffer is read
   mutable std::mutex mutex_;
   ClockMap clocks_;
   std::uint64_t start_ns_ = 0;
@@ -102,7 +104,7 @@ class ActivityTrace {
   std::size_t dropped_ = 0;
 };
 
-// One trace for all devices that share it. Must outlive what it gives.
+// Holds one trace for all devices that share it. Must outlive the traces that get() returns.
 class SharedTrace {
  public:
   using Load = const Cupti* (*)(std::string& reason);
@@ -119,12 +121,12 @@ class SharedTrace {
   const Load load_;
   std::mutex mutex_;
   std::condition_variable ended_;
-  bool is_there_ = false;  // until its destructor has returned
+  bool is_there_ = false;  // true until the trace's destructor has returned
   bool has_failed_ = false;
   std::weak_ptr<ActivityTrace> trace_;
 };
 
-// get() of the process's.
+// Calls get() of the one SharedTrace of the process.
 std::shared_ptr<ActivityTrace> shared_activity_trace(const device::ActivitySink& sink,
                                                      const ActivityTrace::Warn& warn);
 

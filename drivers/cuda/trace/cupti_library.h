@@ -45,7 +45,7 @@ struct CuptiMemset {
   std::uint32_t device, context, stream;
 };
 
-// Functions answer 0 when they have worked.
+// Functions return 0 on success.
 struct Cupti {
   using RequestBuffer = void (*)(std::uint8_t** buffer, std::size_t* bytes, std::size_t* records);
   using TakeBuffer = void (*)(void* context, std::uint32_t stream, std::uint8_t* buffer,
@@ -54,13 +54,13 @@ struct Cupti {
   int (*enable)(CuptiKind) = nullptr;
   int (*disable)(CuptiKind) = nullptr;
   int (*flush_all)(std::uint32_t flags) = nullptr;
-  int (*flush_period)(std::uint32_t ms) = nullptr;  // null: a library that is older
+  int (*flush_period)(std::uint32_t ms) = nullptr;  // null if the library is too old
   int (*next_record)(std::uint8_t* buffer, std::size_t valid_bytes, CuptiRecord** record) = nullptr;
   int (*dropped_records)(void* context, std::uint32_t stream, std::size_t* dropped) = nullptr;
   int (*timestamp)(std::uint64_t* ns) = nullptr;
 };
 
-// Null, and why, where the library cannot be loaded.
+// Loads CUPTI. Returns null and sets `reason` if the library cannot be loaded.
 const Cupti* load_cupti(std::string& reason);
 
 }  // namespace tandem::cuda

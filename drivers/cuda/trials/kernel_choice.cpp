@@ -33,9 +33,9 @@ std::size_t num_results(const PathTrial& trial) {
 void finish(Gpu& gpu, const PathTrial& trial) {
   const std::uint64_t position = gpu.queue.flush();
   if (gpu.queue.wait(position, Deadline::after(kPatience)) == device::WaitResult::kDone) return;
-  gpu.health.lose("the trial of " + trial.what + " did not come to an end");
+  gpu.health.lose("the trial of " + trial.what + " did not end");
   throw Error("cuda", gpu.health.device() + ": the trial of " + trial.what +
-                          " did not come to an end; use --cuda-kernels generic");
+                          " did not end; use --cuda-kernels generic");
 }
 
 void enqueue(Gpu& gpu, const PathTrial& trial, KernelPath path, float* results) {

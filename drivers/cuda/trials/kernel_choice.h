@@ -29,15 +29,15 @@ KernelPolicy kernel_policy(std::string_view word);
 struct TrialPart {
   std::string name;
   std::size_t count = 0;
-  double bound = 0;         // of differences
-  bool is_relative = true;  // to the part's largest value
+  double bound = 0;         // upper bound of the differences between both paths
+  bool is_relative = true;  // whether the bound is relative to the part's largest value
 };
 
 struct PathTrial {
   std::string what;         // "decode attention of 32/8 heads of 128 in f16"
   bool has_hopper = false;  // whether there is a Hopper kernel for the shape and this GPU
   std::vector<TrialPart> parts;
-  // What the two choices are called, where they are not kernels.
+  // The names of the two choices, if they are not kernels.
   std::string generic_word = "generic kernels", hopper_word = "Hopper kernels";
   // Makes the case; called only if a trial runs.
   std::function<void()> prepare;
@@ -45,7 +45,7 @@ struct PathTrial {
   std::function<cudaError_t(gpu_kernels::KernelPath, float* results, cudaStream_t)> launch;
 };
 
-// Device memory with these bytes, for a trial. The copy is complete; `from` may be reused.
+// Copies these bytes to device memory for a trial. The copy is complete; `from` may be reused.
 PoolRange upload_for_trial(Gpu& gpu, std::span<const std::byte> from);
 
 // Chooses the path by the GPU's policy.

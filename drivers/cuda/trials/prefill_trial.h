@@ -3,11 +3,11 @@
 // Chooses the path of attention of many rows by the GPU's policy (kernel_choice.h).
 //
 // The trial's case: three sequences with the shape's heads (three chunks if the shape has no
-// pages), 1 : 2 : 3 in rows with about a block of 128 query heads per multiprocessor, over eight
-// tokens per multiprocessor each, and two short ones. It runs also with capped scores; the Hopper
-// path is taken if it wins both. The trial covers the shape's operands, exact or not. For chunks it
-// covers only the shape named below: no windows, no other heads or types. Threads: the submitting
-// thread. Errors: as choose_path().
+// pages), and two short ones. The numbers of rows are as 1 : 2 : 3, with about one block of 128
+// query heads per multiprocessor. Each has eight tokens per multiprocessor. It runs also with
+// capped scores; the Hopper path is taken if it is faster in both cases. The trial covers the
+// shape's operands, exact or not. For chunks it covers only the shape named below: no windows, no
+// other heads or types. Threads: the submitting thread. Errors: as choose_path().
 #pragma once
 
 #include "attention/prefill_plan.h"
@@ -17,8 +17,9 @@ namespace tandem::cuda {
 
 gpu_kernels::KernelPath choose_prefill_path(Gpu& gpu, const gpu_kernels::PrefillShape& shape);
 
-// For chunks of every shape, by the trial of 8 query heads of 128 bf16 values over 2 KV heads:
-// compute units know no shape before their first operation, when it is too late for a trial.
+// Chooses one path for chunks of every shape. The trial's shape is 8 query heads of 128 bf16 values
+// over 2 KV heads, because a compute unit learns its shape with its first operation, when it is too
+// late for a trial.
 gpu_kernels::KernelPath choose_causal_path(Gpu& gpu);
 
 }  // namespace tandem::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the shim tells the OpenCL layer: kernels that failed, and programs that are still loaded.
+// The functions by which the shim reports failed kernels and loaded programs to the OpenCL layer.
 //
 // The shim exports these functions with C linkage. The layer looks them up once the shim is loaded,
 // after libxilinxopencl has found the cards. Threads: any.

@@ -4,9 +4,9 @@
 // cards.
 //
 // libxilinxopencl adds its own references to the application's and reports only the sum, so the
-// layer counts the calls that pass through it. Unknown handles are ignored. A reference is dropped
-// here before the library drops it: a program that is not held here any more may be waited for.
-// Threads: any.
+// layer counts the calls that pass through it. Unknown handles are ignored. A reference is removed
+// here before the library drops it, so a caller may wait for the end of a program that is not held
+// here. Threads: any.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ enum class ExitPoint {
 // Does nothing before the first program is loaded, and the second time for a point.
 void wait_at_exit(ExitPoint point);
 
-// Enters the layer's calls about programs and kernels (program_calls.cpp).
+// Puts the layer's functions for programs and kernels (program_calls.cpp) into the table.
 void take_program_calls(cl_icd_dispatch& layer);
 
 }  // namespace tandem::emulation

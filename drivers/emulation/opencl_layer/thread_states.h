@@ -2,9 +2,9 @@
 //
 // Waiting until the other threads of a process sleep.
 //
-// A thread of libxilinxopencl that ends a command frees it after the application has seen its end.
-// Nothing says when it is done, but then it sleeps. The application's own threads look the same to
-// us, and one of them may never sleep, so the wait has a limit.
+// A thread of libxilinxopencl that ends a command frees it after the application has seen the end.
+// The library does not report when it is done, but then the thread sleeps. The layer cannot tell
+// these threads from the application's own, which may never sleep, so the wait has a limit.
 #pragma once
 
 #include <sys/types.h>
@@ -20,13 +20,13 @@ namespace tandem::emulation {
 bool others_asleep(const std::filesystem::path& tasks, pid_t self);
 
 struct SleepWait {
-  int confirmations;                  // so many answers "asleep" in a row end the wait
-  std::chrono::nanoseconds max_used;  // so much processor time of the others ends it
-  int max_polls;                      // so do that many answers: a thread may be stopped
+  int confirmations;                  // the wait ends after this many answers "asleep" in a row
+  std::chrono::nanoseconds max_used;  // the wait ends when the others have used this processor time
+  int max_polls;  // the wait ends after this many answers, because a thread may be stopped
 };
 
-// What the wait asks and calls. A loaded machine gives the threads little of the processor, so
-// their own time counts, not the clock's.
+// The functions that the wait calls. On a loaded machine the threads get little processor time, so
+// the limit is in their processor time, not in clock time.
 struct SleepCalls {
   std::function<bool()> asleep;
   std::function<std::chrono::nanoseconds()> used;  // processor time of the other threads

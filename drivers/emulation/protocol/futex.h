@@ -33,7 +33,7 @@ class AdaptiveSpin {
 
  private:
   // Longer than it takes to wake an idle core of a virtual machine and to be woken (some 50 us).
-  // With less, two sides that both sleep would never find that spinning pays.
+  // With less, two sides that both sleep would never measure that spinning is faster.
   static constexpr std::chrono::nanoseconds kLargest{100'000};
   static constexpr std::chrono::nanoseconds kSmallest{500};
   static constexpr uint32_t kProbeInterval = 64;  // waits between trials once the budget is used up

@@ -28,18 +28,20 @@ struct UnitStatistics {
 };
 
 struct UnitChannel {
-  // Futex word of the unit's thread: also counted when a running command was aborted.
+  // Futex word of the unit's thread: also incremented when a running command was aborted.
   alignas(64) std::atomic<uint32_t> submitted{0};
   alignas(64) std::atomic<uint32_t> finished{0};
   std::atomic<uint32_t> asleep{0};
-  std::atomic<uint64_t> pending[kMaxClients / 64] = {};  // a bit per client with commands here
+  std::atomic<uint64_t> pending[kMaxClients / 64] =
+      {};  // a bit per client: set if the client has commands for this unit
   UnitStatistics statistics;
   std::atomic<uint32_t> first_argument{0};  // byte offset in the register map
   // Calls of the kernel; a command that repeats makes several.
   std::atomic<uint32_t> calls_begun{0};
   std::atomic<uint32_t> calls_finished{0};
-  std::atomic<uint32_t> calls_awaited{0};  // begun when the program requested outputs
-  std::atomic<uint32_t> interrupts{0};     // raised so far
+  std::atomic<uint32_t> calls_awaited{
+      0};                               // value of calls_begun when the program requested outputs
+  std::atomic<uint32_t> interrupts{0};  // raised so far
   Mailbox mailbox;
   // The unit's register map as programs see it: bit 0 of word 0 starts, bits 1 to 3 are done, idle,
   // ready.

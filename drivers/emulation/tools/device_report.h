@@ -23,12 +23,13 @@ struct ListedCard {
   std::string platform;
 };
 
-// The platform of the card's name, also where it is the user's own.
+// The platform with the card's name; it may be one that the user described.
 const xclbin::Platform& platform_of(const ListedCard& card);
 
-// The cards that an application started here finds.
+// The cards that an application finds if it is started with the same environment.
 std::vector<ListedCard> list_cards();
-// The card with this name: an index, an address, or the end of one. Throws Error naming the cards.
+// The card with this name: an index, an address, or the end of an address. Throws Error naming the
+// cards.
 ListedCard find_card(const std::string& name);
 
 // Names of the reports about a card.

@@ -15,7 +15,7 @@ namespace tandem::emulation {
 
 struct ValidationStep {
   std::string name;
-  std::string problem;  // empty: passed
+  std::string problem;  // empty: the step passed
 };
 
 // `tree`: the folder with bin/v++ and vitis/validate/vadd.cpp.

@@ -75,8 +75,8 @@ std::vector<std::string> chosen_reports(const Options& options) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       std::string all = "all, host";
       for (const std::string& other : known) all += ", " + other;
-      throw Error("xbutil", "report '" + name + "' is not known of emulated cards, which have no " +
-                                "sensors or firmware; there are: " + all);
+      throw Error("xbutil", "emulated cards have no report '" + name +
+                                "' (they have no sensors or firmware); reports: " + all);
     }
     reports.push_back(name);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an xclDeviceHandle points to: a card, and the buffers that this handle made.
+// The object behind an xclDeviceHandle: a card, and the buffers that this handle made.
 //
 // xclOpen makes one handle per call; handles of one card share its memory and its bitstream. A
 // buffer's device memory is an Allocation, shared with its importers. Host copies are separate

@@ -78,7 +78,7 @@ enum class key_type;  // only two of its values are used
 
 namespace xclcpuemhal2 {
 
-// What the glue objects ask a device beyond the C API.
+// The calls of the glue objects to a device beyond the C API.
 class CpuemShim {
  public:
   static CpuemShim* handleCheck(void* handle);

@@ -21,7 +21,8 @@ enum AggregationArgument {
   kAggregationResultWords,
 };
 
-// An empty path means the image that is installed with Tandem.
+// Loads the image and opens its compute units. An empty path means the image that is installed with
+// Tandem.
 std::vector<KernelUnit> load_aggregation_image(xrt::device& device, const std::string& path);
 
 }  // namespace tandem::device::xrt_card

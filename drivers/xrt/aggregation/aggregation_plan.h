@@ -37,8 +37,8 @@ struct AggregationUnitPlan {
   std::span<const TileSlice> slices;  // by tile, then source
   std::size_t num_entries = 0;
   std::size_t descriptor_bytes = 0;
-  std::size_t result_bytes = 0;           // at most
-  std::size_t expected_result_bytes = 0;  // for independent supports
+  std::size_t result_bytes = 0;           // upper bound of the result's size
+  std::size_t expected_result_bytes = 0;  // estimate of the result's size, for independent supports
 };
 
 struct AggregationPlan {

@@ -37,7 +37,7 @@ class XrtAggregationUnit final : public AggregationUnit {
                               Deadline deadline) override;
 
  private:
-  // Per unit of the plan: the header of its result.
+  // The header of the result of each unit of the plan.
   struct Answer {
     sparse_aggregation::ResultHeader header{};
     const std::byte* result = nullptr;
@@ -60,7 +60,7 @@ class XrtAggregationUnit final : public AggregationUnit {
 
   std::string name_;
   CardTiming timing_;
-  DrainedBuffers card_;  // also when the constructor throws
+  DrainedBuffers card_;  // its destructor also runs if the constructor throws
   AggregationLaunch* launch_ = nullptr;
   AggregationCapacity capacity_;
   RawVector<std::uint32_t> positions_;

@@ -59,8 +59,8 @@ XrtAttentionUnit::XrtAttentionUnit(const xrt::device& device,
       idle_.back()->reserve(rows * row_bytes + std::size_t{64} * 1024, result_bytes(rows));
     }
   } catch (const std::exception& e) {
-    throw DeviceError("xrt", "the card gives no memory for " + std::to_string(num_pages) +
-                                 " KV pages (ask for fewer: kv_bytes, max_pages): " + e.what());
+    throw DeviceError("xrt", "the card has no memory for " + std::to_string(num_pages) +
+                                 " KV pages (lower kv_bytes or max_pages): " + e.what());
   }
   capacity_.num_pages = num_pages;
   capacity_.page_bytes = layout_.kernel_page_bytes() * layout_.page_parts;
@@ -185,7 +185,7 @@ WaitResult XrtAttentionUnit::wait_earlier(Ticket ticket, Deadline deadline) {
 
 WaitResult XrtAttentionUnit::wait(Ticket ticket, Deadline deadline) {
   if (ticket == 0 || ticket > last_ticket_) {
-    throw Error("xrt", "ticket " + std::to_string(ticket) + " was never given");
+    throw Error("xrt", "ticket " + std::to_string(ticket) + " is unknown: no call has returned it");
   }
   if (lost_) return WaitResult::kLost;
   try {

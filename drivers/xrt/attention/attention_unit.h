@@ -42,8 +42,8 @@ class XrtAttentionUnit final : public AttentionUnit {
   WaitResult wait(Ticket ticket, Deadline deadline) override;
   WaitResult export_page(PageId page, std::span<std::byte> to, Deadline deadline) override;
   WaitResult import_page(PageId page, std::span<const std::byte> from, Deadline deadline) override;
-  // Sends an empty descriptor, which no counter counts. Its buffers exist already, so it allocates
-  // no memory on the card.
+  // Sends an empty descriptor, which the statistics do not count. Its buffers exist already, so it
+  // allocates no memory on the card.
   bool is_alive() override;
   AttentionStats stats() const override;
 
@@ -73,12 +73,12 @@ class XrtAttentionUnit final : public AttentionUnit {
   void measure();
   WaitResult lose(const std::string& reason);
 
-  const std::string id_;  // the card's, for messages
+  const std::string id_;  // the id of the card, for messages
   AttentionGeometry geometry_;
   KernelLayout layout_;
   xrt::device device_;
   std::vector<UnitShare> shares_;
-  DrainedBuffers card_;  // also when the constructor throws
+  DrainedBuffers card_;  // its destructor also runs if the constructor throws
   std::vector<Launch*> idle_;
   Launch* mover_ = nullptr;  // moves pages; made at the first export or import
   bool mover_busy_ = false;  // a move missed its deadline

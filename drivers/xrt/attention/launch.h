@@ -28,7 +28,7 @@ struct PooledUnit {
   xrt::kernel kernel;
   UnitShare share;
   xrt::bo keys, values;
-  std::uint32_t pool_words = 0;  // of each pool
+  std::uint32_t pool_words = 0;  // size of each pool in words
 };
 
 class Launch final : public CardRuns {
@@ -44,7 +44,7 @@ class Launch final : public CardRuns {
   // Sends the descriptor and starts the units whose result_bytes in the last reserve() were not 0.
   void start(std::size_t descriptor_bytes);
 
-  // The first `num_bytes` of the unit's result.
+  // Reads the first `num_bytes` of the unit's result from the card.
   const std::byte* fetch(std::size_t unit, std::size_t num_bytes);
 
  private:

@@ -23,7 +23,7 @@ std::uint32_t pages_that_fit(const KernelLayout& layout,
                              const std::vector<UnitShare>& shares,
                              const AttentionUnitOptions& options);
 
-// shares[i] goes to handles[i].
+// Allocates the pools. Unit handles[i] gets share shares[i].
 std::vector<PooledUnit> allocate_pools(const xrt::device& device, const KernelLayout& layout,
                                        const std::vector<ComputeUnitHandle>& handles,
                                        const std::vector<UnitShare>& shares,

@@ -16,7 +16,7 @@ namespace tandem::device::xrt_card {
 
 struct CardBuffers {
   std::vector<PooledUnit> units;  // attention only; launches refer to the vector's storage
-  std::vector<std::unique_ptr<CardRuns>> launches;  // with the buffers they use
+  std::vector<std::unique_ptr<CardRuns>> launches;  // they own the buffers that they use
 };
 
 void abandon(CardBuffers buffers) noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What XRT does not say about a card, by the card's name: memory size, memory and link bandwidth.
+// Facts about a card that XRT does not report, by the card's name: memory size, memory and link
+// bandwidth.
 //
 // Figures are from the vendor's data sheets (Alveo DS963, DS965, DS978). Pure. Threads: any.
 #pragma once

@@ -32,7 +32,7 @@ struct KernelUnit {
   ArgumentMemory memory_of(int argument) const;
 };
 
-// `advice`: what the user can do about an empty path.
+// A kernel image. `advice`: a text that says what the user can do if the path is empty.
 struct KernelImage {
   std::string path;
   std::string kernel_name;

@@ -19,8 +19,9 @@ struct MappedBuffer {
   xrt::bo buffer;
   std::span<std::byte> host;
 
-  // Where it is smaller than `bytes`, replaces it by one of twice the size or more, up to most of
-  // the memory. True when it was replaced: arguments must be set again.
+  // If the buffer is smaller than `bytes`, replaces it by one of at least twice the size, limited
+  // by the size of the memory. True if it was replaced: the caller must then set the arguments of
+  // runs again.
   bool grow(const xrt::device& device, std::size_t bytes, int memory_group,
             std::uint64_t memory_bytes);
 

@@ -38,7 +38,7 @@ class TableLaunch final : public CardRuns {
   std::span<std::byte> input(std::size_t unit) { return buffers_[unit].input.host; }
   void start(std::size_t unit, std::size_t input_bytes);
 
-  // The first bytes of the unit's result, in one transfer.
+  // Reads the first `bytes` bytes of the unit's result in one transfer.
   const std::byte* fetch(std::size_t unit, std::size_t bytes);
 
  private:

@@ -197,9 +197,9 @@ TableLayout place_tables(std::span<const TableShape> shapes, std::size_t num_uni
                       abi::record_words(rule_of(shape.rule), shape.width)};
     words += table.share * table.record;
     if (words >= kMostWords) {
-      throw Error("xrt", "up to " + name + " the tables need " +
+      throw Error("xrt", "the tables up to " + name + " need " +
                              std::to_string(words * abi::kWordBytes) +
-                             " bytes of a unit, which can address " +
+                             " bytes in a unit, which can address " +
                              std::to_string(kMostWords * abi::kWordBytes));
     }
     layout.tables.push_back(table);
@@ -230,7 +230,8 @@ TablePlan plan_update(const TableUpdate& update, const PlacedTable& table, std::
   std::ranges::stable_sort(plan.order, {}, [&](std::uint32_t at) { return update.rows[at]; });
   if (!plan.order.empty() && update.rows[plan.order.back()] >= table.shape.num_rows) {
     throw Error("xrt", "row " + std::to_string(update.rows[plan.order.back()]) +
-                           " is not below the table's " + std::to_string(table.shape.num_rows));
+                           " is beyond the table's " + std::to_string(table.shape.num_rows) +
+                           " rows");
   }
   std::size_t begin = 0;
   for (std::size_t unit = 0; unit < num_units; ++unit) {

@@ -36,7 +36,7 @@ class XrtTableUnit final : public TableUnit {
                      Deadline deadline) override;
 
  private:
-  // What came back of a call, in staged_.
+  // The result of a call, in staged_.
   struct Answer {
     const TableCall* call;
     std::size_t offset;
@@ -50,7 +50,7 @@ class XrtTableUnit final : public TableUnit {
 
   std::string name_;
   CardTiming timing_;
-  DrainedBuffers card_;  // also when the constructor throws
+  DrainedBuffers card_;  // its destructor also runs if the constructor throws
   TableLaunch* launch_ = nullptr;
   TableLayout layout_;
   std::size_t room_bytes_ = 0;

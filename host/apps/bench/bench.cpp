@@ -139,7 +139,7 @@ void add_row_options(CLI::App& command, BenchOptions& options) {
 
 void add_bench(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
-      "bench", "Measure prefill and decode of a model against what the machine allows");
+      "bench", "Measure prefill and decode of a model against the limits of the machine");
   auto o = std::make_shared<BenchOptions>();
   add_runtime_options(*command, o->runtime);
   // What the rows decide.
@@ -161,7 +161,7 @@ void add_bench(CLI::App& app) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str()
       ->group("Rows");
-  command->add_flag("--quick", o->quick, "3 samples and 2 seconds per row: whether it works");
+  command->add_flag("--quick", o->quick, "3 samples and 2 seconds per row, for a short check");
   command->add_flag("--turns", o->measure.turns,
                     "wait for a line on standard input before every sample (with --json)");
   command->add_flag("--json", o->as_json, "print one JSON object per line and figure");

@@ -14,10 +14,10 @@
 
 namespace tandem::apps::bench {
 
-// What all figures of a run have in common.
+// The facts that all figures of a run have in common.
 struct RunFacts {
   const model::ModelConfig* model = nullptr;
-  std::string weights;  // type of most, as loaded
+  std::string weights;  // the type of most weights, as loaded
   std::uint64_t weight_bytes = 0;
   std::string compute, attention, kv_dtype, command;
   int threads = 0;
@@ -31,7 +31,7 @@ class Report {
   void begin();
   void load(const std::vector<LoadTime>& times);
   void row(const RowResult& result);
-  // What the table's words and marks mean.
+  // Prints the meaning of the table's words and marks.
   void end();
   // One line per sample, for scripts that measure in turns; JSON only.
   void turn(const RowResult& result);

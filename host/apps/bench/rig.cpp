@@ -178,9 +178,10 @@ void Rig::verify() {
   const std::string by_mates = parting(expected, continuation(whole, kCheckMates));
   release_sequences();
   if (by_cut.empty() && by_mates.empty()) return;
-  throw DeviceError("bench",
-                    "wrong result: " + (by_cut.empty() ? by_mates : by_cut) + ", depending on " +
-                        (by_cut.empty() ? "who decodes beside it" : "how a prompt is cut"));
+  throw DeviceError(
+      "bench",
+      "wrong result: " + (by_cut.empty() ? by_mates : by_cut) + ", depending on " +
+          (by_cut.empty() ? "the other sequences of the batch" : "the chunks of a prompt"));
 }
 
 std::string Rig::refusal(const Row& row) const {

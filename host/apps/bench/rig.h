@@ -44,14 +44,14 @@ class Rig {
   // Empty, or why the row cannot be run.
   std::string refusal(const Row& row) const;
   void prepare(const Row& row);
-  double step();  // of the prepared row; seconds
+  double step();  // runs a step of the prepared row; returns its seconds
 
-  // Of the devices, at this moment.
+  // The speeds of the devices at this moment.
   Speeds speeds_now();
 
   double kv_bytes_per_token() const;
   const engine::LoadedWeights& weights() const { return executor_->weights(); }
-  std::optional<DType> quantized_to() const;  // by --quantize
+  std::optional<DType> quantized_to() const;  // the type that --quantize requests, if any
 
  private:
   struct Sequence {
@@ -79,7 +79,7 @@ class Rig {
 
   Row row_;
   std::vector<Sequence> sequences_;
-  std::vector<engine::RunnerItem> items_;  // of a decode step
+  std::vector<engine::RunnerItem> items_;  // the items of a decode step
 };
 
 }  // namespace tandem::apps::bench

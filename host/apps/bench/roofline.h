@@ -26,10 +26,11 @@ struct Work {
   double total_ops() const { return ops.f32 + ops.bf16 + ops.int8; }
 };
 
-// The speeds a row is held against. The two bandwidths are the same where one device does both.
+// The speeds from which the limit of a row is computed. The two bandwidths are the same where one
+// device does both.
 struct Speeds {
-  double weight_bytes_per_s = 0;  // of the compute device's memory
-  double kv_bytes_per_s = 0;      // of all attention devices together
+  double weight_bytes_per_s = 0;  // bandwidth of the compute device's memory
+  double kv_bytes_per_s = 0;      // bandwidth of all attention devices together
   device::PeakOps ops_per_s;
 };
 
@@ -38,16 +39,17 @@ struct Limit {
   bool by_memory = true;
 };
 
-// kv_bytes_per_token: of all layers, K and V. `quantize`: the requested type of matrices while
-// loading, if any.
+// kv_bytes_per_token: bytes of K and V in all layers. `quantize`: the requested type of matrices
+// while loading, if any.
 Work work_of(const Row& row, const model::Model& model, double kv_bytes_per_token,
              std::optional<DType> quantize = {});
 
-// An unknown (zero) speed that the work needs makes the limit unknown for bandwidths, and is left
-// out for arithmetic.
+// A speed of 0 is unknown. If the work needs an unknown bandwidth, the limit is unknown. An unknown
+// arithmetic speed is left out.
 Limit limit_of(const Work& work, const Speeds& speeds);
 
-// Of `count` experts, how many `tokens` tokens that choose `used` each are expected to touch.
+// The expected number of different experts, of `count`, that `tokens` tokens use if each chooses
+// `used`.
 double experts_touched(int count, int used, double tokens);
 
 }  // namespace tandem::apps::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of `tandem bench`: the words of the command line -> rows within a model's context.
+// The rows of `tandem bench`: reads the words of the command line as rows within a model's context.
 //
 // Pure functions. Errors: Error("bench", ...) naming the word. Threads: any.
 #pragma once
@@ -15,16 +15,16 @@ enum class RowKind { kPrefill, kDecode };
 
 struct Row {
   RowKind kind = RowKind::kDecode;
-  int batch = 1;         // sequences of a decode step
-  int tokens = 0;        // of the prompt; of decode: those attended, the new one included
-  int asked_tokens = 0;  // before they were clipped to the model's context
+  int batch = 1;   // sequences of a decode step
+  int tokens = 0;  // prefill: tokens of the prompt; decode: attended tokens, the new one included
+  int asked_tokens = 0;  // value of `tokens` before it was limited to the model's context
 };
 
 // "8@4096" -> batch 8, context 4096.
 Row parse_decode(const std::string& word);
 Row prefill_row(int prompt_tokens);
 
-// The row within a context of that many tokens.
+// Limits the row to a context of this many tokens.
 Row clipped(Row row, int context_length);
 
 // KV pages that the row needs at once.

@@ -12,7 +12,7 @@ namespace tandem::apps {
 namespace {
 
 void add_tensor_options(CLI::App& command, BenchOptions& options) {
-  command.add_option("--pattern", options.pattern, "where gradients come from")
+  command.add_option("--pattern", options.pattern, "source of the gradients")
       ->check(CLI::IsMember({"synthetic", "zipf", "top-k"}))
       ->capture_default_str();
   command.add_option("--elements", options.elements, "values of the dense tensor (synthetic)")
@@ -20,10 +20,12 @@ void add_tensor_options(CLI::App& command, BenchOptions& options) {
       ->capture_default_str();
   command.add_option("--density", options.density, "share of non-zero values (synthetic, top-k)")
       ->capture_default_str();
-  command.add_option("--skew", options.skew, "busiest of n even ranges over the mean (synthetic)")
+  command
+      .add_option("--skew", options.skew,
+                  "entries of the busiest of n even ranges over the mean (synthetic)")
       ->capture_default_str();
   command.add_option("--overlap", options.overlap,
-                     "of two ranks' non-zeros, 0..1 (synthetic; default: independent)");
+                     "overlap of two ranks' non-zeros, 0..1 (synthetic; default: independent)");
   command
       .add_option("--corpus", options.corpus, "text whose words make embedding gradients (zipf)")
       ->check(CLI::ExistingFile);
@@ -33,7 +35,8 @@ void add_tensor_options(CLI::App& command, BenchOptions& options) {
       ->capture_default_str();
   command.add_option("--gradients", options.gradients, "folder of gradient-<rank>.f32 (top-k)")
       ->check(CLI::ExistingDirectory);
-  command.add_option("--seed", options.seed, "of the synthetic gradients")->capture_default_str();
+  command.add_option("--seed", options.seed, "seed of the synthetic gradients")
+      ->capture_default_str();
 }
 
 void add_call_options(CLI::App& command, BenchOptions& options) {
@@ -41,7 +44,7 @@ void add_call_options(CLI::App& command, BenchOptions& options) {
       ->delimiter(',');
   command.add_option("--codec", options.codec, "auto, coo32, coo16, delta, bitmap, blocks, dense")
       ->capture_default_str();
-  command.add_option("--type", options.type, "of the values")
+  command.add_option("--type", options.type, "type of the values")
       ->check(CLI::IsMember({"f32", "f16", "bf16", "f64", "u64"}))
       ->capture_default_str();
   command.add_option("--wire", options.wire, "f16 or bf16 for f32 values")
@@ -51,14 +54,17 @@ void add_call_options(CLI::App& command, BenchOptions& options) {
       ->capture_default_str();
   command.add_option("--aggregator", options.aggregator, "cpu, or a device: xrt:0, cuda:0")
       ->capture_default_str();
-  command.add_option("--ranks-per-node", options.ranks_per_node, "0: as the machines' names say");
+  command.add_option("--ranks-per-node", options.ranks_per_node,
+                     "ranks of a node (0: by the names of the machines)");
 }
 
 void add_rank_options(CLI::App& command, BenchOptions& options) {
   command.add_option("--transport", options.transport, "inproc, mpi, gloo or nccl")
       ->check(CLI::IsMember({"inproc", "mpi", "gloo", "nccl"}))
       ->capture_default_str();
-  command.add_option("--world", options.world, "ranks; default: 4, with mpi what mpirun says")
+  command
+      .add_option("--world", options.world,
+                  "number of ranks; default: 4, with mpi as mpirun states")
       ->check(CLI::Range(1, 1024));
   command.add_option("--rank", options.rank,
                      "gloo, nccl: this process's rank; default: start all here");
@@ -108,7 +114,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   command.add_option("--samples", options.samples, "timed calls per scheme")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  command.add_option("--warmup", options.warmup, "calls before them")
+  command.add_option("--warmup", options.warmup, "calls before the timed ones")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   command.add_option("--timeout", options.timeout_s, "seconds per call")

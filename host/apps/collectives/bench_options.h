@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `tandem allreduce-bench` measures: the tensor, the schemes, the ranks and the samples.
+// The options of `tandem allreduce-bench`: the tensor, the schemes, the ranks and the samples.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,8 +16,8 @@ struct BenchOptions {
   std::string pattern = "synthetic";  // synthetic, zipf or top-k
   std::uint64_t elements = 1'000'000;
   double density = 0.01;
-  double skew = 1;        // busiest of n even ranges over the mean
-  double overlap = -1;    // of two ranks' supports; -1: independent
+  double skew = 1;        // entries in the busiest of n even ranges, divided by the mean
+  double overlap = -1;    // overlap of the supports of two ranks; -1: independent supports
   std::string corpus;     // zipf: a text file
   int tokens = 8192;      // zipf: a rank's batch
   int width = 64;         // zipf: values of an embedding row
@@ -25,24 +25,25 @@ struct BenchOptions {
   std::uint64_t seed = 1;
 
   // The call.
-  std::vector<std::string> schemes;  // empty: auto and all that can run
+  std::vector<std::string> schemes;  // empty: auto, and all schemes that can run
   std::string codec = "auto";
   std::string type = "f32";
-  std::string wire;  // empty: as type
+  std::string wire;  // wire type; empty: the same as `type`
   std::string reduction = "sum";
   std::string aggregator = "cpu";  // cpu, or a device's id: xrt:0, cuda:0
   int ranks_per_node = 0;
 
   // The ranks.
   std::string transport = "inproc";
-  int world = 0;          // 0: four, or as mpirun says
-  int rank = -1;          // gloo, nccl: -1 starts all ranks here
-  bool launched = false;  // by a launcher of ours, whose end is this rank's
+  int world = 0;  // 0: four ranks; with mpirun, its number of ranks
+  int rank = -1;  // gloo, nccl: -1 starts all ranks here
+  bool launched =
+      false;  // started by the launcher of this program; the rank ends when the launcher ends
   std::string store;      // gloo: a folder that all ranks see, or redis://host:port
-  std::string interface;  // gloo: what to listen on
-  std::string address;    // gloo: likewise, by name or address
+  std::string interface;  // gloo: the interface to listen on
+  std::string address;    // gloo: the address to listen on, by name or number
 
-  int gpu = -1;  // nccl: this rank's device; -1: the one of the rank's number
+  int gpu = -1;  // nccl: this rank's device; -1: the device with the rank's number
 
   // The measurement.
   int samples = 30;
@@ -54,7 +55,7 @@ struct BenchOptions {
   std::string matrix;  // path without suffix: writes .csv and .svg
 };
 
-// Ranks of the transports that are not told by a launcher.
+// The number of ranks, for transports without a launcher that states it.
 int world_of(const BenchOptions& options);
 
 void add_bench_options(CLI::App& command, BenchOptions& options);

@@ -29,7 +29,7 @@ DType dtype_from(const std::string& name) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64, DType::kU64}) {
     if (dtype_name(type) == name) return type;
   }
-  throw Error("allreduce-bench", "no values are of type " + name);
+  throw Error("allreduce-bench", "unknown type of values: " + name);
 }
 
 // The device aggregator of a rank; null for the CPU. The device outlives its unit.
@@ -43,9 +43,9 @@ RankAggregator open_aggregator(const std::string& id) {
   if (id == "cpu") return opened;
   opened.device = device::open_device(id, {});
   if (!opened.device->info().makes_aggregation) {
-    throw Error("allreduce-bench", id +
-                                       " cannot add up sparse vectors; `tandem devices` lists what "
-                                       "can (aggregation)");
+    throw Error("allreduce-bench",
+                id + " cannot add up sparse vectors; `tandem devices` lists those that "
+                     "can (aggregation)");
   }
   opened.aggregator = collectives::make_device_aggregator(opened.device->make_aggregation_unit());
   return opened;

@@ -17,7 +17,7 @@ collectives::SparseTensor reference_reduction(collectives::Group& group,
                                               const collectives::SparseTensor& own,
                                               const std::string& reduction);
 
-// Value number `at` of any of the types, as a double.
+// Value number `at` of a tensor of any type, as a double.
 double value_at(const collectives::SparseTensor& tensor, std::size_t at);
 
 // How far `result` differs from `expected`: the largest difference over the largest magnitude. A

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `tandem allreduce-bench` found, and how it is printed.
+// The results of `tandem allreduce-bench`, and their output.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace tandem::apps {
 
 struct SchemeResult {
   std::string scheme;                     // as requested
-  std::string chosen;                     // what auto took; otherwise the scheme
+  std::string chosen;                     // the scheme that auto chose; otherwise `scheme`
   std::string refusal;                    // why it did not run; the rest is empty then
-  std::vector<double> seconds;            // [samples], of the slowest rank
-  std::uint64_t steps = 0;                // per call, of the busiest rank
-  trace::CommunicationMatrix traffic{1};  // of one call
-  double aggregation_modelled_s = 0;      // per call, of the busiest rank; a card's own model
-  std::uint64_t fallbacks = 0;            // aggregations that a device left to the CPU
+  std::vector<double> seconds;            // [samples]: times of the slowest rank
+  std::uint64_t steps = 0;                // steps per call of the busiest rank
+  trace::CommunicationMatrix traffic{1};  // traffic of one call
+  double aggregation_modelled_s = 0;  // seconds per call on the busiest rank, by a card's own model
+  std::uint64_t fallbacks = 0;        // aggregations that a device left to the CPU
   std::string explanation;
 };
 
@@ -30,7 +30,7 @@ struct BenchResult {
   std::uint64_t num_units = 0;
   std::uint32_t width = 1;
   double density = 0;        // mean over ranks
-  double union_density = 0;  // of the sum
+  double union_density = 0;  // density of the sum
   std::vector<SchemeResult> schemes;
 };
 

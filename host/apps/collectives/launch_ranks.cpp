@@ -291,7 +291,7 @@ int launch_ranks(const BenchOptions& options, const std::vector<std::string>& ar
   if (options.world <= 0 && environment.world() == 1) {
     throw Error("allreduce-bench",
                 "the MPI job has one rank, which measures nothing; start it with mpirun -n 4, or "
-                "ask for it with --world 1");
+                "set --world 1");
   }
   return run_rank(transport::mpi::connect(environment, meeting_deadline(options)), body);
 }

@@ -22,8 +22,8 @@ using RankBody = std::function<void(collectives::Group& group)>;
 int launch_ranks(const BenchOptions& options, const std::vector<std::string>& arguments,
                  const RankBody& body);
 
-// errors: of each rank, or null. Rethrows that of the first rank that failed by itself; the errors
-// of ranks that it has aborted count only where there is no other.
+// errors: the error of each rank, or null. Rethrows the error of the first rank that failed by
+// itself. Errors of ranks that were aborted are rethrown only if there is no other.
 void rethrow_cause(const std::vector<std::exception_ptr>& errors);
 
 }  // namespace tandem::apps

@@ -124,7 +124,7 @@ void run(SimulateOptions& options) {
 
 void add_workload_options(CLI::App& command, SimulateOptions& options) {
   command.add_option("--model", options.simulation.model, "a published model: " + known_models());
-  command.add_flag("--rows", options.simulation.as_rows, "of a model: units are its rows");
+  command.add_flag("--rows", options.simulation.as_rows, "with --model: units are rows");
   command
       .add_option("--elements", options.elements, "values of the tensor, where no model is named")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32))
@@ -132,18 +132,20 @@ void add_workload_options(CLI::App& command, SimulateOptions& options) {
   command.add_option("--density", options.simulation.workload.density, "share of non-zero values")
       ->check(in_range(1e-12, 1))
       ->capture_default_str();
-  command.add_option("--skew", options.skew, "busiest of n even ranges over the mean")
+  command
+      .add_option("--skew", options.skew, "entries of the busiest of n even ranges over the mean")
       ->capture_default_str();
   command.add_option("--overlap", options.simulation.workload.overlap,
-                     "of two ranks' non-zeros, 0..1; default: independent");
+                     "overlap of two ranks' non-zeros, 0..1; default: independent");
   command.add_option("--schemes", options.simulation.schemes, "comma-separated; default: all")
       ->delimiter(',');
   command.add_option("--codec", options.codec, "auto, coo32, coo16, delta, bitmap, blocks, dense")
       ->capture_default_str();
-  command.add_option("--seed", options.simulation.seed, "of the gradients")->capture_default_str();
+  command.add_option("--seed", options.simulation.seed, "seed of the gradients")
+      ->capture_default_str();
   command
       .add_option("--memory-gib", options.memory_gib,
-                  "for the ranks' data; larger tensors are scaled down to it")
+                  "memory for the ranks' data; larger tensors are scaled down to fit")
       ->check(in_range(0.001, 1e6))
       ->capture_default_str();
 }
@@ -154,22 +156,27 @@ void add_network_options(CLI::App& command, SimulateOptions& options) {
   command.add_option("--world", network.world, "ranks")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command.add_option("--bandwidth-gbps", options.gbit_per_s, "of a node's adapter, Gb/s each way")
+  command
+      .add_option("--bandwidth-gbps", options.gbit_per_s,
+                  "bandwidth of a node's adapter, Gb/s in each direction")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--latency-us", options.latency_us, "of a message between nodes")
+  command.add_option("--latency-us", options.latency_us, "latency of a message between nodes")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command.add_option("--ranks-per-node", network.ranks_per_node, "that share an adapter")
+  command
+      .add_option("--ranks-per-node", network.ranks_per_node, "ranks that share a node's adapter")
       ->capture_default_str();
-  command.add_option("--node-bandwidth-gbps", options.node_gbit_per_s, "of a rank inside its node")
+  command
+      .add_option("--node-bandwidth-gbps", options.node_gbit_per_s,
+                  "bandwidth of a rank inside its node, Gb/s")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--nodes-per-rack", network.nodes_per_rack, "0: one rack")
+  command.add_option("--nodes-per-rack", network.nodes_per_rack, "nodes of a rack (0: one rack)")
       ->capture_default_str();
   command
       .add_option("--oversubscription", network.oversubscription,
-                  "the rack's ports over its uplink")
+                  "bandwidth of a rack's ports over that of its uplink")
       ->capture_default_str();
 }
 

@@ -13,7 +13,7 @@ namespace tandem::apps {
 
 struct SimulatedLinks {
   int world;
-  double gbit_per_s;  // of a rank's link, each direction
+  double gbit_per_s;  // bandwidth of a rank's link in each direction
   double latency_us;
 };
 

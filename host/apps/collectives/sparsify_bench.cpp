@@ -47,25 +47,28 @@ void add_sparsify_options(CLI::App& command, SparsifyBenchOptions& options) {
       ->capture_default_str();
   command.add_option("--sparsifiers", options.sparsifiers, "comma-separated; default: all")
       ->delimiter(',');
-  command.add_option("--threads", options.threads, "of a rank's selection")
+  command.add_option("--threads", options.threads, "threads of a rank's selection")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command.add_option("--seed", options.run.sparsifier.seed, "of gradients and draws")
+  command.add_option("--seed", options.run.sparsifier.seed, "seed of gradients and draws")
       ->capture_default_str();
 }
 
 void add_algorithm_options(CLI::App& command, SparsifyBenchOptions& options) {
   auto& sparsifier = options.run.sparsifier;
-  command.add_option("--scheme", options.scheme, "where ranks send their own entries")
+  command
+      .add_option("--scheme", options.scheme, "scheme by which ranks exchange their own entries")
       ->capture_default_str();
   command.add_option("--wire", options.wire, "values on the wire: f32, f16 or bf16")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}))
       ->capture_default_str();
   command
-      .add_option("--bandwidth-gbps", options.run.gbit_per_s,
-                  "of a rank's simulated link, Gb/s each way; reports exchange_ms and dense_ms")
+      .add_option(
+          "--bandwidth-gbps", options.run.gbit_per_s,
+          "bandwidth of a rank's simulated link, Gb/s in each direction; reports exchange_ms and "
+          "dense_ms")
       ->check(CLI::PositiveNumber);
-  command.add_option("--latency-us", options.run.latency_us, "of a simulated message")
+  command.add_option("--latency-us", options.run.latency_us, "latency of a simulated message")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_flag("--published-control", sparsifier.published_control,
@@ -79,7 +82,7 @@ void add_algorithm_options(CLI::App& command, SparsifyBenchOptions& options) {
       ->capture_default_str();
   command.add_option("--hard-threshold", sparsifier.hard_threshold,
                      "hard_threshold: lambda; default: 1 / (2 sqrt k)");
-  command.add_option("--momentum", sparsifier.momentum, "dgc: of the velocity")
+  command.add_option("--momentum", sparsifier.momentum, "dgc: momentum of the velocity")
       ->capture_default_str();
 }
 

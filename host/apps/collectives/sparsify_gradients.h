@@ -33,7 +33,7 @@ class SparsifyGradients {
   std::vector<float> read_file(std::uint64_t number) const;
   void check_recording(std::uint64_t ranks, std::uint64_t steps);
 
-  std::string folder_;                                     // captured
+  std::string folder_;                                     // of captured gradients
   std::uint64_t recorded_ranks_ = 0, recorded_steps_ = 0;  // 0: no recording
   std::uint64_t num_values_ = 0;
   std::uint64_t seed_ = 0;

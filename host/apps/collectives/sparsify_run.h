@@ -2,10 +2,10 @@
 //
 // Runs one sparsifier on ranks that are threads, and measures it.
 //
-// Ranks select in turns, so a time is that of a rank which has the processors for itself. After a
-// selection rank 0 reads its residual once: the plain read that the selection is compared with.
-// With a bandwidth the ranks exchange over the simulated network, whose virtual time is reported;
-// local work takes none of it. Errors: those of the sparsifier.
+// Ranks select one after the other, so each has the processors for itself while its time is taken.
+// After a selection rank 0 reads its residual once, as the plain read with which the selection is
+// compared. With a bandwidth the ranks exchange over the simulated network, whose virtual time is
+// reported; local work takes none of it. Errors: those of the sparsifier.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct SparsifyRunOptions {
   int world = 4;
   std::uint64_t steps = 50;
   collectives::SparsifierOptions sparsifier;  // `turn` is set by the run
-  double gbit_per_s = 0;                      // of a rank's link; 0: no simulated network
+  double gbit_per_s = 0;                      // bandwidth of a rank's link; 0: no simulated network
   double latency_us = 20;
 };
 
@@ -28,18 +28,19 @@ struct SparsifyRunOptions {
 struct SparsifyMeasurement {
   std::string name;
   std::string clears;
-  double density_sent = 0;  // entries that a rank sends over all values
+  double density_sent = 0;  // entries that a rank sends, divided by the number of values
   double density_all = 0;   // the same over all steps
   double build_up = 0;
   double inefficiency = 0;
   double select_ms = 0;      // of the slowest rank of each step
-  double accumulate_ms = 0;  // likewise
+  double accumulate_ms = 0;  // of the slowest rank of each step
   double plain_read_ms = 0;
   double of_plain_read = 0;  // plain_read_ms / select_ms: 1 is the speed of reading; 0: not timed
   double rest_ms = 0;        // rank 0: the step's time without accumulating and selecting
   double update_ms = 0;      // rank 0: weights minus rate times the mean
-  double residual_norm = 0;  // of rank 0 at the end
-  double exchange_ms = 0;    // simulated: of the step on the slowest rank; mean as the shares
+  double residual_norm = 0;  // norm of rank 0's residual at the end
+  double exchange_ms = 0;    // simulated: time of the exchange on the slowest rank; mean over the
+                             // last quarter of the steps
   double dense_ms = 0;       // simulated: the dense ring all-reduce of all values
 };
 

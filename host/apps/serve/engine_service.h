@@ -23,7 +23,7 @@ struct ServiceNames {
 class EngineService final : public server::GenerationService {
  public:
   // `runtime` and `metrics` must outlive this.
-  // `max_waiting`: of the engine's options.
+  // `max_waiting`: the value in the engine's options.
   EngineService(Runtime& runtime, trace::Metrics& metrics, ServiceNames names, int max_waiting);
 
   server::ModelCard model() const override { return card_; }
@@ -56,8 +56,8 @@ class EngineService final : public server::GenerationService {
   std::shared_ptr<server::QueuePace> pace_ = std::make_shared<server::QueuePace>();
 };
 
-// Why the model's chat template cannot be used, for people; call it when chat_template_error() has
-// a reason.
+// The text that says why the model's chat template cannot be used; call it when
+// chat_template_error() has a reason.
 std::string unusable_template(const model::Model& model);
 
 // Renders a conversation with the model's template and encodes it. Error("chat", ...) when it has

@@ -8,9 +8,8 @@
 
 namespace tandem::apps {
 
-// Empty when there are none. Takes the variables out of the environment, so that no child takes
-// the sockets for its own. Throws Error("serve", ...) when they make no sense. Call it before
-// threads start.
+// Empty when there are none. Removes the variables from the environment, so that no child process
+// uses the sockets. Throws Error("serve", ...) for invalid variables. Call it before threads start.
 std::vector<int> inherited_sockets();
 
 }  // namespace tandem::apps

@@ -73,7 +73,7 @@ void reload(server::HttpServer& server) {
     server.reload();
     spdlog::info("SIGHUP: the files are read again");
   } catch (const Error& error) {
-    spdlog::error("SIGHUP: {}; what was read before stays", error.what());
+    spdlog::error("SIGHUP: {}; the files read before stay in use", error.what());
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can be wrong with the options of `tandem serve` before a model is loaded: files that are not
-// there, devices that cannot be. `tandem check-config` reports all of it, `tandem serve` the first.
+// Checks the options of `tandem serve` before a model is loaded: missing files, impossible devices.
+// `tandem check-config` reports all errors, `tandem serve` the first one.
 //
 // Each file is read once. Threads: one.
 #pragma once
@@ -15,17 +15,19 @@
 namespace tandem::apps {
 
 struct ServeError {
-  std::string option;  // whose value is checked; the text may name another one ("--tls-key")
+  std::string
+      option;  // the option whose value is wrong; the text may name another one ("--tls-key")
   Error error;
 };
 
 struct ServeFindings {
   std::vector<ServeError> errors;  // one for each thing that is wrong
-  // What the daemon can do with, but should not have: a key file that every user can read.
+  // Problems with which the daemon starts all the same, such as a key file that every user can
+  // read.
   std::vector<std::string> warnings;
 };
 
-// Completes `options.server` with what it reads on the way: API keys, TLS keys.
+// Adds to `options.server` the API keys and TLS keys that it reads.
 ServeFindings check_serve(ServeOptions& options);
 
 }  // namespace tandem::apps

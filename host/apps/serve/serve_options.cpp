@@ -39,7 +39,7 @@ void add_transport_options(CLI::App& command, ServeOptions& o) {
       ->group("HTTP");
   command
       .add_option("--tls-cert", o.server.tls.certificate,
-                  "PEM file with certificate and chain: TCP speaks TLS 1.2 and 1.3")
+                  "PEM file with certificate and chain: TCP uses TLS 1.2 or 1.3")
       ->group("HTTP");
   command.add_option("--tls-key", o.server.tls.key, "PEM file with the certificate's key")
       ->group("HTTP");
@@ -71,8 +71,8 @@ void add_access_options(CLI::App& command, ServeOptions& o) {
       ->group("HTTP");
   command
       .add_option("--share-prefixes", o.runtime.share_prefixes,
-                  "callers with different keys share cached prompt beginnings; faster, but one "
-                  "can find out what another has asked")
+                  "callers with different keys share cached prompt beginnings; faster, but "
+                  "response times can reveal the prompts of others")
       ->check(CLI::IsMember({"on", "off"}))
       ->default_str("off")
       ->group("HTTP");
@@ -107,7 +107,7 @@ void add_limit_options(CLI::App& command, ServeOptions& o) {
       ->group("HTTP");
   command
       .add_option("--stall-timeout-ms", o.stall_timeout_ms,
-                  "a client that takes no byte for so long is dropped")
+                  "time after which a client that reads nothing is dropped")
       ->check(CLI::Range(1, 3600000))
       ->capture_default_str()
       ->group("HTTP");
@@ -128,7 +128,7 @@ void add_patience_options(CLI::App& command, ServeOptions& o) {
       ->group("HTTP");
   command
       .add_option("--vanished-seconds", o.vanished_seconds,
-                  "a client whose machine acknowledges nothing for so long is dropped")
+                  "time without an acknowledgement after which a client is dropped")
       ->check(CLI::Range(2, 86400))
       ->capture_default_str()
       ->group("HTTP");
@@ -160,11 +160,11 @@ void add_request_options(CLI::App& command, ServeOptions& o) {
       ->check(CLI::Range(0, 31536000))
       ->capture_default_str()
       ->group("HTTP");
-  command.add_flag("--strict", routes.strict, "refuse fields that only other servers know")
+  command.add_flag("--strict", routes.strict, "refuse fields that only other servers support")
       ->group("HTTP");
   command
       .add_option("--heartbeat-seconds", o.heartbeat_seconds,
-                  "a stream that has nothing to send for so long sends a comment")
+                  "time after which a stream without output sends a comment")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str()
       ->group("HTTP");
@@ -173,7 +173,7 @@ void add_request_options(CLI::App& command, ServeOptions& o) {
 void add_life_cycle_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--drain-seconds", o.drain_seconds,
-                  "time running requests get after SIGTERM; a second one stops at once")
+                  "time for running requests after SIGTERM; a second SIGTERM stops at once")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str()
       ->group("HTTP");

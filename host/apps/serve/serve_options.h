@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of `tandem serve`, a function per topic. Threads: values.
+// The options of `tandem serve`, a function per topic. Threads: plain data.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,7 +15,8 @@ namespace tandem::apps {
 struct ServeOptions {
   RuntimeOptions runtime;
   server::ServerOptions server;
-  std::string config;  // read before the command line is parsed; here for the help
+  std::string config;  // the configuration file. It is read before the command line is parsed; the
+                       // member exists for the help
   std::string port_file;
   std::string model_name;
   std::vector<std::string> model_aliases;

@@ -21,7 +21,7 @@ server::GenerationEvent server_event(engine::RequestEvent event, bool with_token
 
 server::SubmitResult server_result(const engine::SubmitResult& result);
 
-// Tools and variables.
+// The tools and variables of a conversation, for the chat template.
 model::ChatInputs chat_inputs(server::Conversation& conversation);
 std::vector<model::ChatMessage> model_messages(std::vector<server::ChatMessage> messages);
 

@@ -20,7 +20,7 @@ class ServiceState {
   explicit ServiceState(std::string socket) : socket_(std::move(socket)) {}
 
   void ready(const std::string& status) const;
-  void reloading() const;  // until the next ready()
+  void reloading() const;  // reports a reload, which lasts until the next ready()
   void stopping() const;
   void status(const std::string& text) const;
 

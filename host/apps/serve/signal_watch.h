@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SignalWatch: what SIGTERM, SIGINT and SIGHUP mean to the daemon, from before it loads a model.
+// SignalWatch: handles SIGTERM, SIGINT and SIGHUP for the daemon, from before it loads a model.
 //
 // A stop signal ends the process at once while it loads. Once it serves, the first one ends
-// wait_for_stop(), so that the daemon drains. A repetition within a second is the same wish:
-// `timeout` and terminals send a signal twice. A later one makes stops_now() true, and ends the
-// process if it is still there two seconds later, or at the next signal. SIGHUP asks to reload.
-// Threads: make it before any other thread, so that all of them have the signals blocked; its own
-// thread takes them.
+// wait_for_stop(), so that the daemon drains. A repetition within a second counts as the same
+// signal, because `timeout` and terminals send it twice. A later one makes stops_now() true, and
+// ends the process if it is still there two seconds later, or at the next signal. SIGHUP asks to
+// reload. Threads: make it before any other thread, so that all of them have the signals blocked;
+// its own thread takes them.
 #pragma once
 
 #include <chrono>
@@ -40,7 +40,7 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  // The model is loaded: a stop signal is now for wait_for_stop().
+  // Call it when the model is loaded. From then on wait_for_stop() handles stop signals.
   void begin_to_serve();
 
   // Returns the signal; until then calls `reload` in this thread after each SIGHUP.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who this process is among the ranks of a job, and the group of all of them.
+// Finds this process's rank in a job, and makes the group of all ranks.
 //
 // A job is started by mpirun, torchrun, srun, or anything that sets RANK and WORLD_SIZE. Under
 // mpirun the ranks use MPI; else, and with --elastic, they use gloo and meet in a folder that all
-// of them reach. Errors: Error("train", ...) for an environment that names half of it.
+// of them can access. Errors: Error("train", ...) if only some of the variables are set.
 #pragma once
 
 #include <memory>

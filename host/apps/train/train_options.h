@@ -2,8 +2,8 @@
 //
 // The options of `tandem train`.
 //
-// Plain data, filled by the command line and `--config`. trainer_options() checks what depends on
-// several of them. Errors: Error("train", ...) naming the option.
+// Plain data, filled by the command line and `--config`. trainer_options() makes the checks that
+// involve several options. Errors: Error("train", ...) naming the option.
 #pragma once
 
 #include <CLI/CLI.hpp>

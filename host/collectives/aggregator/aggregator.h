@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Aggregator: who adds up the parts that the ranks sent to one owner: the CPU, a GPU or a card.
+// Aggregator: adds up the parts that the ranks sent to one owner, on the CPU, a GPU or a card.
 //
 // Schemes with owners (balanced parallelism and others) use it once per call. All aggregators give
 // the bits of merge() (rank order), so a group may mix them. Threads: one call at a time. Errors:
@@ -41,7 +41,7 @@ class Aggregator {
 
 std::unique_ptr<Aggregator> make_cpu_aggregator();
 
-// Owns `unit`. What the unit refuses and what it fails at is done by the CPU.
+// Owns `unit`. The CPU does the calls that the unit refuses or in which it fails.
 std::unique_ptr<Aggregator> make_device_aggregator(std::unique_ptr<device::AggregationUnit> unit);
 
 }  // namespace tandem::collectives

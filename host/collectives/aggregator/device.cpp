@@ -102,7 +102,7 @@ class DeviceAggregator final : public Aggregator {
     return positions;
   }
 
-  // False where the positions are not whole rows of the domain in ascending order, each once, which
+  // False if the positions are not whole rows of the domain in ascending order, each once, which
   // only a faulty device makes.
   static bool take(const device::AggregationResult& result, SparseVector& out) {
     const std::uint32_t width = out.domain().width;

@@ -3,7 +3,7 @@
 // Codecs: the encoding of a sparse vector in a message.
 //
 // An entry is encoded whatever its value is, also zero. Blocks and dense are the exception: they
-// take a unit that equals the reduction's identity for absent. Values are f32, f16, bf16, f64 or
+// treat a unit that equals the reduction's identity as absent. Values are f32, f16, bf16, f64 or
 // u64 on the wire, rounded to nearest even. The encoding names its codec, wire type and number of
 // entries. Threads: any. Cost: one pass; see the files. Sources: ZEN (OSDI 2025) section 4.3,
 // SparCML (SC 2019), OmniReduce (SIGCOMM 2021).
@@ -44,7 +44,7 @@ struct EncodingStatistics {
 // coo16 to have its table (2^40).
 bool codec_supports(Codec codec, Domain domain);
 
-// A vector's own counts, exact.
+// The exact counts of this vector.
 EncodingStatistics encoding_statistics(const SparseVector& vector);
 
 // Expected bytes of what encode() appends; exact (given num_blocks, for blocks) for all but delta,

@@ -22,7 +22,7 @@ namespace tandem::collectives {
 bool can_encode_dense(Domain domain, DType type, const Partition& partition);
 
 // dense: [partition.num_units()]. messages: [num_owners], appended to. wire: f32, f16 or bf16.
-// threads: may be null; large tensors are worked on by all.
+// threads: may be null; all of them work on a large tensor.
 void encode_dense(const float* dense, const Partition& partition, DType wire,
                   std::span<ByteBuffer> messages, ThreadPool* threads = nullptr);
 

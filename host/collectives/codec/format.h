@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Format: what one codec writes after the header of an encoding. Each has its own file; codec.cpp
-// lists them.
+// Format: the body that one codec writes after the header of an encoding. Each has its own file;
+// codec.cpp lists them.
 //
 // A body is unaligned; integers are little-endian. Decoders check every count against the remaining
 // bytes and the domain before they allocate; every index must be in range and greater than the one
@@ -30,19 +30,20 @@ class BodyReader {
   explicit BodyReader(std::span<const std::byte> body) : rest_(body) {}
 
   std::size_t remaining() const { return rest_.size(); }
-  // The next `count` items of `item_bytes` each. Throws Error naming `what` where they are cut.
+  // The next `count` items of `item_bytes` each. Throws Error naming `what` if the body ends before
+  // them.
   std::span<const std::byte> take(std::uint64_t count, std::uint64_t item_bytes, const char* what);
 
  private:
   std::span<const std::byte> rest_;
 };
 
-// What the header says, checked against the domain the reader expects.
+// The header of an encoding, checked against the domain that the reader expects.
 struct Encoded {
   Domain domain;
-  DType type = DType::kF32;  // what values become
+  DType type = DType::kF32;  // the type of the decoded values
   DType wire = DType::kF32;
-  std::uint64_t count = 0;  // as Format::encode returned
+  std::uint64_t count = 0;  // the count that Format::encode() returned
 };
 
 class Format {
@@ -92,7 +93,8 @@ const Format& dense_format();
 // Throws the decoders' error.
 [[noreturn]] void reject_encoding(const char* what);
 
-// Room for `bytes` more at the end of `message`; returns its (unaligned) start.
+// Makes room for `bytes` more bytes at the end of `message`. Returns the (unaligned) start of this
+// room.
 std::byte* extend(ByteBuffer& message, std::size_t bytes);
 
 inline double wire_row_bytes(Domain domain, DType wire) {
@@ -114,7 +116,7 @@ void store_unaligned(std::byte* to, T value) {
 // Units per block of the blocks format: 256 values, at least one unit, at most the domain.
 std::uint64_t units_per_block(Domain domain);
 
-// What delta's indices take: exactly where the vector is short, from a sample where it is long.
+// The bytes of delta's indices: exact for short vectors, estimated from a sample for long ones.
 double delta_index_bytes(const SparseVector& vector);
 
 }  // namespace tandem::collectives

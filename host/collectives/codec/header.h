@@ -9,10 +9,10 @@ namespace tandem::collectives {
 
 struct EncodingHeader {
   std::uint8_t codec = 0;      // a Codec: the format of the body
-  std::uint8_t wire = 0;       // a DType: of the values in the body
+  std::uint8_t wire = 0;       // a DType: the type of the values in the body
   std::uint16_t reserved = 0;  // 0
   std::uint32_t width = 1;
-  std::uint64_t count = 0;  // of entries; blocks: of blocks; dense: of units
+  std::uint64_t count = 0;  // number of entries; codec blocks: of blocks; codec dense: of units
 };
 static_assert(sizeof(EncodingHeader) == 16);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PresentUnits: collects, from runs of dense values off the wire, the units that differ from the
-// reduction's identity. Shared by the formats that send values without an index each (narrow
-// domains only). Threads: one. Cost: a pass over the values through a buffer in the L1 cache.
+// PresentUnits: collects the units that differ from the reduction's identity from received runs of
+// dense values. Shared by the formats that send values without an index each (narrow domains only).
+// Threads: one. Cost: a pass over the values through a buffer in the L1 cache.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace tandem::collectives {
 
 class PresentUnits {
  public:
-  // capacity: of units that add() is shown in all; the caller has their bytes.
+  // capacity: the number of units in all calls of add(); the caller holds their bytes.
   PresentUnits(const Encoded& encoded, Reduction reduction, std::uint64_t capacity)
       : encoded_(encoded), reduction_(reduction), out_(encoded.domain, encoded.type) {
     out_.resize(static_cast<std::size_t>(capacity));
@@ -64,7 +64,7 @@ class PresentUnits {
   SparseVector out_;
   std::size_t count_ = 0;
   std::size_t chunk_units_ = 1;
-  ByteBuffer buffer_;  // [chunk_units_, width] of the type
+  ByteBuffer buffer_;  // [chunk_units_, width] of the decoded type
 };
 
 // Writes the identity of `reduction` into [num_values] of `wire`.

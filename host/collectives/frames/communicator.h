@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communicator: what a scheme sees of its group: numbered ranks and checked steps.
+// Communicator: the interface of a group for schemes: numbered ranks and checked steps.
 //
-// Every message carries a frame (24 bytes: magic, destination, call, number, length, XXH3 of these,
-// phase and body), so that a message of another call or phase or for another rank, a repeated or
-// truncated message and a flipped bit are errors that name rank and phase, never a wrong sum.
+// Every message has a frame (24 bytes: magic, destination, call, number, length, XXH3 of these,
+// phase and body). So a message of another call or phase or for another rank, a repeated or
+// truncated message, or a flipped bit is an error that names rank and phase, never a wrong sum.
 // Messages are numbered per pair of ranks: the k-th that a sends to b is the k-th that b receives
 // from a; beyond that ranks need not make the same steps. Steps may overlap. Ownership: borrows the
 // transport. Threads: one. Errors: TransportError; the caller of the scheme aborts the group.
@@ -24,7 +24,7 @@ namespace tandem::collectives {
 
 constexpr std::size_t kFrameBytes = 24;
 
-// A message under construction: room for the frame, then the body that follows by appending.
+// Begins a message: reserves room for the frame. The caller appends the body.
 ByteBuffer new_message(std::size_t reserve_body_bytes = 0);
 
 // A message that was received and checked.
@@ -63,17 +63,18 @@ class Communicator {
   Message send_receive(const char* phase, int to, ByteBuffer&& message, int from);
   void send(const char* phase, int to, ByteBuffer&& message);
   Message receive(const char* phase, int from);
-  // by_rank[r] goes to r; result[r] came from r. The own entry is not sent; result[rank] is empty.
+  // Sends by_rank[r] to rank r; result[r] came from rank r. This rank's own entry is not sent, and
+  // result[rank] is empty.
   std::vector<std::optional<Message>> all_to_all(const char* phase,
                                                  std::vector<ByteBuffer> by_rank);
-  // The own message to everyone; result[rank] is empty.
+  // Sends the message to every other rank. result[r] came from rank r; result[rank] is empty.
   std::vector<std::optional<Message>> all_gather(const char* phase, ByteBuffer&& message);
 
   // The communicator of `members` (ascending ranks, the caller among them), which take their order
   // as ranks. Only the members call it; it may be used alternately with its parent.
   Communicator subgroup(std::vector<int> members) const;
 
-  // Appended to the texts of errors from now on: what else is known of a wait. Empty: nothing.
+  // Sets a note about waits that is appended to the texts of errors from now on; empty: none.
   void annotate(std::string note) { note_ = std::move(note); }
 
   // Aborts the transport and throws kGarbage naming `source`, the phase and what is wrong.
@@ -82,7 +83,8 @@ class Communicator {
  private:
   friend class Step;
   Communicator() = default;
-  // Rejects what is not a message of this call, phase and source for this rank, or came before.
+  // Rejects bytes that are no message of this call, phase and source for this rank, and messages
+  // that were received before.
   void verify(const char* phase, int source, std::span<const std::byte> bytes) const;
   // Aborts the transport and throws `error` with the phase in its text.
   [[noreturn]] void fail(const char* phase, const TransportError& error) const;
@@ -97,7 +99,7 @@ class Communicator {
     std::uint32_t sealed = 0;
     std::unordered_set<std::uint64_t> seen;  // source << 32 | number
   };
-  std::shared_ptr<Numbers> numbers_;  // of the call; shared with subgroups
+  std::shared_ptr<Numbers> numbers_;  // message numbers of the call; shared with subgroups
   Deadline deadline_ = Deadline::never();
   std::string note_;
 };
@@ -109,7 +111,7 @@ class Step {
   Step& operator=(Step&&) noexcept;
   ~Step();
 
-  std::optional<Message> next();  // in any order
+  std::optional<Message> next();  // the next message, in any order; empty: all were taken
   void finish();
 
  private:

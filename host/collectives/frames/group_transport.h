@@ -31,7 +31,7 @@ class GroupTransport final : public transport::Transport {
   // The survivors are a GroupTransport again.
   std::unique_ptr<Transport> shrink(Deadline deadline) override;
 
-  // Remembers `error` where it is the first.
+  // Stores `error` if it is the first one.
   void fail(const transport::TransportError& error) noexcept;
 
  private:

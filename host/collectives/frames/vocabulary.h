@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of the layers below that collective calls speak of: messages, and sparse vectors.
+// Brings names of the layers below into this namespace: messages of the transport, and sparse
+// vectors.
 #pragma once
 
 #include "tensor/sparse/partition.h"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the schemes' cost functions share: sizes of expected messages, and the sum over phases.
+// The common part of the schemes' cost functions: sizes of expected messages, and the sum over
+// phases.
 //
 // A phase is a number of steps that follow each other; inside a step, messages travel at the same
 // time and share the rank's link. Time of a phase: steps x (latency + the rank's time per message)
 // + bytes of the busiest rank, the larger of both directions, over the bandwidth. Bytes inside a
 // node and between nodes travel at the same time. Where ranks share a core or a link, bytes and
-// messages of all ranks add up. No figure falls when a count grows. Threads: plain values.
+// messages of all ranks add up. No cost decreases when a count grows. Threads: plain values.
 #pragma once
 
 #include <functional>
@@ -30,7 +31,8 @@ class CostSum {
   CostSum(const Problem& problem, const LinkModel& link) : world_(problem.world), link_(link) {}
 
   void add(const PhaseCost& phase);
-  void add(const Cost& other, double share);  // of what happens in `share` of the calls
+  void add(const Cost& other,
+           double share);  // adds a cost that occurs in the share `share` of the calls
   // Adds the time of the busiest rank.
   void compute(double seconds) { cost_.compute_s += seconds; }
   Cost result() const;
@@ -59,7 +61,8 @@ struct OwnerBytes {
 OwnerBytes over_owners(double amount, int num_owners, double imbalance, double limit,
                        const std::function<double(double)>& message_bytes);
 
-// Expected imbalance of `num_owners` random owners of `entries` entries: the specs' bound.
+// Expected imbalance if `entries` entries are divided at random among `num_owners` owners: the
+// bound of the specs.
 double hash_imbalance(double entries, int num_owners);
 
 // Expected entries in the union of `ranks` ranks (interpolated between whole numbers).

@@ -41,7 +41,7 @@ void append_dense(const DenseVector& dense, UnitRange range, DType wire, ByteBuf
 void store_dense(MessageReader& message, UnitRange range, DType wire, DenseVector& dense);
 void reduce_dense(MessageReader& message, UnitRange range, const SchemeSettings& settings,
                   DenseVector& dense);
-// Values that are the whole message.
+// The same for a message that contains nothing else.
 void store_dense_message(MessageReader message, UnitRange range, DType wire, DenseVector& dense);
 void reduce_dense_message(MessageReader message, UnitRange range, const SchemeSettings& settings,
                           DenseVector& dense);
@@ -53,13 +53,13 @@ void reduce_into(DenseVector& into, const DenseVector& from, Reduction reduction
 // type.
 void finish_sum(DenseVector& dense, UnitRange range, const SchemeSettings& settings, int world);
 
-// What is wrong with the values of `range` after a message went into them; empty: nothing.
+// Returns the problem with the values of `range` after a message was stored there; empty: none.
 using DenseCheck = std::function<std::string(const DenseVector& dense, UnitRange range)>;
 
 // All-reduce in place by recursive halving and doubling. The world may have any size: ranks beyond
 // a power of two give their values to another rank first and get the sums at the end ("folded").
 // `settings`: wire and reduction. Steps: 2 log2(ranks that are not folded), and 2 more where ranks
-// are folded. `check` runs after every message; for what it finds, the message's sender is
+// are folded. `check` runs after every message. If it finds a problem, the sender of the message is
 // rejected.
 void halving_doubling(Communicator& ranks, DenseVector& dense, const SchemeSettings& settings,
                       const DenseCheck& check = {});
@@ -70,7 +70,7 @@ void ring(Communicator& ranks, DenseVector& dense, const SchemeSettings& setting
 // Adds the cost of halving_doubling() on `units` units.
 void add_halving_doubling(const Problem& problem, double units, CostSum& sum);
 
-// Why a scheme that holds the whole domain densely cannot run on sparse tensors; empty where it
+// Why a scheme that holds the whole domain densely cannot run on sparse tensors; empty if it
 // can. max_refusal: the same of one that holds `what` densely.
 std::string dense_refusal(const Problem& problem);
 std::string max_refusal(Reduction reduction, const std::string& what);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Folding: how an algorithm for powers of two runs on any world.
+// Folding: lets an algorithm for powers of two run on a world of any size.
 //
 // Of n ranks the largest power of two is active. Of the first 2 (n - active) ranks every odd one
 // gives its vector to the even one before it and gets the result from it at the end; the other
@@ -23,7 +23,9 @@ class Folding {
   int rounds() const { return std::countr_zero(static_cast<unsigned>(active_)); }
 
   bool hands_over(int rank) const { return rank < 2 * extra_ && rank % 2 == 1; }
-  bool takes_over(int rank) const { return rank < 2 * extra_ && rank % 2 == 0; }  // from rank + 1
+  bool takes_over(int rank) const {
+    return rank < 2 * extra_ && rank % 2 == 0;
+  }  // whether `rank` takes over the vector of rank + 1
 
   // The place of an active rank.
   int place(int rank) const { return rank < 2 * extra_ ? rank / 2 : rank - extra_; }

@@ -63,7 +63,7 @@ class OwnBlocks {
   struct Block {
     std::uint64_t number = 0;
     std::size_t first_entry = 0;
-    std::size_t next_in_stream = 0;  // position in blocks_; its size: none
+    std::size_t next_in_stream = 0;  // position in blocks_; blocks_.size(): there is none
   };
 
   void link();
@@ -74,7 +74,8 @@ class OwnBlocks {
   std::vector<std::vector<std::size_t>> heads_;  // [aggregators, streams] position in blocks_
 };
 
-// The reduced blocks as they come, and in the end the sorted vector of their present units.
+// Collects the reduced blocks in the order of their arrival. At the end it gives the sorted vector
+// of their present units.
 class ReducedBlocks {
  public:
   ReducedBlocks(const BlockLayout& layout, DType type, Reduction reduction)
@@ -87,7 +88,7 @@ class ReducedBlocks {
  private:
   struct Run {
     std::uint64_t block = 0;
-    std::size_t first = 0;  // entry
+    std::size_t first = 0;  // index of the block's first entry
     std::size_t count = 0;
   };
 

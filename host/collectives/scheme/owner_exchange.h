@@ -18,7 +18,7 @@
 
 namespace tandem::collectives {
 
-// The parts that the caller owns, by rank, in local places; empty where it owns nothing.
+// The parts that the caller owns, by rank, in local places; empty if it owns nothing.
 std::vector<SparseVector> push_to_owners(Communicator& ranks, const char* phase,
                                          const Partition& partition, const SparseVector& own,
                                          const SchemeSettings& settings);
@@ -50,7 +50,7 @@ PhaseCost pull_cost(const Problem& problem, const OwnerProblem& owners);
 // The time of the busiest rank: split and encode, decode and merge, encode, decode and join.
 double owner_compute_s(const Problem& problem, const OwnerProblem& owners,
                        const ComputeModel& compute);
-// All of it.
+// The whole cost of reduce_by_owners().
 Cost owners_cost(const Problem& problem, const OwnerProblem& owners, const LinkModel& link,
                  const ComputeModel& compute);
 

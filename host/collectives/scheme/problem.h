@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Problem: what the cost of a collective call depends on, and the cost model's units.
+// Problem: the facts on which the cost of a collective call depends, and the cost model's units.
 //
 // A Problem describes one sparse all-reduce as the ranks agree on it; LinkModel and ComputeModel
 // describe the machines. A Cost is what a scheme predicts from them. All counts are means over
@@ -20,7 +20,7 @@ namespace tandem::collectives {
 struct Problem {
   int world = 1;
   int ranks_per_node = 1;  // 1: every rank on its own node, or unknown
-  int server_count = 0;    // as SchemeSettings says
+  int server_count = 0;    // SchemeSettings::server_count
   Domain domain;
   DType wire = DType::kF32;
   Reduction reduction = Reduction::kSum;
@@ -32,14 +32,14 @@ struct Problem {
   // [world + 1]; the same for blocks of 256 values.
   std::vector<double> union_blocks;
 
-  // Busiest owner over the mean, of what ranks push (the worst rank) and of the union, for even
-  // ranges (at least 1; 1 is balance).
+  // The load of the busiest owner divided by the mean load, for even ranges; at least 1, which is
+  // balance. First for the entries that a rank pushes (the worst rank), then for the union.
   double even_push_imbalance = 1;
   double even_pull_imbalance = 1;
   // The same for blocks of 256 values (OmniReduce).
   double even_block_push_imbalance = 1;
   double even_block_pull_imbalance = 1;
-  double entry_imbalance = 1;  // entries of the rank that has most over the mean
+  double entry_imbalance = 1;  // most entries of a rank, divided by the mean over ranks
   double delta_ratio = 1;      // measured_delta_ratio(), mean over ranks; 1: a uniform support
 
   double value_bytes() const;  // of one unit on the wire
@@ -51,17 +51,17 @@ struct LinkModel {
   double latency_s = 20e-6;
   double bandwidth_bytes_per_s = 1e9;       // between nodes, each direction, per rank
   double node_latency_s = 5e-6;             // between ranks of one node
-  double node_bandwidth_bytes_per_s = 5e9;  // likewise
-  double message_s = 0;                     // of a rank's own time per message that it sends
-  bool bandwidth_is_shared = false;         // ranks of one process or core: bytes, messages and
-                                            // computation of all add up
+  double node_bandwidth_bytes_per_s = 5e9;  // between ranks of one node
+  double message_s = 0;              // time that a rank itself needs per message that it sends
+  bool bandwidth_is_shared = false;  // ranks of one process or core: bytes, messages and
+                                     // computation of all add up
 };
 
-// What partial results travel in: sums in the accumulation type, since every rounding on the way
-// would be kept; maxima in the wire type, which holds them exactly.
+// The type in which partial results are sent. Sums use the accumulation type, because roundings on
+// the way would add up. Maxima use the wire type, which holds them exactly.
 DType partial_type(DType wire, Reduction reduction);
 
-// `problem` for messages with partial results.
+// Returns `problem` changed to messages with partial results.
 Problem of_partials(Problem problem);
 
 // The speed of one rank that computes alone.
@@ -71,19 +71,19 @@ struct ComputeModel {
   double dense_s_per_value = 0.5e-9;
 };
 
-// Phases follow each other, so of messages and bytes the busiest rank of each phase counts, which
-// need not be the same one throughout: an upper bound on any rank's.
+// Phases follow each other. For messages and bytes the busiest rank of each phase counts, which may
+// be another one in each phase. So the cost is an upper bound for every rank.
 struct Cost {
   double steps = 0;           // network latencies in sequence
   double messages = 0;        // sent by the busiest ranks
-  double bytes_sent = 0;      // by the busiest ranks, frames included
-  double bytes_received = 0;  // by the busiest ranks
+  double bytes_sent = 0;      // sent by the busiest ranks, frames included
+  double bytes_received = 0;  // received by the busiest ranks
   double total_bytes = 0;     // sent by all ranks
   double compute_s = 0;
   double seconds = 0;
 };
 
-// Independent uniform supports: union_entries[k] = N (1 - (1 - d)^k), blocks likewise; no skew.
+// Independent uniform supports: union_entries[k] = N (1 - (1 - d)^k), the same for blocks; no skew.
 void fill_independent(Problem& problem, double density);
 
 // Fills union_entries, union_blocks and the imbalances exactly, for world = by_rank.size(). For

@@ -11,8 +11,8 @@ namespace tandem::collectives {
 
 std::span<const std::byte> MessageReader::bytes(std::size_t size) {
   if (size > rest_.size()) {
-    reject("it is cut: " + std::to_string(rest_.size()) + " bytes where " + std::to_string(size) +
-           " were to come");
+    reject("it is truncated: " + std::to_string(rest_.size()) + " bytes in place of " +
+           std::to_string(size));
   }
   const auto taken = rest_.first(size);
   rest_ = rest_.subspan(size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of the schemes: encoding a vector for a phase, and reading what a rank has sent.
+// Messages of the schemes: encodes a vector for a phase, and reads the messages of other ranks.
 //
 // A MessageReader reads a body in order. A body that is cut, too long or does not decode is the
 // sender's fault: Communicator::reject names the sender and the phase. Borrows its arguments.
@@ -53,9 +53,10 @@ Codec usable_codec(Codec codec, Domain domain, Reduction reduction);
 // `settings` for messages with partial results (partial_type).
 SchemeSettings of_partials(SchemeSettings settings);
 
-// Makes of `vector` what others decode from a message with it: values are rounded to the wire type;
-// for sums, units that equal the identity are left out (blocks and dense cannot carry them). A
-// scheme calls it before it sends, so that the sender keeps the same bits. One pass.
+// Changes `vector` to the vector that others decode from a message with it. Values are rounded to
+// the wire type. For sums, units that equal the identity are removed, because blocks and dense
+// cannot represent them. A scheme calls it before it sends, so that the sender keeps the same bits.
+// One pass.
 void round_as_sent(SparseVector& vector, const SchemeSettings& settings);
 
 // A complete sum over `world` ranks: divided for a mean, then rounded as sent.
@@ -69,7 +70,7 @@ void append_encoded(const SparseVector& vector, const SchemeSettings& settings,
 // A message with `vector`, which is rounded as sent, in its body.
 ByteBuffer encoded_message(const SparseVector& vector, const SchemeSettings& settings);
 
-// The vector that is the whole body.
+// Decodes a message whose body is one vector.
 SparseVector decode_from(const Communicator& ranks, const char* phase, const Message& message,
                          Domain domain, DType type, Reduction reduction);
 

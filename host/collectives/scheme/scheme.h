@@ -4,11 +4,11 @@
 //
 // Schemes are stateless. Numerics: ranks' own values and finished sums travel in the wire type,
 // partial sums in the accumulation type (partial_type), so a 16-bit sum is rounded once. The scheme
-// divides a mean before that rounding (finish_sum). A rank rounds what it keeps like what it sends.
-// A unit that cancels to zero may or may not remain. For max, every entry counts: a unit whose
-// maximum is -infinity (0 for u64) stays. Schemes and codecs that detect absence by value therefore
-// refuse max. Threads: one call per communicator at a time. Errors: TransportError; the group is
-// then broken. To add a scheme: README.md.
+// divides a mean before that rounding (finish_sum). A rank rounds the values that it keeps in the
+// same way as those that it sends. A unit that cancels to zero may or may not remain. For max,
+// every entry counts: a unit whose maximum is -infinity (0 for u64) stays. Schemes and codecs that
+// detect absence by value therefore refuse max. Threads: one call per communicator at a time.
+// Errors: TransportError; the group is then broken. To add a scheme: README.md.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct SchemeSettings {
   Reduction reduction = Reduction::kSum;
   DType wire = DType::kF32;     // the vector's type, or f16 or bf16 for f32
   Codec codec = Codec::kAuto;   // for phases that send sparse data; auto: by each message's counts
-  std::uint64_t seed = 0x7a9d;  // of hashed partitions; equal on all ranks
+  std::uint64_t seed = 0x7a9d;  // seed of hashed partitions; equal on all ranks
   std::vector<int> node_of_rank;  // [world] for two_level; empty: every rank its own node
   int server_count = 0;           // parameter servers (the first ranks); 0: all ranks
 };

@@ -88,7 +88,7 @@ std::vector<std::vector<double>> gather(Communicator& ranks, const std::vector<d
     if (!from) continue;
     const auto body = from->body();
     if (body.size() != own.size() * sizeof(double)) {
-      ranks.reject(kPhase, from->source(), "not as many measurements as here");
+      ranks.reject(kPhase, from->source(), "another number of measurements than this rank");
     }
     if (body.empty()) continue;  // memcpy takes no null pointer
     std::memcpy(all[static_cast<std::size_t>(from->source())].data(), body.data(), body.size());

@@ -38,7 +38,7 @@ LinkModel probe_links(Communicator& ranks, std::span<const std::uint64_t> nodes 
 // Times merge, encode, decode and dense addition here (about 10 ms, once per process).
 ComputeModel measure_compute();
 
-// Both, with the same result on all ranks. Collective.
+// Calls probe_links() and measure_compute(). The result is the same on all ranks. Collective.
 MachineModel probe_machine(Communicator& ranks, std::span<const std::uint64_t> nodes = {});
 
 }  // namespace tandem::collectives

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profile: what one rank tells the others about its support, and what all of them make of it.
+// Profile: a summary of one rank's support, and the statistics from those of all ranks.
 //
-// Exact: entries and touched blocks of 256 values, in all and per even range. Estimated: a sketch
-// of the support, the kSketchSize units of least hash (bottom-k, "KMV"), and one of its blocks.
-// Below the least of the ranks' largest hashes every holder of a unit is known, so the sample tells
-// how many units exactly m ranks hold, and with it the unions of any k ranks: exact where supports
-// are small (up to kSketchSize entries), else with a standard error of about 1 / sqrt(kSketchSize)
-// = 3 %. On the wire: 16 + 8 world + 4 per hash bytes; parse() accepts nothing malformed. Cost: one
-// hash per entry. Threads: values. Source: Beyer et al., "On synopses for distinct-value estimation
+// Exact: entries and touched blocks of 256 values, in all and per even range. Estimated: the unions
+// of any k ranks, from sketches of units and of blocks. A sketch has the kSketchSize units of least
+// hash (bottom-k, "KMV"). Below the smallest of the ranks' largest hashes, all holders of a unit
+// are known, which gives the number of units that exactly m ranks hold. Supports of up to
+// kSketchSize entries are exact; else the standard error is about 1 / sqrt(kSketchSize) = 3 %. On
+// the wire: 16 + 8 world + 4 per hash bytes; parse() accepts nothing malformed. Cost: one hash per
+// entry. Threads: plain data. Source: Beyer et al., "On synopses for distinct-value estimation
 // under multiset operations", SIGMOD 2007.
 #pragma once
 
@@ -36,14 +36,15 @@ struct RankProfile {
   std::vector<std::uint32_t> block_ranges;  // [world] blocks per even range of the blocks
 
   void append_to(ByteBuffer& bytes) const;
-  // Reads one from the front of `bytes` and advances it. Throws Error saying what is wrong.
+  // Reads a profile from the front of `bytes` and advances `bytes`. Throws Error saying what is
+  // wrong.
   static RankProfile parse(std::span<const std::byte>& bytes, int world);
 };
 
 RankProfile profile_support(const SparseVector& own, int world);
 
 // Fills union_entries, union_blocks and the imbalances; problem.world = profiles.size() and
-// problem.domain are set. Profiles of all ranks, in rank order.
+// problem.domain are set. profiles: of all ranks, in rank order.
 void fill_from_profiles(Problem& problem, std::span<const RankProfile> profiles);
 
 }  // namespace tandem::collectives

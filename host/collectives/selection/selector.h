@@ -2,8 +2,8 @@
 //
 // Selector: chooses the fastest scheme for a bucket, by cost models corrected with measured times.
 //
-// One per bucket and rank. All ranks decide alike, because decisions depend only on what the
-// headers of the call carry. Per call:
+// One per bucket and rank. All ranks make the same decision, because it depends only on the headers
+// of the call. Per call:
 //     header.profile = selector.header(own, world);           // before the exchange of headers
 //     const Scheme& scheme = selector.choose(profiles, problem, machine);   // after it
 //     ... scheme.allreduce(...) ...
@@ -27,8 +27,8 @@ namespace tandem::collectives {
 struct SelectorOptions {
   int initial_profiles = 2;     // calls that carry sketches at first
   int profile_period = 64;      // calls between sketches later
-  double drift = 0.25;          // relative change of entries that asks for a new profile
-  double disappointment = 1.5;  // measured / predicted above which other schemes get a trial
+  double drift = 0.25;          // relative change of the entries above which a new profile is made
+  double disappointment = 1.5;  // ratio measured / predicted above which other schemes are tried
   double switching_gain =
       0.9;  // a scheme replaces the present one at this share of its time, or less
   std::span<const Scheme* const> candidates;  // empty: all_schemes()
@@ -38,8 +38,8 @@ struct SelectorOptions {
 struct Candidate {
   const Scheme* scheme = nullptr;
   std::string refusal;    // not empty: it cannot run
-  Cost cost;              // by the model
-  double expected_s = 0;  // its seconds, corrected by what was measured
+  Cost cost;              // cost by the model
+  double expected_s = 0;  // predicted seconds, corrected by the measurements
   double measured_s = 0;  // median over its last calls, slowest rank; 0: not tried
   double ratio = 0;       // median of measured over predicted; 0: not tried
   int num_measured = 0;
@@ -62,8 +62,9 @@ class Selector {
   const Scheme& choose(std::span<const ByteBuffer> profiles, const Problem& problem,
                        const MachineModel& machine);
 
-  // The call took `seconds` here. The next header reports it. The maximum over ranks, divided by
-  // the model's prediction, corrects the scheme (median of the last 8, the lower of two).
+  // Records that the call took `seconds` on this rank. The next header reports it. The maximum over
+  // ranks, divided by the model's prediction, corrects the scheme (median of the last 8, the lower
+  // of two).
   void record(double seconds, std::uint64_t bytes_sent, std::uint64_t bytes_received);
 
   // The candidates of the last choose(), best first, those that cannot run last.
@@ -77,7 +78,7 @@ class Selector {
 
  private:
   struct Measured {
-    std::vector<double> seconds;  // the last ones
+    std::vector<double> seconds;  // times of the last calls
     std::vector<double> ratios;   // measured over predicted by the model
     int last_epoch = 0;           // num_profiles_ when it was last measured
   };
@@ -99,23 +100,23 @@ class Selector {
 
   SelectorOptions options_;
   // Equal on all ranks.
-  Problem profiled_;  // by the last sketches
+  Problem profiled_;  // the problem that the last sketches describe
   Problem problem_;
-  double profiled_entries_ = 0;  // mean over ranks, of profiled_
+  double profiled_entries_ = 0;  // mean entries of a rank in profiled_
   int num_profiles_ = 0;
   int calls_since_profile_ = 0;
   bool profile_due_ = true;  // the next call carries sketches
-  Problem evaluated_;        // and the machine: what the costs in ranking_ are for
+  Problem evaluated_;        // with the machine, the input of the costs in ranking_
   MachineModel evaluated_on_;
   int evaluated_profile_ = 0;
   std::map<std::string, Measured, std::less<>> measured_;
   std::vector<Candidate> ranking_;
-  const Scheme* incumbent_ = nullptr;  // believed to be the best
-  const Scheme* chosen_ = nullptr;     // runs: the incumbent, or one on trial
+  const Scheme* incumbent_ = nullptr;  // the best scheme so far
+  const Scheme* chosen_ = nullptr;     // the scheme that runs: the incumbent, or one that is tried
   double chosen_model_s_ = 0;
   std::string reason_;
-  // This rank's own.
-  double own_seconds_ = 0;  // of the last call; 0: none, or it failed
+  // Values of this rank only.
+  double own_seconds_ = 0;  // time of the last call; 0: there was none, or it failed
   std::uint64_t own_sent_ = 0, own_received_ = 0;
   std::uint64_t own_profiled_entries_ = 0;
 };

@@ -27,7 +27,7 @@ namespace tandem::collectives {
 
 struct SimulationOptions {
   std::string model;     // a name of tensor/sparse/generate/model_shapes.h; empty: `workload`
-  bool as_rows = false;  // of a model: units are its rows, not single values
+  bool as_rows = false;  // with a model: units are rows, not single values
   sparse::SyntheticOptions workload;             // at full size
   transport::simulated::NetworkOptions network;  // world included; its scale is set here
   std::vector<std::string> schemes;              // names; empty: all
@@ -35,8 +35,8 @@ struct SimulationOptions {
   DType wire = DType::kF32;
   std::uint64_t seed = 1;
   std::uint64_t memory_bytes = std::uint64_t{2} << 30;
-  // Hears the name of each scheme before it runs, its number from 1, and how many there are; may be
-  // empty.
+  // Called before each scheme runs with its name, its number from 1, and the number of schemes; may
+  // be empty.
   std::function<void(const std::string& scheme, std::size_t number, std::size_t count)> progress;
 };
 
@@ -45,10 +45,10 @@ struct SimulatedScheme {
   std::string refusal;         // not empty: it cannot run; nothing else is set
   double seconds = 0;          // until the last rank is done
   double predicted_s = 0;      // by the scheme's cost model from exact statistics
-  double ratio_to_dense = 0;   // dense ring's seconds over these
+  double ratio_to_dense = 0;   // seconds of the dense ring, divided by `seconds`
   double ratio_with_rest = 0;  // the same with the model's dense part added to both
-  double steps = 0;            // of the rank with most
-  double bytes_sent = 0;       // by the rank with most; full size
+  double steps = 0;            // most steps of a rank
+  double bytes_sent = 0;       // most bytes that a rank sends, at full size
   double bytes_received = 0;
   double total_bytes = 0;
   std::uint64_t scale = 1;
@@ -56,10 +56,10 @@ struct SimulatedScheme {
 
 struct SimulationResult {
   sparse::SyntheticOptions workload;     // at full size
-  std::uint64_t dense_values = 0;        // of the model, reduced densely besides
+  std::uint64_t dense_values = 0;        // values of the model that are reduced densely in addition
   sparse::SupportStatistics statistics;  // measured on the data of the least scale
-  double densification = 1;              // entries of the union over those of a rank
-  double dense_ring_s = 0;               // of the sparse tensor sent densely
+  double densification = 1;              // entries of the union, divided by the entries of a rank
+  double dense_ring_s = 0;  // time of the dense ring for the sparse tensor, sent densely
   std::vector<SimulatedScheme> schemes;  // in the requested order
 };
 

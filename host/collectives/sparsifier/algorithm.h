@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SparsifierAlgorithm: what a file of this folder implements; Sparsifier (sparsifier.h) calls it.
+// SparsifierAlgorithm: the interface that the algorithms of this folder implement; Sparsifier
+// (sparsifier.h) calls it.
 //
-// Sparsifier checks and agrees first, so reduce() sees finite values, a density inside (0, 1) and
-// equal options on all ranks. An algorithm asks and clears its ResidualStore, so it works wherever
-// the gradient lies. It selects inside timed_selection(), which communicates nothing, and exchanges
-// with exchange.h. State: the store keeps the tensors; an algorithm adds its own numbers.
-// Ownership: borrows the store.
+// Sparsifier first checks the gradient and compares the ranks. So reduce() gets finite values, a
+// density inside (0, 1) and equal options on all ranks. An algorithm reads and clears the residual
+// only through its ResidualStore, so it works for gradients in any memory. It selects inside
+// timed_selection(), which communicates nothing, and exchanges with exchange.h. State: the store
+// keeps the tensors; an algorithm adds its own numbers. Ownership: borrows the store.
 #pragma once
 
 #include <chrono>

@@ -2,10 +2,10 @@
 //
 // Candidates: the large values of a range of an accumulated gradient, found in one pass over it.
 //
-// Counts above any threshold, cuts and exact top-k need the candidates only. A question that goes
-// below the floor asks the gradient again. Answers are exact and depend neither on how candidates
-// were found nor on the number of threads. HostCandidates: a sample of at most 65,536 values gives
-// the floor of collect(); one pass keeps every |x| >= floor. Those of a device:
+// Counts above a threshold, cuts and exact top-k need the candidates only. A threshold below the
+// floor needs another pass over the gradient. Results are exact. They depend neither on how
+// candidates were found nor on the number of threads. HostCandidates: a sample of at most 65,536
+// values gives the floor of collect(); one pass keeps every |x| >= floor. Those of a device:
 // device_residual.cpp. Ownership: borrows the values and the threads. Threads: one.
 #pragma once
 

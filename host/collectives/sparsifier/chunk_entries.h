@@ -2,8 +2,8 @@
 //
 // The largest entries of every chunk of 4,096 values, packed: the message of chunk_topk.
 //
-// Of equal magnitudes the lower place. Cost: one read; a partial sort of each chunk. Ownership:
-// borrows the values and the threads.
+// Of equal magnitudes the one at the lower place is taken. Cost: one read; a partial sort of each
+// chunk. Ownership: borrows the values and the threads.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DEFT's plan of a step: fragments of layers, the entries that each sends, and who selects them.
+// DEFT's plan of a step: the fragments of layers, the number of entries from each, and the rank
+// that selects them.
 //
-// Pure functions of numbers that all ranks have, so all ranks make the same plan and nobody sends
-// it.
+// Pure functions of numbers that all ranks have, so all ranks make the same plan, and it is not
+// sent. Source: deft.cpp.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 //
 // The n-th largest of many magnitudes, exactly.
 //
-// Positive f32 are ordered as their bits are. So a histogram of the upper bits finds the few that
-// the n-th is among, and only these are sorted. Cost: three reads. Threads: any.
+// Positive f32 values have the same order as their bits. A histogram of the upper bits finds the
+// few candidates for the n-th value, and only these are sorted. Cost: three reads. Threads: any.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The exchanges of exchange.h with values of 16 bits (f16 or bf16): every rounding error stays in
-// the residual of a rank, so no mass is lost.
+// The exchanges of exchange.h with values of 16 bits (f16 or bf16). Every rounding error is added
+// to a rank's residual, so nothing is lost.
 //
-// A rank rounds its values and keeps what rounding took; what is beyond the type's range stays too.
-// Sums are in f64 in rank order: the same bits on all ranks. Bytes per rank (n ranks, U values; k
-// entries each), frames aside: narrow_mean 4 U (n - 1) / n in 2 steps, where rank r adds up the
-// r-th of n even slices, sends the rounded means and keeps what that rounding took;
-// narrow_own_mean 6 k (n - 1), an all-gather.
+// A rank rounds its values and keeps the difference, also the part beyond the type's range. Sums
+// are in f64 in rank order: the same bits on all ranks. Bytes per rank without frames (n ranks, U
+// values, k entries of each rank): narrow_mean 4 U (n - 1) / n in 2 steps. Rank r adds up the r-th
+// of n even slices, sends the rounded means and keeps the rounding errors. narrow_own_mean 6 k (n -
+// 1), by an all-gather.
 #pragma once
 
 #include <span>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ResidualStore: the accumulated gradient of a sparsifier, where it lies: in host memory, or in a
-// device's. Algorithms are written once, against this contract.
+// ResidualStore: the accumulated gradient of a sparsifier, in host memory or in a device's.
+// Algorithms use this contract, so each is written once.
 //
-// Accumulated = what is left of earlier gradients + the gradient of the step, f32. Numerics:
-// answers to questions about places, counts and order are the same from every store. Sums are in
-// f64 in the store's own order: they agree to about 1e-12 of the sum of magnitudes, and exactly
-// where no addition rounds. Errors: Error for a gradient that the store does not take; a
-// DeviceError of the device. Threads: one at a time.
+// Accumulated = residual (what earlier steps did not send) + the gradient of the step, f32.
+// Numerics: places, counts and order are the same from every store. Sums are in f64, in an order
+// that the store chooses. They agree to about 1e-12 of the sum of magnitudes, and exactly if no
+// addition rounds. Errors: Error for a gradient that the store does not accept; DeviceError if the
+// device fails. Threads: one at a time.
 #pragma once
 
 #include <cstdint>

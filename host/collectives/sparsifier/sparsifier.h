@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sparsifier: which part of a gradient is exchanged in a step, and what is kept for later steps.
+// Sparsifier: chooses which part of a gradient is exchanged in a step, and keeps the rest (the
+// residual) for later steps.
 //
 //   auto sparsifier = make_sparsifier("micro", num_values, options);  // one per parameter and rank
 //   StepResult result = sparsifier->step(group, gradient);            // result.mean: on every rank
 //
-// With a DeviceResidence the residual lies in a device's memory, and gradients may too: they are
-// added and selected from there, and only entries and numbers come to the host. Rules, results and
-// states are the same (residual_store.h states the tolerance of sums), so ranks may differ in this.
-// In: the rank's gradient of this step. Accumulated = residual + gradient. Out: the mean over ranks
-// of what was sent, sparse, sorted; the same bits on every rank. A sparsifier selects, exchanges
-// and then clears by its own rule, which is part of the algorithm. So sent + residual = the
-// gradients so far (with a momentum or a decay: of the sums that the algorithm's header defines).
-// Density 0 sends nothing; density 1 exchanges everything and clears it. Ranks first agree on name,
-// size, options and step: a mismatch is the same Error on every rank, and no state has changed. A
-// NaN or an infinity in a gradient is named with step, rank and place. After a TransportError the
-// gradient of the step is in the residual. A device that fails while a gradient is checked is an
+// step() adds the rank's gradient to its residual, selects, exchanges, and clears what was sent.
+// The rules of selection and clearing are the algorithm's. The result is the mean over ranks of
+// what was sent, sparse and sorted, with the same bits on every rank. So sent + residual = the sum
+// of the gradients (with momentum or decay: the sums that the algorithm's header defines). Density
+// 0 sends nothing; density 1 sends everything. With a DeviceResidence the residual is in a device's
+// memory, and gradients may be there too; only entries and numbers come to the host. Results and
+// states are the same (tolerance: residual_store.h), so some ranks may use a device and others not.
+// Errors: ranks first compare name, size, options and step. A mismatch is the same Error on every
+// rank, and no state changes. An Error for a NaN or an infinity names step, rank and place. After a
+// TransportError the step's gradient is in the residual. A device that fails during the check is an
 // Error on every rank; later, a DeviceError on its rank and a TransportError on the others.
-// Determinism: equal inputs, options and schemes give equal bits, whatever the number of threads;
-// scheme auto may change the order of additions. Ownership: borrows the threads. Threads: one at a
-// time per sparsifier and group.
+// Determinism: bits depend on inputs, options and scheme, not on the number of threads; scheme auto
+// may change the order of additions. Ownership: borrows the threads. Threads: one at a time per
+// sparsifier and group.
 #pragma once
 
 #include <cstdint>

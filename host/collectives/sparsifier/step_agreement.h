@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Before a step changes anything, all ranks learn what each is about to do: one all-gather.
+// Compares what the ranks are about to do, before a step changes anything: one all-gather.
 //
 // Fields are compared by name. A difference, or an error of one rank, is the same Error on every
 // rank.

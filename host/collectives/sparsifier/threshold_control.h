@@ -3,12 +3,12 @@
 // The threshold of MiCRO and ExDyna: it follows the counts of all ranks, so it is equal on all.
 //
 // It begins as the mean over ranks of the k-th largest magnitude (one all-reduce of 8 bytes). The
-// published rule multiplies it by 1.005, 1.00125, 0.9987 or 0.995 (its inner test is always true;
-// here it is the one that was meant). By default its logarithm moves by a share of count / k - 1,
-// and by a trend that sums this error up, since residuals grow for many steps. The shares are
-// divided by the slope: how many per cent the count falls where the threshold rises by one. A share
-// that holds a flat tail oscillates on a steep one. Ranks send how many entries reach a slightly
-// higher threshold, which gives the slope.
+// published rule multiplies it by 1.005, 1.00125, 0.9987 or 0.995. (The inner test of the published
+// code is always true; here it is as the paper describes it.) By default its logarithm moves by a
+// share of the error count / k - 1 and by a share of the sum of past errors, because residuals grow
+// for many steps. Both shares are divided by the slope: by how many per cent the count falls when
+// the threshold rises by one per cent. A share that suits a flat tail would oscillate on a steep
+// one. For the slope, ranks also send the number of entries above a slightly higher threshold.
 #pragma once
 
 #include <cstdint>

@@ -29,27 +29,28 @@ namespace tandem::engine {
 
 class AttentionExchange {
  public:
-  // `projection_seconds` as in sends_early_query().
+  // `projection_seconds`: see sends_early_query().
   AttentionExchange(const model::ModelConfig& config, ComputeQueue& queue,
                     const ExecutorOptions& options, double projection_seconds);
 
   // Whether the unit has its own submission thread.
   bool add_unit(device::AttentionUnit& unit);
-  // As StepRunner::replace_unit().
+  // Does the same as StepRunner::replace_unit().
   void replace_unit(int unit, device::AttentionUnit& with);
 
   void begin(const StepRows& rows);
 
-  // Where the projections of the sub-batch belong.
+  // The places for the projections of the sub-batch.
   Projections projections(std::size_t sub_batch) const;
   // Whether q must be projected alone and sent by send_queries() before k and v. A unit that gets
   // queries early attends to the past while k and v are projected; the compute unit then adds the
   // newest token as one more partial.
   bool queries_go_first(const StepPlace& place) const;
   bool send_queries(const StepPlace& place);
-  // Everything else, q, k, v having been enqueued; with the attention inside chunks.
+  // Sends all remaining work of the place, with the attention inside chunks. Call it when q, k and
+  // v are enqueued.
   bool launch(const StepPlace& place);
-  // Waits for what the sub-batch has in flight outside the compute unit's queue.
+  // Waits for the sub-batch's work in flight outside the compute unit's queue.
   bool collect(std::size_t sub_batch);
   // The slice that has the attention of the place's rows after the enqueued work.
   device::Slice merge(const StepPlace& place);
@@ -66,7 +67,7 @@ class AttentionExchange {
   bool holds_lent() const { return !set_aside_.empty(); }
 
  private:
-  // What units that are stuck may still use.
+  // Buffers that stuck units may still use.
   struct SetAside {
     std::unique_ptr<LentBuffers> lent;
     std::vector<int> units;
@@ -85,14 +86,14 @@ class AttentionExchange {
   const LaneContext context_;
 
   ChunkAttention chunks_;
-  std::unique_ptr<device::Buffer> attention_;  // [max_rows, q_heads, head_dim], merged
-  std::unique_ptr<LentBuffers> lent_;  // none between an abort() that set it aside and begin()
+  std::unique_ptr<device::Buffer> attention_;  // [max_rows, q_heads, head_dim]: the merged results
+  std::unique_ptr<LentBuffers> lent_;  // null after an abort() that set it aside, until begin()
   std::vector<SetAside> set_aside_;
 
   RingLane rings_;
   std::unique_ptr<HostLane> host_;  // or a StagedLane
   QueueLane queued_;
-  const std::array<AttentionLane*, 3> lanes_;  // as they are called in launch()
+  const std::array<AttentionLane*, 3> lanes_;  // in the order in which launch() calls them
   std::vector<AttentionLane*> lane_of_;        // [units]
   std::vector<bool> early_;                    // [units]
 

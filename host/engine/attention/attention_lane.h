@@ -42,10 +42,11 @@ struct LaneStep {
 
   const LentBuffers* lent = nullptr;
   const LayerWindows* windows = nullptr;
-  std::array<std::size_t, kMaxSubBatches> first_row{};  // among the step's rows
+  std::array<std::size_t, kMaxSubBatches>
+      first_row{};  // index of the sub-batch's first row in the step
 };
 
-// What all lanes share.
+// The context that all lanes share.
 struct LaneContext {
   LaneContext(ComputeQueue& queue, const model::ModelConfig& config, const ExecutorOptions& options,
               UnitLosses& losses)
@@ -88,9 +89,9 @@ class AttentionLane {
 
   virtual void begin(const LaneStep& step) = 0;
 
-  // q is enqueued: sends it to the units that get queries early.
+  // Called when q is enqueued. Sends q to the units that get queries early.
   virtual bool send_queries(const StepPlace&) { return true; }
-  // q, k and v are enqueued: enqueues their copies to the lane's units.
+  // Called when q, k and v are enqueued. Enqueues their copies to the lane's units.
   virtual void bring_rows(const StepPlace&) {}
   // Whether submit() reads what the compute unit writes. Then the caller waits for the compute unit
   // first.

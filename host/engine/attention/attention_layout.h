@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AttentionLayout: which attention unit appends and attends to what, for the rows of one sub-batch;
-// the same for every layer with the same window.
+// AttentionLayout: the work of each attention unit for the rows of one sub-batch: the tokens that
+// it appends and those that it attends to. All layers with the same window share it.
 //
 // Each unit appends the new tokens whose blocks it holds. A group of one row (decode) attends to
 // all that it holds, the new token included. Units have no mask: in a larger group (prefill chunk)
 // they attend to the past only, and the causal part inside the chunk is one more partial, of the
 // compute unit. Rows are numbered from the sub-batch's first row. Each unit gets the smallest range
-// of rows that covers its work, so that rows should be ordered by home_unit(). Threads: values.
+// of rows that covers its work, so that rows should be ordered by home_unit(). Threads: plain data.
 // Cost: O(blocks of the groups), no allocation once the vectors have grown.
 #pragma once
 
@@ -39,21 +39,23 @@ struct UnitShare {
   // also see earlier tokens, a different range each ("ragged beginning"): one sequence per row.
   // These are in a separate share, because they give the rows a second partial of the same unit.
   // Pages wholly before the first row's window are omitted.
-  bool ragged = false;  // the beginnings of windows; this share comes after the unit's other shares
+  bool ragged =
+      false;  // whether the share has the ragged beginnings; it comes after the unit's other shares
   SharePart part = SharePart::kAll;
-  RowSpan rows_read;         // the rows of q, k, v that the batch spans
-  RowSpan q_rows, new_rows;  // of these the rows of q, and of k and v, that it reads
+  RowSpan rows_read;  // the rows of q, k, v that the batch spans
+  RowSpan q_rows,
+      new_rows;  // of these rows, those whose q, and those whose k and v, the share reads
   std::vector<device::AttentionSequence> sequences;  // rows relative to rows_read.begin
   std::vector<device::PageId> pages;
-  std::vector<std::int32_t> rows;  // the rows of the sub-batch that it answers
+  std::vector<std::int32_t> rows;  // the rows of the sub-batch for which the share has results
 };
 
 struct AttentionLayout {
   std::vector<UnitShare> shares;  // only units with work
   std::vector<device::CausalChunk> chunks;
-  std::vector<std::int32_t> chunk_rows;  // answered by the causal op
-  // Where one partial is the whole answer, so that there is nothing to merge: the index of the
-  // share that answers every row, or the causal op.
+  std::vector<std::int32_t> chunk_rows;  // rows whose result comes from the causal operation
+  // Set if one partial is the whole result, so that nothing is merged: the index of the share that
+  // has every row, or the causal operation.
   int only_share = -1;
   bool only_causal = false;
 

@@ -5,11 +5,11 @@
 // waits, and raises the answer.
 //
 // Posts and waits hold a layer's number and addresses, so those of equal steps are equal. On
-// failure the step ends: every later post is answered at once, whatever the slot holds, so that the
-// compute unit reaches the end of its queue; close() reports the failure. A unit may still use its
-// slot if it has not answered in time, or if its wait() threw something other than Error. Then its
-// ring is abandoned and the slot is not reused. Threads: the engine's; between open() and close()
-// its own thread submits and waits. Ownership: borrows all. Errors: those of the compute unit.
+// failure every later post is answered at once, whatever the slot contains, so that the compute
+// unit reaches the end of its queue; close() reports the failure. A unit may still use its slot if
+// it has not answered in time, or if its wait() threw something other than Error. Then its ring is
+// abandoned and the slot is not reused. Threads: the engine's; between open() and close() its own
+// thread submits and waits. Ownership: borrows all. Errors: those of the compute unit.
 #pragma once
 
 #include <array>
@@ -36,15 +36,15 @@ class AttentionRing {
   AttentionRing(device::AttentionUnit& unit, int index, const LaneContext& context,
                 std::atomic<bool>& failed);
 
-  // Until close() the step and what it names must not change, and only the ring's thread uses the
-  // unit.
+  // Begins a step. Until close(), the step and the objects that it refers to must not change, and
+  // only the ring's thread uses the unit.
   void open(const LaneStep& step);
-  // What failed since open(). The compute unit must have finished, or be lost.
+  // Returns the failures since open(). The compute unit must have finished, or be lost.
   RingFailure close();
-  // Ends waits of the compute unit for good.
+  // Ends present and future waits of the compute unit.
   void abandon() { thread_->abandon(); }
 
-  // Enqueue; nothing where the unit has no shares.
+  // These two enqueue the operations of the ring. They do nothing if the unit has no shares.
   void post(const StepPlace& place, bool queries);
   void await(const StepPlace& place);
 
@@ -58,10 +58,10 @@ class AttentionRing {
   struct Slot {
     RowSpan rows;
     std::size_t q = 0, k = 0, v = 0;
-    std::array<std::size_t, 2> o{}, lse{};  // ragged: the second
+    std::array<std::size_t, 2> o{}, lse{};  // [0]: of the other shares, [1]: of ragged beginnings
   };
   struct Run {
-    device::Ticket ticket = 0;  // 0: it is through
+    device::Ticket ticket = 0;  // of the batch in flight; 0: none, or it has ended
     StepTrace::Clock::time_point submitted;
     trace::SpanDetails details;
   };
@@ -71,7 +71,7 @@ class AttentionRing {
   }
   bool is_mine(const UnitShare& share, bool queries) const;
   bool has_work(const AttentionLayout& layout, bool queries) const;
-  bool has_work() const;  // in any layer of the step
+  bool has_work() const;  // whether the unit has shares in any layer of the step
   Slot slot_of(const AttentionLayout& layout, std::size_t sub_batch) const;
   device::Slice slot_at(std::size_t floats) const;
   device::Ring ring_of(std::size_t lane) const;
@@ -87,10 +87,11 @@ class AttentionRing {
   const LaneContext& context_;
   std::atomic<bool>& failed_;
   std::unique_ptr<device::Buffer> words_, counts_;  // [kLanes]
-  bool counts_are_set_ = false;  // on the device; what failed may have left them out
+  bool counts_are_set_ =
+      false;  // whether the counts on the device are valid; after a failure they may not be
   LaneStep step_;
-  RingFailure failure_;    // the thread's
-  std::vector<Run> runs_;  // the thread's
+  RingFailure failure_;    // used by the ring's thread
+  std::vector<Run> runs_;  // used by the ring's thread
   std::vector<device::CopyOp> copies_;
   std::unique_ptr<RingThread> thread_;  // last: it uses all of the above
 };

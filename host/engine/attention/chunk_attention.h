@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ChunkAttention: the causal part of attention inside a chunk of rows, on the compute unit. It is
-// one more partial, because attention units have no mask.
+// ChunkAttention: attention among the rows of a prefill chunk, under the causal mask, on the
+// compute unit. Attention units have no mask, so their results leave these rows out. The result is
+// one more partial (O, LSE), merged with those of the attention units.
 //
-// Threads: the engine's. Ownership: owns its result buffers. Errors: those of the compute unit.
+// Threads: the engine's. Ownership: owns its result buffers; `context` outlives it. Errors: those
+// of the compute unit.
 #pragma once
 
 #include <memory>
@@ -16,7 +18,7 @@ class ChunkAttention {
  public:
   explicit ChunkAttention(const LaneContext& context);
 
-  // Enqueues the chunks of a place, if it has any.
+  // Enqueues attention for the chunks of one layer and sub-batch. Does nothing if there are none.
   void attend(const LaneStep& step, const StepPlace& place);
 
   // The results of the step's rows from `first_row` on.

@@ -11,7 +11,7 @@
 
 namespace tandem::engine {
 
-// `projection_seconds`: of k and v of one row; 0: unknown.
+// `projection_seconds`: time to project k and v of one row; 0: unknown.
 inline bool sends_early_query(EarlyQuery choice, const device::AttentionCapacity& unit,
                               double projection_seconds) {
   if (unit.link_bandwidth_bytes_per_s <= 0 || choice == EarlyQuery::kOff) return false;

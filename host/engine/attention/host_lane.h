@@ -28,7 +28,7 @@ class HostLane : public AttentionLane {
   bool collect(std::size_t sub_batch) override;
 
  protected:
-  // Where the lane's units read rows and write results.
+  // The memory in which the lane's units read rows and write results.
   virtual const RowBuffers& rows() const { return step_.lent->rows; }
   virtual const PartialBuffers& results_of(const UnitShare& share) const {
     return step_.lent->partial_of(share);
@@ -48,7 +48,7 @@ class HostLane : public AttentionLane {
  private:
   using TraceClock = StepTrace::Clock;
   struct Unit {
-    device::AttentionUnit* device = nullptr;  // null: not of this lane
+    device::AttentionUnit* device = nullptr;  // null: the unit belongs to another lane
     bool has_link = false;
   };
   struct InFlight {
@@ -64,7 +64,7 @@ class HostLane : public AttentionLane {
   void trace_end(InFlight& run);
 
   const LaneContext& context_;
-  std::vector<Unit> units_;  // by number
+  std::vector<Unit> units_;  // index: the unit's number
   LaneStep step_;
   std::array<std::vector<InFlight>, kMaxSubBatches> in_flight_;
 };

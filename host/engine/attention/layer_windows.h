@@ -2,7 +2,7 @@
 //
 // LayerWindows: the attention windows of a model's layers. Layers with one window share a layout.
 //
-// Threads: values.
+// Threads: plain data.
 #pragma once
 
 #include <cstddef>

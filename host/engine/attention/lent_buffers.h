@@ -21,7 +21,7 @@
 
 namespace tandem::engine {
 
-// `rows` rows of `width` floats.
+// Allocates `rows` rows of `width` floats.
 std::unique_ptr<device::Buffer> allocate_floats(device::ComputeUnit& compute, std::size_t rows,
                                                 std::size_t width, device::MemoryKind kind);
 
@@ -41,24 +41,23 @@ struct RowBuffers {
   std::unique_ptr<device::Buffer> q, k, v;
 };
 
-// Where the projections of some rows go: [rows, q_heads | kv_heads | kv_heads, head_dim].
+// The places for the projections of some rows: [rows, q_heads | kv_heads | kv_heads, head_dim].
 struct Projections {
   device::Slice q, k, v;
 };
 
-// What a unit uses in host memory where the compute unit's rows are elsewhere.
+// The host memory that a unit uses if the compute unit's rows are elsewhere.
 enum class HostRows { kNone, kTwins, kSlot };
 
 struct LentBuffers {
   LentBuffers(device::ComputeUnit& compute, const model::ModelConfig& config, std::size_t max_rows);
-  // For the next unit. Adds nothing where an allocation fails.
+  // Adds the buffers of the next unit. Adds nothing if an allocation fails.
   void add_unit(device::ComputeUnit& compute, HostRows host_rows) {
     set_unit(partials.size(), compute, host_rows);
   }
-  // In the place of a unit before, whose buffers are freed. Changes nothing where an allocation
-  // fails.
+  // Replaces the buffers of a unit, which are freed. Changes nothing if an allocation fails.
   void set_unit(std::size_t unit, device::ComputeUnit& compute, HostRows host_rows);
-  // In the place of a unit that was lost.
+  // Adds a place without buffers, for a unit that was lost.
   void add_nothing();
 
   // The buffers for the share's results: ragged beginnings of windows have separate buffers.
@@ -69,15 +68,15 @@ struct LentBuffers {
     return (share.ragged ? staged_ragged : staged_partials)[static_cast<std::size_t>(share.unit)];
   }
 
-  // Floats per row of a slot: q, k, v, o, lse, and o, lse of ragged beginnings where there are any.
+  // Floats per row of a slot: q, k, v, o, lse, and o, lse of ragged beginnings if there are any.
   std::size_t slot_width() const;
 
-  RowBuffers rows, staged_rows;  // the latter empty where no unit is staged
-  // [units]; ragged: empty where no layer has a window; staged: empty buffers where the unit is
-  // not; all are of a unit that was lost
+  RowBuffers rows, staged_rows;  // staged_rows has null buffers if no unit is staged
+  // [units]. ragged is empty if no layer has a window. Null buffers: in all four for a lost unit,
+  // in the staged ones for a unit that is not staged.
   std::vector<PartialBuffers> partials, ragged, staged_partials, staged_ragged;
-  std::vector<std::unique_ptr<device::Buffer>> slots;  // [units]; null where the unit has none
-  std::array<std::vector<AttentionLayout>, kMaxSubBatches> layouts;  // by window
+  std::vector<std::unique_ptr<device::Buffer>> slots;  // [units]; null if the unit has none
+  std::array<std::vector<AttentionLayout>, kMaxSubBatches> layouts;  // [sub-batches][windows]
 
  private:
   RowBuffers make_rows(device::ComputeUnit& compute, device::MemoryKind kind) const;

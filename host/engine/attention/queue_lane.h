@@ -25,13 +25,13 @@ class QueueLane final : public AttentionLane {
 
  private:
   struct Unit {
-    device::AttentionUnit* device = nullptr;  // null: not of this lane
-    device::Ticket queued = 0;                // the last one, until finish()
+    device::AttentionUnit* device = nullptr;  // null: the unit belongs to another lane
+    device::Ticket queued = 0;                // the last ticket; reset by finish()
   };
   bool submit(const UnitShare& share, const StepPlace& place, Unit& unit);
 
   const LaneContext& context_;
-  std::vector<Unit> units_;  // by number
+  std::vector<Unit> units_;  // index: the unit's number
   LaneStep step_;
 };
 

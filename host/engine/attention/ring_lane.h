@@ -38,7 +38,8 @@ class RingLane final : public AttentionLane {
   void drain();
 
   const LaneContext& context_;
-  std::vector<std::unique_ptr<AttentionRing>> rings_;  // by unit; null: not of this lane
+  std::vector<std::unique_ptr<AttentionRing>>
+      rings_;  // [units]; null: the unit belongs to another lane
   std::atomic<bool> step_failed_{false};
   bool are_open_ = false, are_abandoned_ = false;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RingThread: the host's thread of rings (device/compute_ops.h). It sees what a compute unit has
-// posted, serves it, and answers.
+// RingThread: the host's thread of rings (device/compute_ops.h). It waits for posts of a compute
+// unit, serves them, and answers.
 //
 // A lane is one ring. Between open() and close() the thread serves the posts of all lanes, one at a
 // time, in no fixed order of lanes. A post that arrives while closed, or in a step that ended
@@ -33,7 +33,7 @@ class RingThread {
 
   // lanes: all words zero.
   RingThread(std::span<device::RingWords> lanes, Serve serve);
-  // Closes, and abandons open posts.
+  // Closes the ring and abandons posts without an answer.
   ~RingThread();
   RingThread(const RingThread&) = delete;
   RingThread& operator=(const RingThread&) = delete;
@@ -64,7 +64,7 @@ class RingThread {
   const Serve serve_;
   std::vector<std::atomic<std::uint64_t>> seen_;  // [lanes]
   std::atomic<std::uint64_t> gate_{kClosed};
-  WaitPace pace_;  // the thread's, as what follows
+  WaitPace pace_;  // used by the thread only, like the members after it
   std::chrono::steady_clock::time_point idle_since_;
   std::thread thread_;  // last: it uses all of the above
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StagedLane: a HostLane where the compute unit's rows are not host memory: just the rows that
-// units read are copied to host memory, and their results back.
+// StagedLane: a HostLane for a compute unit whose rows are not in host memory. Only the rows that
+// units read are copied to host memory, and their results are copied back.
 //
-// Results are copied to the device, and rows from it, in the one queue of the compute unit. Before
-// anything is lent again its copies have been waited for, so that a staged buffer is never written
-// by two. Cost: as HostLane, and a copy per range of rows.
+// Results are copied to the device, and rows from it, in the one queue of the compute unit. A
+// staged buffer is lent again only after a wait for its copies, so it never has two writers. Cost:
+// as HostLane, and a copy per range of rows.
 #pragma once
 
 #include <span>
@@ -35,7 +35,7 @@ class StagedLane final : public HostLane {
                  const std::unique_ptr<device::Buffer>& from,
                  const std::unique_ptr<device::Buffer>& to);
 
-  std::vector<RowSpan> spans_;  // of spans_of()
+  std::vector<RowSpan> spans_;  // the result of the last spans_of()
 };
 
 }  // namespace tandem::engine

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UnitLosses: which attention units are lost, which of them may still use what they were lent, and
-// which batch was refused.
+// UnitLosses: records the attention units that are lost, those that may still use lent buffers, and
+// the batch that was refused.
 //
 // A unit that timed out is stuck: it may still read and write its buffers. A refused batch does not
-// lose its unit; its Error is kept until all other batches are through. Threads: the engine's.
+// lose its unit; its Error is kept until all other batches have ended. Threads: the engine's.
 // Errors: throw_refused() throws the Error that was kept.
 #pragma once
 
@@ -26,18 +26,18 @@ class UnitLosses {
   bool is_alive(int unit) const { return at(unit).alive; }
   bool is_stuck(int unit) const { return at(unit).stuck; }
   void lose(int unit);
-  // The same after a wait that ended in kLost or kTimeout.
+  // Records a loss after a wait that ended in kLost or kTimeout.
   void lose(int unit, device::WaitResult result);
 
   bool has_lost() const { return !lost_.empty(); }
   std::vector<int> take_lost() { return std::exchange(lost_, {}); }
   // The units that have become stuck since the last call.
   std::vector<int> take_stuck() { return std::exchange(stuck_, {}); }
-  // Another one is in the unit's place.
+  // Call it when another unit has replaced this one.
   void replace_unit(int unit) { units_[static_cast<std::size_t>(unit)] = {}; }
 
-  // As the unit's wait(), but a DeviceError is kLost, and an Error is kept and answered by kDone,
-  // since that batch is through as well.
+  // Calls the unit's wait(), but does not throw. A DeviceError returns kLost. An Error is kept and
+  // returns kDone, because the refused batch has also ended.
   device::WaitResult wait(device::AttentionUnit& unit, device::Ticket ticket, Deadline deadline);
 
   void refuse(std::exception_ptr error) { refused_ = std::move(error); }

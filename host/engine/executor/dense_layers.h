@@ -33,10 +33,12 @@ class DenseLayers {
   const LoadedWeights& weights() const { return weights_.loaded(); }
 
   void embed(std::span<const std::int32_t> ids);
-  // Norm, q, k, v, the norms of their heads, rotation. `positions`: of the range.
+  // Computes the norm, q, k and v, the norms of their heads, and the rotation. `positions`: of the
+  // rows of the range.
   void project(int layer, RowRange range, std::span<const std::int32_t> positions,
                const Projections& out);
-  // The output projection of the attention [count, q_heads, head_dim], and the feed-forward.
+  // Computes the output projection of the attention [count, q_heads, head_dim] and the
+  // feed-forward.
   void finish(int layer, RowRange range, device::Slice attention);
   // project() in two parts, q first.
   void project_queries(int layer, RowRange range, std::span<const std::int32_t> positions,
@@ -45,7 +47,7 @@ class DenseLayers {
                            const Projections& out);
   // The logits of at most max_logit_rows rows of the step: [rows, vocab], where the unit works.
   device::Slice logits(std::span<const std::int32_t> rows);
-  // The same `num_rows` rows in host memory; valid until the next logits().
+  // The `num_rows` rows of `logits` in host memory; valid until the next logits().
   device::Slice on_host(device::Slice logits, std::size_t num_rows);
 
   // The size of the weights that project k and v of a layer.
@@ -55,7 +57,7 @@ class DenseLayers {
   void project(int layer, RowRange range, std::span<const device::LinearTarget> targets);
   void rotate(int layer, std::span<const std::int32_t> positions,
               std::span<const device::RopeTarget> targets);
-  // x += norm(the product), or the product itself where there is no norm.
+  // x += norm(the product), or the product itself if there is no norm.
   void add_product(device::LinearOp& product, const device::LinearTarget& target,
                    const device::Weight* post_norm);
   void feed_forward(const LayerWeights& w, RowRange range);
@@ -67,9 +69,10 @@ class DenseLayers {
   const std::size_t width_, ffn_width_, vocab_;
   const device::Activation activation_;
   std::unique_ptr<device::Buffer> x_, gate_, up_, last_, logits_;
-  std::unique_ptr<device::Buffer> host_logits_;  // none where logits_ is host memory
-  std::unique_ptr<device::Buffer> product_;      // before its norm, or the shared expert's
-  std::unique_ptr<device::Buffer> normed_, router_, shared_;  // where there are experts
+  std::unique_ptr<device::Buffer> host_logits_;  // null if logits_ is host memory
+  std::unique_ptr<device::Buffer>
+      product_;  // a product before its norm, or the output of the shared expert
+  std::unique_ptr<device::Buffer> normed_, router_, shared_;  // null for models without experts
 };
 
 }  // namespace tandem::engine

@@ -5,9 +5,9 @@
 //
 // With two sub-batches, one's attention is in flight while the compute unit works on the other's
 // dense layers. After a DeviceError, some sinks may have been called only where a step has more
-// rows of logits than max_logit_rows. What a unit borrowed before it timed out is set aside for the
-// executor's life, because the unit may still use it. Ownership: borrows the model; borrows or owns
-// the compute unit. For the rest see step_runner.h.
+// rows of logits than max_logit_rows. Buffers that a unit borrowed before it timed out are kept as
+// long as the executor, because the unit may still use them. Ownership: borrows the model; borrows
+// or owns the compute unit. For the rest see step_runner.h.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ class Executor final : public StepRunner {
   std::unique_ptr<State> state_;
 };
 
-// Makes one executor. The StepShape replaces what it says in `options`.
+// Makes one executor. The values of the StepShape replace those in `options`.
 class ExecutorSource final : public StepRunnerSource {
  public:
   ExecutorSource(const model::Model& model, device::ComputeUnit& compute, ExecutorOptions options);

@@ -23,7 +23,8 @@ namespace tandem::engine {
 
 enum class Placement {
   kSequences,   // a sequence is on one unit, chosen by load and bandwidth, while it fits there
-  kPages,       // the pages of every sequence are dealt over all units, by bandwidth and free pages
+  kPages,       // the pages of every sequence are distributed over all units, by bandwidth and free
+                // pages
   kInterleave,  // the same in equal shares, for any bandwidth
 };
 
@@ -33,12 +34,12 @@ struct PageTable {
   std::size_t num_attached = 0;     // leading blocks that were cached before the sequence
   std::size_t num_published = 0;    // leading blocks that the index knows
   PrefixLink link;                  // end of the published chain
-  bool publishes = true;            // false after another prefix had one of its keys
+  bool publishes = true;            // false once another prefix has the key of one of its blocks
   PrefixKey salt = 0;               // tables with another salt share no prefix; set before attach()
 };
 
 struct PrefixProbe {
-  std::size_t num_blocks = 0;  // known leading blocks
+  std::size_t num_blocks = 0;  // leading blocks that are cached
   std::size_t num_in_use = 0;  // of these, held by running sequences: attaching costs no page
 };
 
@@ -55,9 +56,9 @@ class KvCache {
   // Sequences or pages are dealt in proportion to `share` where any unit has one, else to
   // `bandwidth`. Both have any positive scale; 0 counts as the mean of the others.
   int add_unit(std::uint32_t num_pages, double bandwidth, double share = 0);
-  // Forgets its pages and prefixes. The caller releases the tables that touch it.
+  // Forgets the unit's pages and prefixes. The caller releases the tables with pages on it.
   void lose_unit(int unit);
-  // A lost unit is back, or another one has its number, with empty pages.
+  // Adds a lost unit again, or another one under its number, with empty pages.
   void return_unit(int unit, std::uint32_t num_pages, double bandwidth, double share = 0);
 
   int page_tokens() const { return page_tokens_; }
@@ -68,12 +69,14 @@ class KvCache {
   std::uint32_t num_available() const;  // free or idle, of units that are not lost
   UnitPages unit_pages(int unit) const;
 
-  // What attach() would find with this salt. At least one token is always left to compute.
+  // The result that attach() would have with this salt. At least one token always remains to be
+  // computed.
   PrefixProbe probe(std::span<const TokenId> tokens, PrefixKey salt = 0) const;
   // `table` must be empty. Returns the number of tokens whose KV is cached.
   std::size_t attach(PageTable& table, std::span<const TokenId> tokens);
 
-  // Blocks for num_tokens tokens; all or nothing.
+  // Adds blocks until the table holds num_tokens tokens. Returns false and adds none if there are
+  // too few.
   bool extend(PageTable& table, std::size_t num_tokens);
   // The KV of the first `num_written` of `tokens` is written: publishes their full blocks.
   void publish(PageTable& table, std::span<const TokenId> tokens, std::size_t num_written);

@@ -42,7 +42,7 @@ class KvMover {
   // `tables`: of all sequences that have pages, in the plan's order.
   MoveResult move(const KvMove& plan, device::AttentionUnit& from, device::AttentionUnit& to,
                   std::span<PageTable* const> tables, bool whole_sequences);
-  // The pairs of units between which nothing moves any more.
+  // The pairs of units between which no pages are moved any more.
   std::span<const UnitPair> stopped() const { return stopped_; }
 
  private:

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The move policy: which pages of which sequence move next from one attention unit to another. A
-// pure function of what the units hold.
+// The move policy: chooses the pages of a sequence that move next from one attention unit to
+// another. A pure function of the pages that the units hold.
 //
 // A unit's load is its pages in use over its weight (bandwidth or share): the time that it takes to
 // attend. Pages leave a unit that is fuller than the high-water mark (under pressure: the low one),
-// or whose load is `imbalance` times another's. They go to the unit with the least load that is
-// below the low-water mark and has free pages, not just idle ones, and only where that lowers the
-// sum of used^2 / weight: so moves come to an end. Where each sequence stays on one unit, a split
-// sequence moves on to where its last page is; another moves to balance load only if all of it may.
-// Cost: O(units^2 + units * sequences). Threads: any. Errors: none.
+// or whose load is `imbalance` times another's. They go to the unit with the least load among those
+// below the low-water mark that have free pages, not just idle ones. A move must lower the sum of
+// used^2 / weight, so moves come to an end. Where each sequence stays on one unit, a split sequence
+// moves on to where its last page is; another moves to balance load only if all of it may. Cost:
+// O(units^2 + units * sequences). Threads: any. Errors: none.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,9 @@ struct MoveUnit {
 };
 
 struct MoveSequence {
-  std::span<const std::uint32_t> held;  // [at most units] its pages on each that may move
-  int last_unit = -1;                   // of its last page; -1: it has none
+  std::span<const std::uint32_t>
+      held;            // [at most units]: the sequence's movable pages on each unit
+  int last_unit = -1;  // the unit of the sequence's last page; -1: it has no page
 };
 
 struct UnitPair {
@@ -36,18 +37,18 @@ struct UnitPair {
 };
 
 struct MoveOptions {
-  double high_water = 0.9, low_water = 0.75;  // of a unit's pages
+  double high_water = 0.9, low_water = 0.75;  // as fractions of a unit's pages
   double imbalance = 2;
-  std::uint32_t max_pages = 8;             // of one slice
+  std::uint32_t max_pages = 8;             // upper limit of the pages of one move
   bool pressed = false;                    // a sequence was preempted for lack of pages
   bool whole_sequences = true;             // each sequence stays on one unit
-  std::span<const UnitPair> stopped = {};  // between which nothing moves
+  std::span<const UnitPair> stopped = {};  // pairs of units between which no pages are moved
 };
 
 struct KvMove {
   std::size_t sequence = 0;
   int from = 0, to = 0;
-  std::uint32_t num_pages = 0;  // its last ones on `from`
+  std::uint32_t num_pages = 0;  // the sequence's last pages on `from`
   friend bool operator==(const KvMove&, const KvMove&) = default;
 };
 

@@ -29,12 +29,12 @@ class PagePool {
   };
   std::optional<Taken> take();  // one reference
 
-  void retain(PageId page);   // in use or idle
-  void release(PageId page);  // in use
+  void retain(PageId page);   // adds a reference; the page is in use or idle
+  void release(PageId page);  // removes a reference; the page is in use
 
-  // The page, in use, holds a prefix that can be found under `key`.
+  // Records that the page, which is in use, holds a prefix that can be found under `key`.
   void set_key(PageId page, PrefixKey key);
-  // Its prefix cannot be found any more; an idle page becomes free.
+  // Records that the page's prefix cannot be found any more. An idle page becomes free.
   void forget_key(PageId page);
 
   PrefixKey key(PageId page) const { return pages_[page].key; }
@@ -51,7 +51,7 @@ class PagePool {
   struct Page {
     PrefixKey key = 0;
     std::uint32_t references = 0;
-    PageId older = kNone, newer = kNone;  // neighbours among the idle
+    PageId older = kNone, newer = kNone;  // neighbours in the list of idle pages
   };
 
   void push_idle(PageId page);

@@ -24,7 +24,7 @@ namespace tandem::engine {
 
 using model::TokenId;
 
-// Where a block of page_tokens tokens is.
+// The place of a block of page_tokens tokens.
 struct BlockPlace {
   int unit = 0;
   PageId page = 0;
@@ -55,7 +55,7 @@ class PrefixIndex {
 
   struct Inserted {
     PrefixLink link;
-    std::optional<BlockPlace> displaced;  // of the unreachable entry that had the key
+    std::optional<BlockPlace> displaced;  // place of the unreachable entry that had the key
   };
   // Nothing when another prefix has the key. The block must not be known yet (find() first), and
   // the parent reachable.

@@ -2,10 +2,11 @@
 //
 // CallerQueues: the waiting sequences, a queue per caller, and how much each caller was served.
 //
-// A caller is known while it has sequences, waiting or running. One that comes back counts as
-// served like the caller that was served least: it brings no credit. What it had before is
-// remembered until the others have caught up, so nobody gains by coming back. Threads: the
-// engine's. Ownership: owns the waiting sequences. Errors: a call that throws changes nothing.
+// A caller is known while it has sequences, waiting or running. A caller that returns counts as
+// served as much as the caller that was served least, so it has no credit. Its earlier rows are
+// remembered until the others have been served as much, so a caller does not gain by leaving and
+// returning. Threads: the engine's. Ownership: owns the waiting sequences. Errors: a call that
+// throws changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +25,10 @@
 namespace tandem::engine {
 
 struct CallerQueue {
-  std::deque<std::unique_ptr<Sequence>> waiting;  // in order
-  int num_running = 0;                            // at the last list()
+  std::deque<std::unique_ptr<Sequence>> waiting;  // in the order of their arrival
+  int num_running = 0;                            // running sequences at the last list()
   CallerView view;
-  int index = 0;  // of the view, at the last list()
+  int index = 0;  // the caller's index in QueueView::callers, at the last list()
 };
 
 class CallerQueues {
@@ -38,7 +39,7 @@ class CallerQueues {
   void push_back(std::unique_ptr<Sequence> sequence);
   void push_front(std::unique_ptr<Sequence>& sequence);
   Sequence* find(SequenceId id);
-  std::unique_ptr<Sequence> take(SequenceId id);  // null where it does not wait
+  std::unique_ptr<Sequence> take(SequenceId id);  // null if no such sequence waits
 
   void for_each(const std::function<void(Sequence&)>& visit) const;
   // Removes those for which `ends` is true, after it has been called for them.
@@ -48,17 +49,17 @@ class CallerQueues {
   // A caller falls behind the one served most by `most_credit` rows at most.
   void list(std::span<const std::unique_ptr<Sequence>> running, std::int64_t most_credit,
             std::vector<CallerView>& views);
-  // As the next sequence of the caller would find them.
+  // The caller's served rows, as its next sequence would see them.
   std::int64_t served_rows(const std::string& caller) const;
   const std::map<std::string, CallerQueue>& callers() const { return callers_; }
-  std::vector<std::pair<std::string, int>> num_waiting() const;  // by caller
+  std::vector<std::pair<std::string, int>> num_waiting() const;  // (caller, sequences) pairs
 
  private:
   CallerQueue& queue_of(const Sequence& sequence);
   void drop_absent();
   void limit_credit(std::int64_t most_credit);
 
-  std::map<std::string, CallerQueue> callers_;  // its nodes stay where they are
+  std::map<std::string, CallerQueue> callers_;  // addresses of its nodes do not change
   std::map<std::string, std::int64_t> debts_;   // served rows of absent callers
   int num_waiting_ = 0;
 };

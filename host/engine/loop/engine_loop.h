@@ -63,13 +63,14 @@ class EngineLoop {
   void cancel_all();
   bool idle() const { return waiting_.empty() && running_.empty(); }
   void step();
-  // Asks units whether they are alive, between steps; true when one is lost. Of units that hold
-  // pages of running sequences, a step finds out as well.
+  // Checks between steps whether units are alive. Returns true if one is lost. A step also detects
+  // the loss of units with pages of running sequences.
   enum class UnitsAsked { kAll, kUnused };
   bool check_units(UnitsAsked asked = UnitsAsked::kAll);
 
   std::vector<NamedUnit> take_lost_units() { return std::exchange(lost_units_, {}); }
-  // A unit with the id of a lost one takes its place; what does not fit is refused with a warning.
+  // A unit with the id of a lost one takes its place. A unit that does not fit is refused with a
+  // warning.
   void return_unit(NamedUnit unit);
 
   const LoadedWeights& weights() const { return loaded_weights_; }
@@ -78,8 +79,9 @@ class EngineLoop {
   EngineStatus status() const;
   std::vector<Delivery> take_deliveries() { return std::exchange(deliveries_, {}); }
 
-  // What has arrived and is not added yet; asked between the layers of a step, which ends early if
-  // another caller holds too much of it. Set before the first step; may be empty.
+  // Returns the requests that have arrived and are not added yet. Called between the layers of a
+  // step. The step ends early if another caller has too large a share of it. Set before the first
+  // step; may be empty.
   std::function<std::vector<Newcomer>()> newcomers;
   // Called for every result and for every end of a sequence; set before the first step; may be
   // empty.
@@ -139,32 +141,33 @@ class EngineLoop {
   std::unique_ptr<StepRunner> runner_, retired_;  // retired: a stuck unit may use its buffers
   const LoadedWeights loaded_weights_;
   std::vector<NamedUnit> units_;                 // after the runners: units are destroyed first
-  std::vector<NamedUnit> lost_units_;            // to be taken
-  std::map<std::string, std::uint64_t> losses_;  // by id
-  std::map<std::string, device::AttentionStats> past_stats_;  // of those that were replaced, by id
-  std::map<std::string, Clock::TimePoint> silent_since_;      // units that gave no answer, by id
-  bool all_units_lost_ = false;                               // why it is broken
+  std::vector<NamedUnit> lost_units_;            // until take_lost_units()
+  std::map<std::string, std::uint64_t> losses_;  // number of losses, by the unit's id
+  std::map<std::string, device::AttentionStats> past_stats_;  // of units that were replaced, by id
+  std::map<std::string, Clock::TimePoint>
+      silent_since_;             // since when units have given no answer, by id
+  bool all_units_lost_ = false;  // whether this is why the loop is broken
 
   CallerQueues waiting_;
-  std::map<std::string, PrefixKey> salts_;          // of every caller so far
+  std::map<std::string, PrefixKey> salts_;          // a salt for every caller so far
   std::vector<std::unique_ptr<Sequence>> running_;  // in order of admission
   std::vector<Delivery> deliveries_;
   int max_request_tokens_ = 0;  // not changed when the last unit is lost
   std::string broken_;          // why nothing can run; empty while steps can run
-  std::string idle_error_;      // of check_units(), reported once
+  std::string idle_error_;      // the last error of check_units(), which is reported once
   EngineStatus totals_;
   trace::TrackId track_;
 
   std::vector<WaitingView> waiting_views_;
   std::vector<RunningView> running_views_;
   std::vector<CallerView> caller_views_;
-  std::vector<const Sequence*> prompts_;  // running or viewed, with rows to compute
+  std::vector<const Sequence*> prompts_;  // sequences of the plan that have rows to compute
   std::vector<RunnerItem> runner_items_;
   std::span<const StepItem> interruptible_;  // the items of a step that may end early
-  bool interrupted_ = false;                 // that step
+  bool interrupted_ = false;                 // whether that step ended early
   bool may_interrupt_ = true;                // a whole step has run since the last interruption
-  int num_failed_steps_ = 0;                 // in a row, outside the runner
-  std::uint64_t preemptions_seen_ = 0;       // at the last move_pages()
+  int num_failed_steps_ = 0;                 // consecutive failed steps, outside the runner
+  std::uint64_t preemptions_seen_ = 0;       // number of preemptions at the last move_pages()
 };
 
 }  // namespace tandem::engine

@@ -53,7 +53,7 @@ bool EngineLoop::check_units(UnitsAsked asked) {
       lost.push_back(unit);
     } catch (const std::exception& error) {
       if (std::exchange(idle_error_, error.what()) == error.what()) continue;
-      warn(units_[i].id + ": cannot ask whether the unit still works: " + error.what());
+      warn(units_[i].id + ": the check whether the unit still works failed: " + error.what());
     }
   }
   if (!lost.empty()) handle_lost(lost);

@@ -2,7 +2,7 @@
 //
 // EngineOptions: how an engine serves.
 //
-// Threads: values. Ownership: borrows cost table, clock and timeline.
+// Threads: plain data. Ownership: borrows cost table, clock and timeline.
 #pragma once
 
 #include <chrono>
@@ -20,37 +20,39 @@ namespace tandem::engine {
 
 struct EngineOptions {
   int max_running = 64;       // sequences in a step
-  int max_waiting = 512;      // queue; submit() answers kQueueFull beyond
+  int max_waiting = 512;      // length of the queue; submit() returns kQueueFull if it is full
   int max_step_tokens = 256;  // rows per step: decode rows first, then prefill chunks
-  int max_prefill_rows = 0;   // of one prompt while others want rows; 0: half of max_step_tokens
-  int context_length = 0;     // prompt + output limit; 0: the model's
-  int num_sub_batches = 1;    // 2: attention of one half overlaps the dense layers of the other
+  int max_prefill_rows =
+      0;  // rows of one prompt while other sequences need rows; 0: half of max_step_tokens
+  int context_length = 0;   // limit of prompt + output; 0: the model's context
+  int num_sub_batches = 1;  // 2: attention of one half overlaps the dense layers of the other
   Placement placement = Placement::kSequences;
   bool prefix_cache = true;
-  bool share_prefixes = false;  // between callers; else nobody learns what others have asked
+  bool share_prefixes =
+      false;  // between callers; otherwise response times do not reveal the prompts of others
   // Moves pages from full and slow units to others, between steps.
   bool kv_moves = false;
   // A unit that does not answer within this time is lost.
   std::chrono::milliseconds device_timeout{10000};
   // How often a lost unit is tried again (Fallbacks::revive).
   std::chrono::milliseconds revive_interval{10000};
-  // How often an idle engine asks its units whether they are alive.
+  // The interval in which an idle engine checks that its units are alive.
   std::chrono::milliseconds idle_check{1000};
-  std::string compute_id = "cpu";  // of the compute unit, for metrics
+  std::string compute_id = "cpu";  // name of the compute unit, for metrics
   // The bandwidth of the memory that holds the compute unit's weights; 0: unknown.
   double compute_bandwidth_bytes_per_s = 0;
   EarlyQuery early_query = EarlyQuery::kAuto;
-  bool rings = true;  // as ExecutorOptions::rings
+  bool rings = true;  // see ExecutorOptions::rings
   WeightOptions weights;
   // Estimates the time of a step; the scheduler balances sub-batches by it. Not null.
   const planner::StepCost* step_cost = &planner::cost_of_rows();
   // The clock of request times, of the loop's deadlines and of intervals. Not null. The executor,
   // its devices and the timeline use real time.
   const Clock* clock = &real_clock();
-  trace::Timeline* timeline = nullptr;  // none: nothing is traced
-  // Hears of problems that affect no request, on the engine's thread; may be empty.
+  trace::Timeline* timeline = nullptr;  // null: nothing is traced
+  // Called on the engine's thread for problems that affect no request; may be empty.
   std::function<void(const std::string& text)> on_warning = {};
-  // The same for good news.
+  // The same for events that are no problem, such as a unit that has returned.
   std::function<void(const std::string& text)> on_notice = {};
 };
 

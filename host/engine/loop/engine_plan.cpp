@@ -170,7 +170,7 @@ void EngineLoop::count_rows(std::span<const StepItem> items) {
   }
 }
 
-// False where it fails: the sequence then stays in the queue, without pages. The second time it
+// False if it fails: the sequence then stays in the queue, without pages. The second time it
 // ends.
 bool EngineLoop::admit(SequenceId id) {
   Sequence& sequence = *waiting_.find(id);

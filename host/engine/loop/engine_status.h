@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EngineStatus: what an engine is doing and has done so far.
+// EngineStatus: the present state of an engine, and its counters so far.
 //
-// Threads: values.
+// Threads: plain data.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct UnitStatus {
   std::uint32_t pages_total = 0, pages_used = 0,
                 pages_cached = 0;  // cached: available, but hold a prefix
   device::AttentionStats stats;
-  std::uint64_t losses = 0;  // how often it was lost
+  std::uint64_t losses = 0;  // how often the unit was lost
 };
 
 struct EngineStatus {
@@ -30,12 +30,13 @@ struct EngineStatus {
   std::uint64_t steps = 0, prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   std::uint64_t preemptions = 0, rebuilt_sequences = 0;
   std::uint64_t moved_pages = 0;
-  std::uint64_t refused_steps = 0;      // whose items ran again, each alone
-  std::uint64_t interrupted_steps = 0;  // ended early for a caller that had less, and planned again
+  std::uint64_t refused_steps = 0;  // steps that were refused; their items ran again, each alone
+  std::uint64_t interrupted_steps =
+      0;  // ended early and planned again, because a caller with fewer rows had a new request
   bool broken = false;     // no compute or attention unit is left: every request ends with kError
-  bool draining = false;   // drain() was called: submit() answers kStopping
+  bool draining = false;   // drain() was called: submit() returns kStopping
   std::string compute_id;  // the compute unit in use
-  std::string lost_compute_id;  // the one that failed before it; empty: none
+  std::string lost_compute_id;  // the compute unit that failed before it; empty: none
   device::ComputeStats compute;
   std::vector<UnitStatus> units;
 

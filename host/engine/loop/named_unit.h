@@ -15,7 +15,7 @@ namespace tandem::engine {
 struct NamedUnit {
   std::string id;  // "xrt:0"
   std::unique_ptr<device::AttentionUnit> unit;
-  double share = 0;  // of sequences or pages, as KvCache::add_unit()
+  double share = 0;  // share of sequences or pages, see KvCache::add_unit()
 };
 
 }  // namespace tandem::engine

@@ -32,7 +32,7 @@ struct CallerQueue;
 
 class Sequence {
  public:
-  // `max_tokens_in_all`: prompt + output end there. The clock: of RequestTimes.
+  // `max_tokens_in_all`: limit of prompt + output. The clock measures RequestTimes.
   Sequence(RequestId id, Request request, EventSink sink, const model::Model& model,
            int max_tokens_in_all, const Clock& clock);
 
@@ -78,14 +78,15 @@ class Sequence {
   std::optional<double> take_token_gap();
   bool take_first_token();  // true once, after the first token
 
-  // The loop's.
+  // The loop uses these members.
   PageTable table;
   int num_computed = 0;  // leading tokens whose KV is in the table's pages
   int num_refusals = 0;  // admissions that failed
   CallerQueue* queue = nullptr;
   int num_reached = 0;          // tokens that were computed before it gave up its pages
-  std::uint64_t last_step = 0;  // in which it had rows
-  int num_passed = 0;           // by newer ones of other callers, while its own had none running
+  std::uint64_t last_step = 0;  // the last step in which the sequence had rows
+  int num_passed = 0;  // how often newer sequences of other callers were admitted before it, while
+                       // its caller had none running
 
  private:
   void accept(const model::SampledToken& sampled);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UnitReviver: brings lost attention units back, on a thread of its own, because a lost device may
-// block whoever asks it.
+// UnitReviver: makes lost attention units again. It has its own thread, because calls to a lost
+// device may block.
 //
-// A lost unit is asked again and again whether it answers. When it does, or is known to be dead, it
-// is destroyed, and a new one is made in its place: that loads the device afresh. What fails is
-// tried again after the interval. Threads: the caller's, and its own; `make` and `note` are called
-// on the latter. Ownership: owns the units that it was given and those that are ready. Errors:
-// none; `note` hears why a try failed, each reason once.
+// It checks repeatedly whether a lost unit answers. When it does, or is known to be dead, it is
+// destroyed, and a new unit is made in its place, which loads the device again. A failed attempt is
+// repeated after the interval. Threads: the caller's, and its own; `make` and `note` are called on
+// the latter. Ownership: owns the units that it was given and those that are ready. Errors: none;
+// `note` is called with the reason of a failed attempt, once per reason.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ class UnitReviver {
   using Note = std::function<void(const std::string& text)>;
 
   UnitReviver(Make make, std::chrono::milliseconds interval, Note note);
-  ~UnitReviver();  // waits for the end of a try
+  ~UnitReviver();  // waits for the end of a running call of make
   UnitReviver(const UnitReviver&) = delete;
   UnitReviver& operator=(const UnitReviver&) = delete;
 
@@ -41,7 +41,7 @@ class UnitReviver {
 
  private:
   struct Lost {
-    NamedUnit unit;  // without a unit once that is destroyed
+    NamedUnit unit;  // its unit is null once it is destroyed
     std::string last_problem;
     bool is_back = false;
   };

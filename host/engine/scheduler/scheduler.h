@@ -23,8 +23,8 @@ struct WaitingView {
   int num_tokens = 0;  // known: the prompt, and tokens that were generated before a preemption
   int num_cached_tokens = 0;  // leading tokens whose KV is cached; < num_tokens
   int num_cached_in_use = 0;  // their blocks that running sequences hold; these cost no page
-  int caller = 0;             // into QueueView::callers
-  bool overdue = false;       // newer ones of other callers passed it too often
+  int caller = 0;             // index in QueueView::callers
+  bool overdue = false;       // newer sequences of other callers were admitted before it too often
 };
 
 // In order of admission.
@@ -32,12 +32,13 @@ struct RunningView {
   SequenceId id = 0;
   int num_tokens = 0;    // known
   int num_computed = 0;  // leading tokens with KV; < num_tokens
-  int num_blocks = 0;    // pages it has
+  int num_blocks = 0;    // number of the sequence's pages
   int num_sole = 0;      // of these, the pages that no other sequence holds
   int caller = 0;
-  bool had_turn = false;        // it has come further than it would have to be rebuilt
-  bool overdue = false;         // it was, and has not had its turn: nobody takes its place
-  std::uint64_t last_step = 0;  // in which it had rows
+  bool had_turn = false;  // it has computed more new tokens than it had to rebuild
+  bool overdue =
+      false;  // it was overdue and has not had its turn, so no other sequence takes its place
+  std::uint64_t last_step = 0;  // the last step in which it had rows
 };
 
 struct CallerView {
@@ -56,9 +57,10 @@ struct QueueView {
 struct SchedulerOptions {
   int max_running = 64;
   int max_step_tokens = 256;
-  int max_prefill_rows = 0;  // of one prompt while others want rows; 0: half of max_step_tokens
-  int rows_beside = 0;  // a caller's, while a prompt of one that goes before it runs; 0: no limit
-  int num_sub_batches = 1;  // at most; 1 or 2
+  int max_prefill_rows =
+      0;  // rows of one prompt while other sequences need rows; 0: half of max_step_tokens
+  int rows_beside = 0;  // rows of a caller while a prompt of a preferred caller runs; 0: no limit
+  int num_sub_batches = 1;  // upper limit: 1 or 2
   int page_tokens = 16;
 };
 

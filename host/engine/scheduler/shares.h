@@ -2,9 +2,9 @@
 //
 // Fair shares of slots, pages and rows between callers.
 //
-// A caller's share is an equal part of the slots and of the pages. What it does not use is free for
-// other callers. A step calls choose_members(), which says who runs, and then deal_rows(), which
-// says how many rows each gets. Threads: any.
+// A caller's share is an equal part of the slots and of the pages. Other callers may use the part
+// that it does not use. A step calls choose_members(), which says who runs, and then deal_rows(),
+// which says how many rows each gets. Threads: any.
 #pragma once
 
 #include <span>
@@ -21,27 +21,28 @@ struct Member {
   int num_tokens = 0;
   int num_computed = 0;
   std::uint64_t last_step = 0;
-  bool admitted = false;  // in this step
+  bool admitted = false;  // whether the sequence was admitted in this step
   int num_rows = 0;
 
   int wanted() const { return num_tokens - num_computed; }
   bool decodes() const { return wanted() == 1; }
 };
 
-// Returns who runs, in order of admission; fills in `preempted` and `admitted` of the plan.
+// Returns the sequences that run, in order of admission; fills in `preempted` and `admitted` of the
+// plan.
 //
 // The caller with the fewest slots is admitted next. A caller within its share takes slots and
 // pages from callers beyond theirs: their newest sequences are preempted. With more callers than
 // slots, a caller that has no slot gets that of a sequence that has had its turn. A request that
-// needs more pages than its caller's share waits until others leave them. Once it is overdue,
-// nobody else joins, and sequences that have had their turn leave their pages to it.
+// needs more pages than its caller's share waits until others leave them. Once it is overdue, no
+// other request is admitted, and sequences that have had their turn release their pages for it.
 std::vector<Member> choose_members(const QueueView& queue, const SchedulerOptions& options,
                                    StepPlan& plan);
 
-// What a caller wants of a step, and what it got in earlier steps.
+// The rows that a caller wants in a step, and those that it got in earlier steps.
 struct CallerWish {
   int num_rows = 0;
-  bool has_prompt = false;  // else all rows are decode rows
+  bool has_prompt = false;  // false: all rows are decode rows
   std::int64_t served_rows = 0;
 };
 

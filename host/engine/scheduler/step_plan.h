@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepPlan: what one iteration of the engine does. A plain value that prints and compares.
+// StepPlan: the work of one iteration of the engine. A plain value that can be printed and
+// compared.
 //
 // In this order: the preempted sequences release their pages; the admitted ones attach to cached
 // prefixes; every item gets pages for all its known tokens; the items run as one batch of rows.
@@ -26,11 +27,11 @@ struct StepItem {
 };
 
 struct StepPlan {
-  std::vector<SequenceId> preempted;  // of a caller, newest first
-  std::vector<SequenceId> admitted;   // in order
+  std::vector<SequenceId> preempted;  // within a caller, the newest first
+  std::vector<SequenceId> admitted;   // in the order of admission
   std::vector<StepItem> items;
   int num_sub_batches = 0;  // 0 when there is nothing to run
-  bool holds_back = false;  // a caller has fewer rows, so that a prompt of another ends sooner
+  bool holds_back = false;  // a caller gets fewer rows, so that another caller's prompt ends sooner
   friend bool operator==(const StepPlan&, const StepPlan&) = default;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ComputeQueue: a compute unit as the parts of a step use it. Every op leaves a span on the
-// timeline, and a wait that does not succeed is a DeviceError.
+// ComputeQueue: the interface of a compute unit for the parts of a step. Every op leaves a span on
+// the timeline, and a wait that does not succeed is a DeviceError.
 //
 // Threads: the engine's; trace() also a unit's submission thread, as step_trace.h says. Ownership:
 // borrows both arguments. Errors: the unit's; DeviceError when it needs more than 10 minutes.

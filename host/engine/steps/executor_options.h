@@ -19,19 +19,20 @@ enum class EarlyQuery { kOff, kOn, kAuto };
 constexpr int kMaxLogitRows = 64;
 
 struct ExecutorOptions {
-  int max_rows = 256;                  // of a step
-  int max_logit_rows = kMaxLogitRows;  // of one output projection; more rows need several
+  int max_rows = 256;                  // most rows of a step
+  int max_logit_rows = kMaxLogitRows;  // most rows of one output projection; more rows need several
   int page_tokens = 16;
   DType kv_dtype = DType::kF16;
   std::chrono::milliseconds device_timeout{10000};
   WeightOptions weights;
   EarlyQuery early_query = EarlyQuery::kAuto;
-  // Whether rings feed units outside the compute unit's queue, where it has them
+  // Whether rings feed units outside the compute unit's queue, if the compute unit supports rings
   // (attention_ring.h).
   bool rings = true;
-  double compute_bandwidth_bytes_per_s = 0;  // of the weights' memory, for kAuto; 0: unknown
+  double compute_bandwidth_bytes_per_s =
+      0;  // bandwidth of the weights' memory, for kAuto; 0: unknown
   trace::Timeline* timeline = nullptr;
-  std::string compute_id = "cpu";  // on the timeline
+  std::string compute_id = "cpu";  // name of the compute unit on the timeline
 };
 
 }  // namespace tandem::engine

@@ -2,7 +2,7 @@
 //
 // RowGroup: the next rows of one sequence in a step, and where the blocks of the sequence are.
 //
-// Threads: values. Ownership: borrows the page table's blocks.
+// Threads: plain data. Ownership: borrows the page table's blocks.
 #pragma once
 
 #include <span>
@@ -12,10 +12,10 @@
 namespace tandem::engine {
 
 struct RowGroup {
-  std::span<const BlockPlace> blocks;  // at least enough for past + num_rows tokens
+  std::span<const BlockPlace> blocks;  // enough blocks for past + num_rows tokens
   int past = 0;
   int num_rows = 0;
-  int row_begin = 0;  // in the sub-batch
+  int row_begin = 0;  // index of the group's first row in the sub-batch
 };
 
 // The unit that appends the group's last row.

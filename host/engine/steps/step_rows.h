@@ -3,10 +3,10 @@
 // StepRows: the items of a step as rows of one batch.
 //
 // Rows are ordered by sub-batch, then by home unit, so that each unit reads a short range of q, k
-// and v. A compute unit may ask for steps of few sizes. A step of decode rows alone is then padded,
-// each sub-batch by itself and where there is room. Padding rows are at the end, belong to no
-// group, and their results are not read. Threads: values. Cost: O(rows + items log items), no
-// allocation once the vectors have grown.
+// and v. A compute unit may need steps of few different sizes. A step of decode rows alone is then
+// padded, each sub-batch by itself and where there is room. Padding rows are at the end, belong to
+// no group, and their results are not read. Threads: plain data. Cost: O(rows + items log items),
+// no allocation once the vectors have grown.
 #pragma once
 
 #include <array>
@@ -22,19 +22,20 @@ namespace tandem::engine {
 constexpr std::size_t kMaxSubBatches = 2;
 
 struct SubBatchRows {
-  std::size_t row_begin = 0, num_rows = 0;  // with the padding
+  std::size_t row_begin = 0, num_rows = 0;  // padding included
   std::vector<RowGroup> groups;
 };
 
 struct LogitRow {
   std::size_t item = 0;
-  int row = 0;                // of the item
-  std::int32_t step_row = 0;  // of the step
+  int row = 0;                // index of the row in the item
+  std::int32_t step_row = 0;  // index of the row in the step
 };
 
 class StepRows {
  public:
-  // `pads`: pads to its padded_rows(), up to max_rows in all; null: no padding.
+  // `pads`: the unit whose padded_rows() gives the padding, up to max_rows in all; null: no
+  // padding.
   void assign(std::span<const RunnerItem> items, int page_tokens,
               const device::ComputeUnit* pads = nullptr, std::size_t max_rows = 0);
 
@@ -46,7 +47,8 @@ class StepRows {
   bool is_padded() const { return is_padded_; }
 
  private:
-  // Where all items are decode rows and there is room: the padded rows of each sub-batch.
+  // Computes the padded rows of each sub-batch. Returns false if an item is not a decode row, or
+  // there is no room.
   bool plan_padding(std::span<const RunnerItem> items, const device::ComputeUnit& unit,
                     std::size_t max_rows);
   void pad(std::size_t sub_batch);

@@ -38,13 +38,13 @@ struct RunnerItem {
   int past = 0;                        // tokens whose KV is in the pages
   LogitRows logits = LogitRows::kNone;
   int sub_batch = 0;
-  // With kLast, if the runner samples(): it returns the token, not the logits.
+  // Only with kLast, and if samples() is true: run() then returns the token, not the logits.
   std::optional<device::SampleRow> sample = {};
 };
 
 class StepRunner {
  public:
-  // `row`: of the item. `logits` [vocab] is valid during the call.
+  // `row`: the index of the row in the item. `logits` [vocab] is valid during the call.
   using LogitsSink = std::function<void(std::size_t item, int row, std::span<const float> logits)>;
   using TokenSink = std::function<void(std::size_t item, TokenId token)>;
 
@@ -55,8 +55,8 @@ class StepRunner {
   // Units get numbers in the order of the calls: 0, 1, ... as in KvCache. A call that throws uses
   // no number. `id`: the name on the timeline.
   virtual void add_unit(device::AttentionUnit& unit, const std::string& id) = 0;
-  // Puts `with` in the place of a lost unit, which has been destroyed: what that one may still have
-  // used is freed. A call that throws leaves the place lost.
+  // Puts `with` in the place of a lost unit, which has been destroyed. Frees the buffers that the
+  // lost unit may still have used. A call that throws leaves the place lost.
   virtual void replace_unit(int unit, device::AttentionUnit& with) = 0;
   // Whether the unit works in the queue of the compute device, and so is lost with it.
   virtual bool shares_queue_with(const device::AttentionUnit& unit) const = 0;
@@ -72,8 +72,8 @@ class StepRunner {
 
   // Whether few rows take much less time than many, as on a CPU. Then run() can be interrupted.
   virtual bool follows_rows() const { return false; }
-  // `interrupts` is asked between layers, if follows_rows(). When it returns true, run() ends soon
-  // and has called no sink.
+  // run() calls `interrupts` between layers, if follows_rows(). When it returns true, run() ends
+  // soon and has called no sink.
   virtual void interrupt_when(std::function<bool()> /*interrupts*/) {}
 
   // Whether a unit that timed out may still use the runner's buffers.

@@ -31,7 +31,7 @@ class StepTrace {
   void add_unit(const std::string& id, bool has_own_thread = false);
 
   bool on() const { return timeline_ != nullptr; }
-  // Spans that follow belong to this layer and sub-batch; -1: to none.
+  // Sets the layer and sub-batch of later spans; -1: none.
   void at(int layer, int sub_batch) { layer_ = layer, sub_batch_ = sub_batch; }
 
   trace::Span engine(std::string_view name) const {
@@ -45,7 +45,7 @@ class StepTrace {
   // Called by the unit's own thread.
   trace::Span wait_in_thread_of(int unit, const trace::SpanDetails& details) const;
 
-  // A batch of one unit; only where on().
+  // Records a batch of one unit. Call it only if on().
   void run(int unit, Clock::time_point submitted, Clock::time_point ended,
            const trace::SpanDetails& details);
 

@@ -18,7 +18,7 @@
 
 namespace tandem::engine {
 
-// Null where the family has no such tensor.
+// Null if the family has no such tensor.
 struct LayerWeights {
   const device::Weight *attention_norm, *wq, *wk, *wv, *bq, *bk, *bv, *wo, *bo;
   const device::Weight *q_norm, *k_norm, *attention_post_norm;
@@ -41,13 +41,13 @@ class ModelWeights {
  private:
   using Role = device::WeightRole;
   LayerWeights load_layer(const model::LayerTensors& tensors, int layer, WeightLoader& loader);
-  // As the file has it; null for a tensor that the model does not have.
+  // Loads a tensor in the file's type. Returns null for a tensor that the model does not have.
   const device::Weight* keep(const TensorView& tensor, WeightLoader& loader,
                              const WeightPlace& place, Role role);
-  // A norm or a bias.
+  // Loads a norm or a bias.
   const device::Weight* vector(const TensorView& tensor, WeightLoader& loader,
                                const WeightPlace& place);
-  // A matrix of products.
+  // Loads a matrix that products use.
   const device::Weight* matrix(const TensorView& tensor, WeightLoader& loader,
                                const WeightPlace& place, Role role = Role::kProduct);
   const device::Weight* router(const TensorView& tensor, WeightLoader& loader,

@@ -23,22 +23,22 @@
 namespace tandem::engine {
 
 struct WeightOptions {
-  // The type of matrices; none: as the file has them. kF32 widens all: products then round no
-  // activations, as GPUs do for f16. kF8E4M3 gives every output a scale and leaves a table that is
-  // also the output projection as it is.
+  // The type of matrices in memory; empty: the file's types. kF32 widens all: products then round
+  // no activations, as GPUs do for f16. kF8E4M3 gives every output a scale and leaves a table that
+  // is also the output projection as it is.
   std::optional<DType> quantize;
-  int num_threads = 0;  // to quantise and check; 0: all cores
+  int num_threads = 0;  // threads that quantise and check; 0: one per core
 };
 
-// What was loaded, in the types that the unit got.
+// The loaded weights, by the types that the unit got.
 struct LoadedWeights {
   std::uint64_t bytes = 0;
-  std::map<DType, std::uint64_t> values;  // of each type
-  int quantised = 0;                      // matrices
+  std::map<DType, std::uint64_t> values;  // type -> number of values
+  int quantised = 0;                      // number of quantised matrices
   std::uint64_t quantised_from_bytes = 0, quantised_to_bytes = 0;
   double quantise_seconds = 0;
 
-  DType main_type() const;  // of most values
+  DType main_type() const;  // the type of most values
 };
 
 // The place of a tensor in the model, for units that divide weights (device::WeightSource).
@@ -53,13 +53,13 @@ class WeightLoader {
   WeightLoader(device::ComputeUnit& compute, const WeightOptions& options,
                const model::Model* model = nullptr);
 
-  // As the file has it: norms, biases, tables.
+  // Loads a tensor in the file's type: norms, biases, tables.
   std::unique_ptr<device::Weight> load(const TensorView& tensor, device::WeightRole role,
                                        const WeightPlace& place = {});
-  // A matrix of products, in the type that the options ask for.
+  // Loads a matrix that products use, in the type that the options request.
   std::unique_ptr<device::Weight> load_matrix(const TensorView& tensor, device::WeightRole role,
                                               const WeightPlace& place = {});
-  // Matrices that choose or weigh experts: as the file has them, or widened.
+  // Loads a matrix that chooses or weighs experts, in the file's type or widened.
   std::unique_ptr<device::Weight> load_router(const TensorView& tensor,
                                               const WeightPlace& place = {});
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A conversation -> the tokens of the prompt. Only the template can write control tokens.
+// Renders a conversation and encodes it as the tokens of the prompt. Only the template can write
+// control tokens.
 //
-// The text of a control token inside a message or a tool ("</s>", "<|assistant|>") stays text.
-// Before the template sees such a text, a mark splits every such text; encoding drops the mark. The
-// mark is a noncharacter that no message contains. Templates can therefore trim, compare and cut
-// messages as usual. User-defined tokens do not control the model and are left alone. Threads: any.
-// Errors: Error("chat", ...) of the template, or when every mark is in use.
+// The text of a control token ("</s>", "<|assistant|>") inside a message or a tool stays text. To
+// this end a mark, a Unicode noncharacter that no message contains, is inserted into it before the
+// template runs, and removed by encoding. Templates can trim, compare and cut messages as usual.
+// User-defined tokens do not control the model and are left alone. Threads: any. Errors:
+// Error("chat", ...) of the template, or when every mark is in use.
 #pragma once
 
 #include <limits>

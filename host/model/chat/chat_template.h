@@ -33,7 +33,7 @@ struct ChatMessage {
   std::string fields = {};
 };
 
-// What the template sees besides the messages. The texts are JSON; empty: none.
+// The inputs of the template besides the messages. The texts are JSON; empty: none.
 struct ChatInputs {
   bool add_generation_prompt = true;
   std::string tools = {};      // an array

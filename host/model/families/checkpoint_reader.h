@@ -49,7 +49,7 @@ class CheckpointReader {
   TensorView matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
   // A norm or bias, [1, columns]: never quantised.
   TensorView vector(const std::string& name, std::int64_t columns);
-  // As above; empty where the file has no such tensor.
+  // As above; empty if the file has no such tensor.
   TensorView optional_matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
   TensorView optional_vector(const std::string& name, std::int64_t columns);
   // Rows of one tensor that holds several matrices, one above the other; `rows` of each.
@@ -58,7 +58,7 @@ class CheckpointReader {
   // `count` matrices [rows, columns], stacked or one by one (Checkpoint::experts).
   std::vector<TensorView> experts(const std::string& name, int count, std::int64_t rows,
                                   std::int64_t columns);
-  // A vector's values, all greater than 0; empty where there is no such tensor.
+  // A vector's values, all greater than 0; empty if there is no such tensor.
   std::vector<float> optional_divisors(const std::string& name, std::int64_t columns);
 
   // Without this check a tensor that the family does not read would be ignored silently.

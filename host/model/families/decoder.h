@@ -35,7 +35,7 @@ void scale_by_width(const CheckpointReader& reader, ModelConfig& config);
 
 // The window of every layer: attention.sliding_window where attention.sliding_window_pattern says
 // so, layer by layer, or all layers but the last of every `period` (0: all); the pattern may be
-// such a period itself. Empty where no layer has one.
+// such a period itself. Empty if no layer has one.
 std::vector<int> read_windows(const CheckpointReader& reader, const ModelConfig& config,
                               int period = 0);
 

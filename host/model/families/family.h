@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Families: the keys and tensor names of an architecture -> configuration and weights.
+// Families: read configuration and weights of an architecture by its keys and tensor names.
 //
 // To add a family: a file in this folder, a declaration here, and an entry in read_family(). A
 // family checks the shape of every tensor and names a missing one. decoder.h has the shared parts.

@@ -37,7 +37,7 @@ class Builder : public nlohmann::json_sax<json> {
   bool key(string_t& value) override {
     Level& level = levels_.back();
     if (level.stream == nullptr && level.value.contains(value)) {
-      fail("the key '" + printable(value) + "' stands twice");
+      fail("the key '" + printable(value) + "' occurs twice");
     }
     level.key = std::move(value);
     return true;

@@ -4,8 +4,8 @@
 //
 // Strict JSON in UTF-8; a duplicate key in an object is an error. A JsonStream receives the values
 // of a container that is too large to keep. There is no recursion, so nesting cannot exhaust the
-// stack. Cost: linear in the text; memory: at most `values` small values at a time. Threads: pure.
-// Errors: Error("safetensors", "NAME: ...") with the position in bytes.
+// stack. Cost: linear in the text; memory: at most `values` small values at a time. Threads: any;
+// pure functions. Errors: Error("safetensors", "NAME: ...") with the position in bytes.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& name,
                           const JsonLimits& limits = {},
                           const std::vector<JsonStream>& streams = {});
 
-// The member `key` of an object; null where it is absent, is null or `object` is no object.
+// The member `key` of an object; null if it is absent, is null or `object` is no object.
 const nlohmann::json& json_member(const nlohmann::json& object, std::string_view key);
 
 // A value in a form for messages: `"abc"`, `[...]`.

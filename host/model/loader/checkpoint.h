@@ -37,7 +37,7 @@ class Checkpoint {
   virtual ~Checkpoint() = default;
 
   virtual bool has(std::string_view key) const = 0;
-  virtual bool is_array(std::string_view key) const = 0;  // false where the key is absent
+  virtual bool is_array(std::string_view key) const = 0;  // false if the key is absent
 
   // Empty when the key is absent; Error when it has another type. Integers of any width are taken
   // where they fit; f32 keys accept f64.
@@ -52,7 +52,7 @@ class Checkpoint {
   // One integer, or an array of integers that are all equal (per-layer values of uniform models).
   virtual std::optional<std::uint32_t> get_uniform_u32(std::string_view key) const = 0;
 
-  // Null where there is no such tensor.
+  // Null if there is no such tensor.
   virtual const CheckpointTensor* find_tensor(std::string_view name) const = 0;
   virtual void for_each_tensor(
       const std::function<void(const CheckpointTensor& tensor)>& visit) const = 0;
@@ -82,7 +82,7 @@ class Checkpoint {
   // dimensions.
   std::vector<TensorView> expert_views(const CheckpointTensor& tensor) const;
   // A layer's experts, `name` as "blk.0.ffn_gate_exps.weight": that tensor, [count, rows, columns],
-  // or one tensor for each, "blk.0.ffn_gate.7.weight". Empty where there is neither; Error when
+  // or one tensor for each, "blk.0.ffn_gate.7.weight". Empty if there is neither; Error when
   // there are others than `count`.
   std::vector<TensorView> experts(std::string_view name, std::uint32_t count) const;
 };

@@ -2,7 +2,8 @@
 //
 // printable(): untrusted text of a file, made safe for a message.
 //
-// At most 80 bytes are kept, and bytes that are not printable ASCII become '?'. Threads: pure.
+// At most 80 bytes are kept, and bytes that are not printable ASCII become '?'. Threads: any; pure
+// functions.
 #pragma once
 
 #include <string>

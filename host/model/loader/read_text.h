@@ -2,7 +2,7 @@
 //
 // read_text(): a text file within a limit.
 //
-// Nothing is copied of a file that is longer than the limit. Threads: pure.
+// Nothing is copied of a file that is longer than the limit. Threads: any; pure functions.
 // Errors: Error("model", "FILE: ...") on what is no regular file, cannot be read or is too long.
 #pragma once
 

@@ -3,9 +3,9 @@
 // Vectorised passes over one row of logits.
 //
 // Every pass reads the row once, in memory order, with the best instruction set of the machine.
-// NaN counts as -inf and +inf as the largest finite float. Threads: pure. Numerics: exponentials
-// within 4 ulp of f32, 0 below about e^-87; sums in double over fixed blocks, so a sum does not
-// depend on the instruction set by more than the exponentials do.
+// NaN counts as -inf and +inf as the largest finite float. Threads: any; pure functions. Numerics:
+// exponentials within 4 ulp of f32, 0 below about e^-87; sums in double over fixed blocks, so that
+// sums on two instruction sets differ only by their exponentials.
 #pragma once
 
 #include <span>
@@ -15,7 +15,8 @@ namespace tandem::model {
 // -inf when no logit is finite.
 float best_logit(std::span<const float> logits);
 
-// Each logit as the sampler counts it. `to` may be the same memory.
+// Copies the logits, with NaN as -inf and +inf as the largest finite float. `to` may be the same
+// memory.
 void clean_logits(std::span<const float> logits, float* to);
 
 // The lowest index of a logit equal to `best`, which must be one of them after cleaning.

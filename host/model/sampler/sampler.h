@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sampler: logits -> the next token, for one sequence.
+// Sampler: chooses the next token of one sequence from its logits.
 //
 // Order: logit bias, penalties over the sequence so far, temperature, top-k, top-p, min-p, draw.
 // Temperature 0 is argmax after bias and penalties; the lowest id wins a tie. Log-probabilities are

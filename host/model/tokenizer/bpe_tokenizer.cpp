@@ -15,7 +15,7 @@ bool is_printable(int byte) {
   return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
 }
 
-// Code point -> byte for U+0000..U+0143, -1 where there is none.
+// Code point -> byte for U+0000..U+0143, -1 if there is none.
 std::array<int, 0x144> make_alphabet() {
   std::array<int, 0x144> bytes;
   bytes.fill(-1);

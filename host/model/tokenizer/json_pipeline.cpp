@@ -101,7 +101,7 @@ class PipelineReader {
 
   void read_pre_tokenizer(const Step& step) {
     const std::string kind = type(step);
-    if (pipeline_.is_byte_level) fail(step.path, "nothing may stand behind ByteLevel");
+    if (pipeline_.is_byte_level) fail(step.path, "no step may follow ByteLevel");
     if (kind == "ByteLevel") {
       read_byte_level(step);
     } else if (kind == "Split") {
@@ -120,7 +120,7 @@ class PipelineReader {
     pipeline_.is_byte_level = true;
     pipeline_.prefixes_space = flag(step, "add_prefix_space", true);
     if (pipeline_.prefixes_space && !pipeline_.splits.empty()) {
-      refuse(step, "add_prefix_space", "false behind other steps");
+      refuse(step, "add_prefix_space", "false after other steps");
     }
     if (flag(step, "use_regex", true)) {
       pipeline_.splits.push_back({.expression = PreTokenizer::gpt2_expression()});

@@ -5,7 +5,7 @@
 //
 // Two kinds are read: byte-level (normal form C or none; splits; ByteLevel) and SentencePiece-like
 // (spaces become U+2581 by Replace or Metaspace). All else is an error that names the field: a step
-// that is ignored would change ids silently. Threads: pure.
+// that is ignored would change ids silently. Threads: any; pure functions.
 // Errors: Error("safetensors", "FILE: field 'normalizer.normalizers[1].type': ...").
 // Source: the tokenizers library (Hugging Face), its serialised form.
 #pragma once

@@ -22,7 +22,7 @@ class MergeList {
     merges_.emplace(key(left, right), Merge{rank_++, merged});
   }
 
-  // None where the pair does not merge, or one side is no token.
+  // None if the pair does not merge, or one side is no token.
   std::optional<PairMerge> find(TokenId left, TokenId right) const {
     if (left == kNoToken || right == kNoToken) return {};
     const auto found = merges_.find(key(left, right));

@@ -2,8 +2,8 @@
 //
 // Unicode's normal form C, which some tokenizers ask for (Qwen).
 //
-// With utf8proc where the build found it. Bytes that are not UTF-8 stay as they are. Threads: pure.
-// Errors: Error("tokenizer", ...) without the library, for text that is not ASCII.
+// Uses utf8proc if the build found it. Bytes that are not UTF-8 stay as they are. Threads: any;
+// pure functions. Errors: Error("tokenizer", ...) without the library, for text that is not ASCII.
 #pragma once
 
 #include <string>

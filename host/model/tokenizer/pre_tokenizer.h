@@ -16,7 +16,7 @@
 
 namespace tandem::model {
 
-// What becomes of an expression's matches.
+// How the matches of an expression become pieces.
 enum class SplitBehaviour {
   kIsolated,
   kRemoved,
@@ -26,16 +26,16 @@ enum class SplitBehaviour {
 };
 
 struct Split {
-  std::string expression;  // as Oniguruma takes it: its white space, ^ and $ at every line
+  std::string expression;  // in the syntax of Oniguruma; ^ and $ match at every line
   bool is_literal = false;
   SplitBehaviour behaviour = SplitBehaviour::kIsolated;
-  bool is_inverted = false;  // gaps take the place of matches
+  bool is_inverted = false;  // matches and gaps change their roles
 };
 
 class PreTokenizer {
  public:
-  // Of a model's own file: throws Error on an expression that is too long, wrong, or spelt in a way
-  // that the regular expression library here reads otherwise.
+  // For expressions of a model's own file. Throws Error on an expression that is too long, wrong,
+  // or has a different meaning for the regular expression library used here.
   explicit PreTokenizer(const std::vector<Split>& splits);
   // `name` as in tokenizer.ggml.pre; is_known(name) must hold.
   explicit PreTokenizer(std::string_view name);
@@ -51,7 +51,7 @@ class PreTokenizer {
   static bool is_known(std::string_view name);
   static std::string known_names();  // for messages
 
-  static const char* gpt2_expression();  // what byte-level BPE uses where a file names none
+  static const char* gpt2_expression();  // the expression of byte-level BPE if a file names none
 
  private:
   struct Impl;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokenizer: text <-> token ids, as the model file's own metadata says.
+// Tokenizer: converts between text and token ids, by the metadata of the model file.
 //
 // Threads: const calls from any thread. Input text is UTF-8; invalid bytes are encoded byte by
 // byte, never rejected.
@@ -25,7 +25,8 @@ struct EncodeOptions {
   // The mark is dropped before ordinary text is encoded. A control token's text with a mark inside
   // or directly after it stays ordinary text. See mark_control().
   std::string_view ignored_mark = {};
-  // Encoding stops soon after this many tokens are passed: then there are more, and text is left.
+  // Encoding stops soon after it has more tokens than this; the rest of the text is then not
+  // encoded.
   std::size_t max_tokens = std::numeric_limits<std::size_t>::max();
 };
 

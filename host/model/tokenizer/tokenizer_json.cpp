@@ -182,7 +182,7 @@ class JsonTokenizerReader {
       vocabulary_.kinds[index] = is_byte ? TokenKind::kByte : TokenKind::kNormal;
       vocabulary_.texts[index] = text;
       if (!ids_.emplace(std::move(text), id).second) {
-        fail("model.vocab", "a token stands twice");
+        fail("model.vocab", "a token occurs twice");
       }
     }
     const json& added = json_member(root_, "added_tokens");

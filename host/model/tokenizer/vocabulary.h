@@ -37,7 +37,7 @@ inline constexpr std::size_t kMaxTokens = std::size_t{1} << 26;  // of any file
 struct Vocabulary {
   std::vector<std::string> texts;  // as the file spells them
   std::vector<TokenKind> kinds;    // [texts]
-  std::vector<float> scores;       // [texts], or empty where the file has none
+  std::vector<float> scores;       // [texts], or empty if the file has none
   TokenId bos = kNoToken, eos = kNoToken, unknown = kNoToken;
   bool adds_bos = false, adds_eos = false;  // to every text, where there is such a token
   std::vector<bool> ends_generation;        // [texts]

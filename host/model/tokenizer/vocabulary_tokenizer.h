@@ -29,8 +29,8 @@ class VocabularyTokenizer : public Tokenizer {
   bool is_end_of_generation(TokenId id) const override;
 
  protected:
-  // `bytes`: what token_bytes() answers, [vocabulary]. The vocabulary is taken inside, so that
-  // `bytes` may be made of it in the same call.
+  // `bytes`: the results of token_bytes(), [vocabulary]. The constructor moves the vocabulary only
+  // after `bytes` is complete, so the same call may compute `bytes` from it.
   VocabularyTokenizer(Vocabulary&& vocabulary, std::vector<std::string> bytes);
 
   // Appends the tokens of `text`, which holds no special token and is not empty. It may stop once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepCost: the time that a step of the engine takes, from what it computes.
+// StepCost: computes the time that a step of the engine takes from the work in it.
 //
 // A pure function: equal work has equal cost, and more work never costs less. The scheduler
 // only compares costs, so any unit of time serves it. A simulation needs true seconds. Threads:

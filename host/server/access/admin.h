@@ -6,7 +6,7 @@
 //   POST /admin/cancel       {"id": "..."}: ends the requests of that id
 //   POST /admin/drain        ends the program once running requests are done
 //   POST /admin/log-level    {"level": "debug"}: from now on
-// The caller has checked who asks. Errors: ApiError. Threads: any.
+// The caller has checked the client's role. Errors: ApiError. Threads: any.
 #pragma once
 
 #include <atomic>

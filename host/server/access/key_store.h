@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KeyStore: the keys in force. It finds a request's key, and reads the key file again on demand.
+// KeyStore: the API keys that are valid now. It finds a request's key, and reads the key file again
+// on demand.
 //
 // The given key is hashed and compared with every hash in constant time, so the time of an answer
-// says nothing about the keys. A reload swaps the whole set: a request keeps the key that it began
-// with, and what a name has used so far is kept. Threads: any.
+// reveals nothing about the keys. A reload replaces the whole set. A request keeps the key that it
+// began with, and the usage of a name is kept. Threads: any.
 #pragma once
 
 #include <map>

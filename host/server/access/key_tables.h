@@ -2,8 +2,8 @@
 //
 // The TOML form of the API key file: a [[key]] table per key, with name, hash, role and limits.
 //
-// Also what both forms of the file share. Errors: Error("server", ...) naming file and line; a
-// message never holds the text of a key. Pure; threads: any.
+// Also the functions that both forms of the file share. Errors: Error("server", ...) naming file
+// and line; a message never holds the text of a key. Pure; threads: any.
 #pragma once
 
 #include <optional>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KeyUsage: what one key has taken of its limits.
+// KeyUsage: how much of its limits one key has used.
 //
-// Requests and tokens fall due over a minute: what is used goes down by the limit each minute. So a
-// key may spend a minute's worth at once. A request begins while the key has tokens left; its
-// output is not known then, so it may go beyond, and the next requests wait until that is paid
-// back. The limits come with each call, as a reload changes them. Threads: any.
+// The used requests and tokens decrease by the limit each minute. So a key may use the limit of a
+// minute at once. A request may begin while the key has tokens left. Its output may exceed them,
+// because its length is not known; then the next requests wait until the usage is below the limit.
+// The limits come with each call, as a reload changes them. Threads: any.
 #pragma once
 
 #include <mutex>

@@ -2,7 +2,7 @@
 //
 // RequestLedger: the requests in progress, for the operator's routes.
 //
-// It holds them weakly: a record leaves the ledger when its exchange ends. Threads: any; records
+// It holds weak pointers: a record leaves the ledger when its exchange ends. Threads: any; records
 // may outlive the ledger.
 #pragma once
 

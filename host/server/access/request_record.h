@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RequestRecord: what the server notes about one request, from its head to the end of its answer.
+// RequestRecord: the data that the server keeps about one request, from its head to the end of its
+// answer.
 //
-// It carries the id and the key, holds the key's place among its concurrent requests, counts tokens
-// and leaves one line in the log when the exchange ends: end(), or the destructor where a client
-// went away before its request was complete. Threads: any; the fields of RequestIdentity are set
-// before other threads see the record.
+// It has the id and the key, occupies one of the key's concurrent requests, and counts tokens. It
+// logs one line when the exchange ends: in end(), or in the destructor if the client closed before
+// its request was complete. Threads: any; the fields of RequestIdentity are set before other
+// threads see the record.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ChunkDecoder: a body in chunks -> its bytes, within limits.
+// ChunkDecoder: decodes a body in chunks, within limits.
 //
 // Sizes, line ends and trailers are read one byte after the other, so the result does not depend on
 // how the bytes arrive. Extensions and trailers are skipped; together they have a limit. A line

@@ -4,13 +4,11 @@
 //
 // Phases: handshake -> idle -> reading -> handling -> (idle | lingering | closed). While it handles
 // a request it continues to read, up to max_header_bytes, and keeps the bytes for the next
-// (pipelined) request. End of file means that the client has closed: its answer is abandoned, also
-// where it lies behind bytes that are not read yet. So a client that waits for an answer must not
-// shut down its sending side. Unsent bytes of a stream are bounded. A client that takes no byte for
-// stall_timeout, or reaches the bound, is dropped.
+// (pipelined) request. End of file means that the client has closed, and its answer is abandoned.
+// So a client that waits for an answer must not shut down its sending side. Unsent bytes are
+// bounded. A client that takes no byte for stall_timeout, or reaches the bound, is dropped.
 // Threads: start, drain, abort and poster from any thread; all else on the socket's strand.
-// Ownership: pending socket operations keep the connection alive, and it keeps itself alive while
-// it handles a request.
+// Ownership: pending socket operations and a request that is handled keep the connection alive.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>

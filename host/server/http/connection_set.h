@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConnectionSet: all connections of a server, and who may be one.
+// ConnectionSet: all connections of a server, and the limits on their number.
 //
-// Beyond the limits a connection is turned away: it is one of a few reserved ones, on which only
-// probes are answered. When these are all taken, the oldest of them is closed for the new one, so
-// clients that connect and wait cannot keep a probe out. Each connection keeps the set, so the last
-// may outlive the listener. Threads: any.
+// Beyond the limits a new connection takes one of a few reserved places, on which only probes are
+// answered. If all of these are taken, the oldest is closed, so clients that connect and wait
+// cannot block a probe. Each connection keeps the set alive, so the last one may outlive the
+// listener. Threads: any.
 #pragma once
 
 #include <condition_variable>

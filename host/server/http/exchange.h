@@ -5,8 +5,8 @@
 // A handler calls respond() at once, or keeps a PendingAnswer on the exchange and answers later:
 // respond(), or begin_stream(), any number of write(), end_stream(). Nothing here blocks.
 // Threads: all calls on the connection's strand, where the handler runs. Any thread may call the
-// Poster, which runs work on that strand. Errors: when the client goes away or takes its bytes too
-// slowly, the PendingAnswer gets one abandon(), and later calls on the exchange do nothing.
+// Poster, which runs work on that strand. Errors: when the client closes or reads too slowly,
+// PendingAnswer::abandon() is called once, and later calls on the exchange do nothing.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A complete head that HeadScanner has accepted -> method, target, fields. Threads: any; stateless.
+// Parses a complete head that HeadScanner has accepted into method, target and fields. Threads:
+// any; stateless.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HeadScanner: finds the end of a request's head and refuses what is not the grammar of HTTP/1.x.
+// HeadScanner: finds the end of a request's head and refuses heads that violate the grammar of
+// HTTP/1.x.
 //
 // It takes one byte after the other and stops at the first violation, so the result does not depend
 // on how the bytes arrive. It is stricter than RFC 9112 allows: a line ends with CR LF only, and

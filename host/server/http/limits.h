@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Limits: what one client may take of the daemon's memory, sockets and time.
+// Limits: how much of the daemon's memory, sockets and time one client may use.
 //
 // The server takes at most about max_connections x (max_header_bytes + max_body_bytes +
 // max_stream_buffer_bytes + the largest piece of a stream). An idle connection has no buffer.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the server listens, and with which certificate.
+// Where the server listens, and with which certificate. Plain data; names are checked when the
+// server starts.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +14,17 @@ namespace tandem::server::http {
 class TlsKeys;
 
 struct ListenOptions {
-  std::string host = "127.0.0.1";  // every address of it; empty: no TCP
+  std::string host = "127.0.0.1";  // all addresses of this name; empty: no TCP
   std::uint16_t port = 8080;       // 0: any free port
   std::string unix_path;           // empty: none
-  int unix_mode = 0600;            // who may connect there
+  int unix_mode = 0600;            // the permissions of the socket's file
   std::vector<int> inherited;      // listening sockets, instead of all of the above
 };
 
 struct TlsFiles {
   std::string certificate;  // PEM, with the chain; empty: no TLS
   std::string key;          // PEM
-  // What check() has read of both, so that they are read once; null: nothing yet.
+  // Set by the server's check(), which reads both files; null: they are not read yet.
   std::shared_ptr<TlsKeys> keys = nullptr;
 };
 

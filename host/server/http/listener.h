@@ -2,9 +2,9 @@
 //
 // Listener: the listening sockets and their connections.
 //
-// Connections beyond the limits are turned away (connection_set.h). TCP connections speak TLS where
-// keys are set; Unix sockets never do. Threads: all calls from one controlling thread, but
-// set_tls() from any; the io_context may run on any number.
+// Connections beyond the limits are refused (connection_set.h). TCP connections use TLS if keys are
+// set; Unix sockets never do. Threads: all calls from one controlling thread, but set_tls() from
+// any; the io_context may run on any number.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>

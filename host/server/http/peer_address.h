@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PeerAddress: where a connection comes from, for limits, the log and the operator's routes.
+// PeerAddress: the origin of a connection, for limits, the log and the operator's routes.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Refusal: why no further request can be read from a connection. The answer has this status, and
-// the connection closes after it.
+// Refusal: the reason why no further request can be read from a connection. The answer has this
+// status, and the connection closes after it.
 #pragma once
 
 #include <string>

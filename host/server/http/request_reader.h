@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RequestReader: the bytes of a connection -> requests, one after the other, within limits.
+// RequestReader: reads requests from the bytes of a connection, one after the other, within limits.
 //
-// It knows no socket, so that tests and the fuzz target can split bytes anywhere: what it says does
-// not depend on how the bytes arrive. It reports the head before it reads the body, so that a
-// request can be refused (and 100-continue decided) without its body. Threads: one. Cost: one copy
-// of the bytes. Source: RFC 9112; HeadScanner and ChunkDecoder hold the grammar, Boost.Beast's
-// parser lists the fields.
+// It uses no socket, so that tests and the fuzz target can split bytes anywhere. Its results do not
+// depend on how the bytes arrive. It reports the head before it reads the body, so that a request
+// can be refused (and 100-continue decided) without its body. Threads: one. Cost: one copy of the
+// bytes. Source: RFC 9112; HeadScanner and ChunkDecoder hold the grammar, Boost.Beast's parser
+// lists the fields.
 #pragma once
 
 #include <cstddef>

@@ -3,9 +3,8 @@
 // TLS 1.2 and 1.3 by OpenSSL: certificate and key from files, and streams that use them. Only
 // ciphers with forward secrecy and authenticated encryption are offered.
 //
-// The keys are immutable; a reload makes new ones, and connections keep those that they began with.
-// Of ALPN's protocols "http/1.1" and "http/1.0" are chosen. Threads: any; a stream as stream.h
-// says.
+// The keys are immutable. A reload makes new ones, and connections keep those that they began with.
+// ALPN accepts "http/1.1" and "http/1.0". Threads: any; a stream as stream.h says.
 #pragma once
 
 #include <memory>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AnswerBuilder: the events of one request's choices -> its answer, written as they come.
+// AnswerBuilder: writes the answer of one request from the events of its choices, as they arrive.
 //
-// A stream gets events at once. A plain answer keeps text that is JSON already, and no tree. It has
-// a bound in bytes, since the length of a token's text is not known before. Threads: one at a time.
-// Errors: ApiError when a choice has failed or the bound is passed. Ownership: borrows the plan.
+// In a stream each event is written at once. A plain answer is collected as JSON text, not as a
+// tree. It has a limit in bytes, because the length of the generated text is not known before.
+// Threads: one at a time. Errors: ApiError when a choice has failed or the bound is passed.
+// Ownership: borrows the plan.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AnswerFormat: pieces of generated text -> the JSON of OpenAI's API, whole or in chunks.
+// AnswerFormat: writes pieces of generated text as the JSON of OpenAI's API, as one answer or in
+// chunks.
 //
 // One object per request holds the id, the time and the model name that all chunks repeat. It
 // writes text, not trees: a chunk costs a few appended strings. Threads: one at a time.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ApiContext: what the handlers of the API share: the service, the threads that work for it, and
+// ApiContext: the common data of the API's handlers: the service, the threads that work for it, and
 // the operator's options. Threads: immutable; shared by every call in progress.
 #pragma once
 
@@ -20,7 +20,7 @@ struct ApiContext {
   std::shared_ptr<Timers> timers;
   RequestLimits limits;
   bool strict = false;  // fields of common clients are refused, not ignored
-  // A stream that has nothing to send for so long sends a comment.
+  // A stream sends a comment when it has sent nothing for this time.
   std::chrono::milliseconds heartbeat{10'000};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fields that common clients send to other servers and that mean nothing here.
+// Fields that common clients send to other servers and that have no effect here.
 //
 // They can be ignored: hints for caches and slots, kinds of sampling that this server lacks, data
 // of the client's own. A field that is not listed may be misspelt, so it is never ignored. Pure.

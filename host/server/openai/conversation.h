@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads what a chat's template sees: messages, tools, tool_choice, chat_template_kwargs and
+// Reads the inputs of a chat's template: messages, tools, tool_choice, chat_template_kwargs and
 // reasoning_effort.
 //
-// The number and the size of tools, calls and variables are bounded. What the template does not
-// read, or what cannot be enforced, is listed in `ignored`, and refused where that is null (a
-// strict server, which does not know chat_template_kwargs and reasoning_effort either).
+// The number and the size of tools, calls and variables are bounded. Fields that the template does
+// not read, or that cannot be enforced, are listed in `ignored`. If `ignored` is null (a strict
+// server), they are refused, and so are chat_template_kwargs and reasoning_effort.
 // Errors: ApiError 400 naming the field. Threads: any; pure.
 #pragma once
 

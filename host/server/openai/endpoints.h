@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The handlers of OpenAI's endpoints: a request's body -> a plan for GenerationCall, on a thread of
-// the pool.
+// The handlers of OpenAI's endpoints. They make a plan for GenerationCall from a request's body, on
+// a thread of the pool.
 //
 // A chat goes through the model's template. A prompt that leaves no room for output is 400
 // context_length_exceeded with both lengths. A max_tokens beyond the context is reduced to what
-// fits. What the operator's limits do not allow is 400 with the numbers. Threads: any; stateless.
+// fits. A request beyond the operator's limits is 400 with the numbers. Threads: any; stateless.
 #pragma once
 
 #include <memory>

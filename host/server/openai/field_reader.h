@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FieldReader: typed, range-checked access to the fields of one JSON object. It remembers which
-// fields were read, so that all others can be named.
+// FieldReader: typed, range-checked access to the fields of one JSON object. It records which
+// fields were read, so that all others can be reported.
 //
 // null counts as absent, as in OpenAI's API. Every error is an ApiError 400 that names the field by
 // its path ("stream_options.include_usage"). Threads: one.

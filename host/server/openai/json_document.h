@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// parse_document: untrusted bytes -> a JSON object, strictly. Its members keep their order.
+// parse_document(): parses untrusted bytes strictly as a JSON object. Its members keep their order.
 //
 // The grammar excludes NaN, trailing text and invalid UTF-8. Duplicate keys, deep nesting and very
 // many values are also refused: a JSON value takes up to forty times the bytes of its text.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokenises what clients send, within limits. Threads: any.
+// Tokenises texts of clients, within limits. Threads: any.
 //
 // Errors: ApiError 400: context_length_exceeded with both lengths, or a text that cannot be
 // tokenised. Tokenising stops once the limit is passed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Submissions: the generations of one request that the service still works on. Whoever destroys it
+// Submissions: the generations of one request that the service still works on. The destructor
 // cancels them. Threads: any.
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// /tokenize and /detokenize: text <-> token ids, as clients of other servers ask for it.
+// /tokenize and /detokenize: convert between text and token ids, in the form that clients of other
+// servers use.
 //
 //   {"content" or "prompt": text, or "messages": [...]}    -> {"tokens", "count", "max_model_len"}
 //     add_special (or add_special_tokens): BOS in front; by default with "prompt" only

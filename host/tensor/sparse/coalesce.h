@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Between a user's memory and SparseVector.
+// Conversions between a user's memory and SparseVector.
 //
 // coalesce() takes indices and values as they come: sorted or not, repeated or not. Values of
 // entries with one index are reduced in the order given, in the accumulation type. extract() takes
@@ -34,7 +34,7 @@ SparseVector coalesce(const CoalesceInput& input, Reduction reduction);
 // dense: [domain.num_units, domain.width] of type.
 SparseVector extract(const void* dense, Domain domain, DType type);
 
-// indices: [num_entries] of u32 or u64. Throws Error where an index does not fit u32.
+// indices: [num_entries] of u32 or u64. Throws Error if an index does not fit u32.
 void export_indices(const SparseVector& vector, bool as_u64, void* indices);
 
 // values: [num_entries, width] of `type`, whose accumulation type is the vector's.

@@ -62,7 +62,7 @@ struct BitPlaces {
   std::uint64_t* bits;
 };
 
-// Of the units first + offsets[i]. offsets: [count + kSlack].
+// The bit places of the units first + offsets[i]. offsets: [count + kSlack].
 void bit_places_of(const HashedOwners& hashed, std::uint32_t first, const std::uint16_t* offsets,
                    std::size_t count, const BitPlaces& places);
 

@@ -17,7 +17,7 @@ namespace tandem::sparse {
 // Units of a window: its sums and presence bits stay in the L2 cache.
 constexpr std::uint64_t kWindowUnits = 32768;
 
-// The value that reducing leaves every other as it is, bit for bit: -0.0 for a sum of floats.
+// The value x for which reduce(x, y) is y, bit for bit: -0.0 for a sum of floats.
 template <typename T>
 constexpr T neutral_of(Reduction reduction) {
   if constexpr (std::is_floating_point_v<T>) {

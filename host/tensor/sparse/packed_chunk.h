@@ -4,7 +4,8 @@
 //
 // Layout: the lower and the upper level (f32 each), then the places, then the codes, packed from
 // the lowest bit on, padded to a byte at the end. Code: bit 0 the sign, bit 1 the upper level. The
-// levels are the means of the magnitudes below and from the overall mean on.
+// lower level is the mean of the magnitudes below the mean of all magnitudes; the upper level is
+// the mean of the others.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ std::size_t packed_chunk_bytes(std::size_t count);
 void pack_chunk(std::span<const std::uint16_t> places, std::span<const float> values,
                 std::span<std::byte> to);
 
-// places, values: [count], what pack_chunk() has kept of them.
+// The inverse of pack_chunk(), except that values are the rounded ones. places, values: [count].
 void unpack_chunk(std::span<const std::byte> from, std::span<std::uint16_t> places,
                   std::span<float> values);
 

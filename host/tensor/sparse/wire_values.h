@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values between their accumulation type and the type they travel in.
+// Conversion of values between their accumulation type and the type in which they are sent.
 //
-// Rounding is to nearest even; a NaN stays a NaN of its sign (its payload is the quiet one of the
-// scalar conversions in tensor/dtype.h, to which the kernels are bit-equal on every instruction
-// set). Wire memory is unaligned. Threads: any. Cost: one pass at memory speed.
+// Rounding is to nearest even; a NaN stays a quiet NaN of its sign. On every instruction set the
+// bits are those of the scalar conversions in tensor/dtype.h. Wire memory may have any alignment.
+// Threads: any. Cost: one pass at memory speed.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace tandem::sparse {
 
-// True where `wire` can carry values of `type` (f32, f64 or u64): the type itself, f16 or bf16 for
+// True if `wire` can carry values of `type` (f32, f64 or u64): the type itself, f16 or bf16 for
 // f32.
 bool can_carry(DType type, DType wire);
 

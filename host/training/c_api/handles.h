@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the handles of the C ABI hold.
+// The objects behind the handles of the C ABI. Threads: as tandem_training.h says.
 #pragma once
 
 #include <memory>

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CardTables: embedding tables in the memories of cards, whose rows the cards update.
-//
-//   CardTables tables(std::move(cards), pool, options);
-//   const auto users = tables.add({.name = "users", .width = 64, .rule = RowwiseAdagrad{},
-//                                  .weights = weights});
-//   tables.load();                                       // to the cards
-//   tables.update_rows(step, {.table = users, .rows = rows, .gradient = gradient});
+// CardTables: embedding tables in the memories of cards. The cards update the rows.
 //
 // Every card has a range of the rows of every table. update_rows() sends a card the gradients of
-// its rows and writes what comes back, weights and state, into host memory. So the host's tables
-// are whole after every call. When a card fails, the host applies the gradients that the card had
-// and goes on with its rows: nothing is lost, the bits are those of an Optimizer. A lost card is
-// not used again. Tables of a rank's own rows are tables here. Ownership: borrows the pool and
-// weights. Threads: one at a time; cards work at the same time. Errors: Error for what does not
-// fit; of load() when a card is too small for its rows, with the bytes.
+// its rows and writes the new rows, weights and state, into the host's arrays. So these are
+// complete after every call. When a card fails, the host applies the gradients that were sent to it
+// and keeps its rows: nothing is lost, and the bits are those of an Optimizer. A lost card is not
+// used again. Ownership: borrows the pool and weights. Threads: one at a time calls; cards work in
+// parallel. Errors: Error for arguments that do not fit.
 #pragma once
 
 #include <chrono>
@@ -60,6 +53,11 @@ struct CardTablesStatistics {
   std::uint64_t host_gradients = 0;  // gradient rows that the host applied instead of a card
 };
 
+// CardTables tables(std::move(cards), pool, options);
+// const auto users = tables.add({.name = "users", .width = 64, .rule = RowwiseAdagrad{},
+//                                .weights = weights});
+// tables.load();                                       // to the cards
+// tables.update_rows(step, {.table = users, .rows = rows, .gradient = gradient});
 class CardTables {
  public:
   // No cards: the host does everything.
@@ -70,9 +68,11 @@ class CardTables {
   CardTables& operator=(const CardTables&) = delete;
 
   // Error after load(), for a rule that changes rows without a gradient, and as Optimizer::add().
+  // If a rank owns only a range of a table, that range is a table here.
   std::uint32_t add(const CardTable& table);
 
-  // Copies weights and state to the cards; again after either was changed by anybody else.
+  // Copies weights and state to the cards. Call it again after anything else changed either. Error
+  // when a card is too small for its rows; it names the bytes.
   void load();
 
   void update_rows(const StepFactors& step, const CardRows& rows);

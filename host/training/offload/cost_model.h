@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the optimiser's step should run: on the compute device, in host memory, or (tables only) on
-// cards. Pure functions of what is known before the first step.
+// Predicts where the optimiser's step should run: on the compute device, in host memory, or (tables
+// only) on cards. Pure functions of facts that are known before the first step.
 //
 // A step of P parameters moves 28 bytes per parameter where it runs, 30 with a copy in bf16. On the
 // compute device it follows the backward pass. In host memory gradients come and weights go over
 // the device's link, a rank updates its share and gathers the rest. These three run as a pipeline
 // of buckets beside backward, unless the backward pass uses the same cores and memory: then they
-// follow one another. What begins after backward is a bucket's way through all three, at least.
-// Rows of tables: a card takes the sums of rows and returns the updated rows; the host reads and
-// writes rows and state in its own memory. README.md derives the terms.
+// follow one another. At least the way of one bucket through all three comes after backward. Rows
+// of tables: a card takes the sums of rows and returns the updated rows; the host reads and writes
+// rows and state in its own memory. README.md derives the terms.
 #pragma once
 
 #include <cstdint>

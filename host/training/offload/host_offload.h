@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HostOffload: the optimiser's step in host memory, while the backward pass and the sums of
-// gradients go on.
-//
-//   HostOffload offload(&group, options);           // a group of its own, beside the reducer's
-//   const auto weight = offload.add({.name = "w", .rule = Adam{}, .weights = weights});
-//   offload.begin_step({.iteration = 1, .learning_rate = 1e-3});
-//   const Ticket ticket = reducer.submit(bucket);   // per bucket, as the reducer takes them
-//   offload.submit({.parameters = {&weight, 1}, .gradients = gradient,
-//                   .arrived = [&] { reducer.wait(ticket, Deadline::never()); }});
-//   offload.finish(deadline);                       // every rank has the new weights
+// HostOffload: runs the optimiser in host memory while the backward pass and the sums of gradients
+// continue. Every rank gets the new weights.
 //
 // A rank updates the values that owned_range() gives it, and has state for those only. The updated
 // weights of a bucket are gathered while the next bucket is updated. All ranks add the same
-// parameters and submit the same buckets in one order. Numerics: the bits of an Optimizer on one
-// rank, on every rank. Errors: Error of add(), begin_step() and submit() for what does not fit; of
-// `arrived`, which must be one on all ranks, through finish(), and the bucket's weights stay as
-// they are. Any other failure of an update breaks the group. Ownership: borrows the group, weights
-// and copies; gradients until finish(). Threads: one at a time calls; two and a pool work.
+// parameters and submit the same buckets in the same order. Numerics: on every rank the bits of an
+// Optimizer on one rank. Ownership: borrows the group, weights and copies; gradients until
+// finish(). Threads: one at a time calls; two threads and a pool of its own work. Errors: Error for
+// arguments that do not fit; a failed update breaks the group.
 #pragma once
 
 #include <chrono>
@@ -50,7 +41,9 @@ struct OffloadedParameter {
 struct OffloadBucket {
   std::span<const std::uint32_t> parameters;
   std::span<const float> gradients;  // the parameters' means, one after another without gaps
-  std::function<void()> arrived;     // returns when the means are there; empty: they are
+  // Returns when the means are there; empty: they are. It must throw on all ranks or on none: then
+  // finish() throws the error, and the bucket's weights keep their values.
+  std::function<void()> arrived;
 };
 
 struct OffloadStatistics {
@@ -62,6 +55,13 @@ struct OffloadStatistics {
   std::uint64_t state_bytes = 0;     // of this rank
 };
 
+// HostOffload offload(&group, options);           // a group of its own, beside the reducer's
+// const auto weight = offload.add({.name = "w", .rule = Adam{}, .weights = weights});
+// offload.begin_step({.iteration = 1, .learning_rate = 1e-3});
+// const Ticket ticket = reducer.submit(bucket);   // per bucket, as the reducer takes them
+// offload.submit({.parameters = {&weight, 1}, .gradients = gradient,
+//                 .arrived = [&] { reducer.wait(ticket, Deadline::never()); }});
+// offload.finish(deadline);                       // every rank has the new weights
 class HostOffload {
  public:
   // gather: null for a single rank.

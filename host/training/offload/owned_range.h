@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// owned_range: which values of a parameter a rank updates.
+// owned_range(): the values of a parameter that a rank updates.
 //
 // A parameter of at least kWholeBelow values is divided evenly among the ranks, in whole units (a
-// row, or kUnitValues). A smaller one belongs to one rank; such parameters go round the ranks by
-// their numbers. The ranges of all ranks cover every value once. A pure function.
+// row, or kUnitValues). A smaller one belongs to one rank; such parameters are dealt to the ranks
+// in turn, by their numbers. The ranges of all ranks cover every value once. A pure function.
 #pragma once
 
 #include <algorithm>

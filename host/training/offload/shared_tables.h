@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SharedTables: embedding tables that the ranks own together: each sums and updates its rows, on
-// its cards or in host memory, and all get the new rows.
+// SharedTables: embedding tables that the ranks share. Each rank sums and updates its rows, on its
+// cards or in host memory, and all ranks get the new rows.
 //
-//   SharedTables tables(&group, std::move(cards), pool, options);
-//   const auto users = tables.add({.name = "users", .width = 64, .rule = RowwiseAdagrad{},
-//                                  .weights = weights});            // all rows, on every rank
-//   tables.load();
-//   tables.update_rows(step, {.table = users, .rows = rows, .gradient = gradient});
-//
-// Rank r owns rows [r * ceil(N / n), (r + 1) * ceil(N / n)) and has state for these only.
-// update_rows() is collective: all ranks call it for the same tables in the same order, each with
-// rows of its own, also none. Gradients of a row are summed within a rank in the order of its list,
-// then over ranks in their order; `step` scales the sum, so a mean is a gradient_scale of 1 / n.
-// Numerics: the same bits on every rank, with and without cards. Errors: Error for what does not
-// fit; TransportError of the group. Ownership: borrows the group, the pool and weights. Threads:
-// one at a time.
+// Rank r owns rows [r * ceil(N / n), (r + 1) * ceil(N / n)) of a table of N rows, n ranks, and has
+// state for these only. Numerics: the same bits on every rank, with and without cards. Errors:
+// Error for arguments that do not fit; TransportError of the group. Ownership: borrows the group,
+// the pool and weights. Threads: one at a time.
 #pragma once
 
 #include <memory>
@@ -27,6 +18,11 @@
 
 namespace tandem::training {
 
+// SharedTables tables(&group, std::move(cards), pool, options);
+// const auto users = tables.add({.name = "users", .width = 64, .rule = RowwiseAdagrad{},
+//                                .weights = weights});            // all rows, on every rank
+// tables.load();
+// tables.update_rows(step, {.table = users, .rows = rows, .gradient = gradient});
 class SharedTables {
  public:
   // group: null for a single rank.
@@ -37,6 +33,9 @@ class SharedTables {
   // As CardTables::add(), with all rows.
   std::uint32_t add(const CardTable& table);
   void load() { tables_.load(); }
+  // Collective: all ranks call it for the same tables in the same order. Each passes rows of its
+  // own, possibly none. Gradients of a row are summed within a rank in the order of its list, then
+  // over ranks in their order. `step` scales the sum: for a mean, gradient_scale is 1 / n.
   void update_rows(const StepFactors& step, const CardRows& rows);
 
   // Of the rows of this rank; `first` counts from the table's first row or value.

@@ -3,7 +3,7 @@
 // The loops of the rules for AVX-512, AVX2, NEON and the baseline, chosen at run time.
 //
 // One pass: every value is read and written once. A copy is written past the caches where `stream`
-// says so and it begins at a multiple of 64 bytes: for ranges that the caches do not hold anyway.
+// says so and it begins at a multiple of 64 bytes: for ranges that are larger than the caches.
 // Numerics: rules.h; the bits depend neither on the instruction set nor on how a range is divided.
 // Threads: any, on different values; no allocation.
 #pragma once

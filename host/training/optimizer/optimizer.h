@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Optimizer: weights in host memory, changed in place by their gradients.
+// Optimizer: updates weights in host memory in place from their gradients.
 //
-//   Optimizer optimizer(pool);
-//   const auto weight = optimizer.add({.name = "layer.weight", .count = 1 << 20, .rule = Adam{}});
-//   optimizer.update({.iteration = 1, .learning_rate = 1e-3},
-//                    {.parameter = weight, .weights = weights, .gradient = gradient});
-//
-// Weights and gradients are the caller's, f32; the state is the optimiser's. Any range of a
-// parameter is updated alone, so buckets, and the ranges of ranks, give the bits of one update of
-// the whole. A parameter of which this rank owns a range only is added with that range, and has
-// state for no more. `copy` receives the new weights in bf16, rounded to nearest even, in the same
-// pass. Rows of tables: update_rows() sums the gradients of a row that is there several times, in
-// their order, and applies the rule once per row. Numerics: rules.h. Ownership: borrows the pool.
-// Threads: one at a time; the work is divided over the pool. Errors: Error for what does not fit,
-// before any weight is written; std::bad_alloc in add() and update_rows().
+// Weights and gradients are f32 and belong to the caller; the state belongs to the optimiser. A
+// parameter may be updated in ranges, in any order: the bits are those of one update of the whole.
+// If a rank owns only a range of a parameter, add() names the range, and there is state for no
+// more. Numerics: rules.h. Ownership: borrows the pool. Threads: one at a time calls; the pool
+// shares the work. Errors: Error for arguments that do not fit, before any weight is written;
+// std::bad_alloc in add() and update_rows().
 #pragma once
 
 #include <cstddef>
@@ -45,7 +38,8 @@ struct RangeUpdate {
   std::uint64_t first = 0;
   std::span<float> weights;
   std::span<const float> gradient;  // as many
-  std::span<std::uint16_t> copy;    // as many bf16 values, or empty
+  // Receives the new weights in bf16, rounded to nearest even, in the same pass; or empty.
+  std::span<std::uint16_t> copy;
 };
 
 // Some rows of a parameter.
@@ -64,6 +58,10 @@ struct StateView {
   std::span<float> values;
 };
 
+// Optimizer optimizer(pool);
+// const auto weight = optimizer.add({.name = "layer.weight", .count = 1 << 20, .rule = Adam{}});
+// optimizer.update({.iteration = 1, .learning_rate = 1e-3},
+//                  {.parameter = weight, .weights = weights, .gradient = gradient});
 class Optimizer {
  public:
   explicit Optimizer(ThreadPool& pool);
@@ -77,7 +75,8 @@ class Optimizer {
 
   void update(const StepFactors& step, const RangeUpdate& range);
 
-  // Error for the rule Adam and for momentum: they change rows that have no gradient.
+  // If a row is listed several times, its gradients are added in their order, and the rule is
+  // applied once. Error for the rule Adam and for momentum: they change rows without a gradient.
   void update_rows(const StepFactors& step, const RowsUpdate& rows);
 
   // In the order of add(). Valid until the next add().

@@ -6,8 +6,8 @@
 // and add is fused. So vectors of any instruction set, a scalar loop and a card give the same bits,
 // except for the payload of a NaN. README.md lists the sequences. Factors are computed in f64 and
 // rounded once. `scale` multiplies every gradient first: 1 over the number of summed batches, times
-// the factor of clipping. A NaN or an infinity in a gradient goes into weights and state, as IEEE
-// arithmetic has it; callers that want to skip such a step test the gradient before. Threads: plain
+// the factor of clipping. A NaN or an infinity in a gradient enters weights and state, by IEEE
+// arithmetic. Callers that want to skip such a step must check the gradient first. Threads: plain
 // data and pure functions.
 #pragma once
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Before a call changes anything, the ranks compare what each is about to do.
+// Compares what the ranks are about to do, before a call changes anything.
 //
-// A hash of the lines and the place of a value that is not finite go round: one all-gather of 24
-// bytes. Where hashes differ, the lines follow, and every rank throws the same Error: it names the
-// first line that differs, both values and both ranks. An error of one rank is every rank's.
-// Threads: the reducer's own.
+// One all-gather of 24 bytes exchanges a hash of the lines and the place of a value that is not
+// finite. If hashes differ, the lines are exchanged, and every rank throws the same Error. It names
+// the first line that differs, both values and both ranks. An error of one rank is thrown on every
+// rank. Threads: the reducer's own.
 #pragma once
 
 #include <cstdint>

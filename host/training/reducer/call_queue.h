@@ -2,9 +2,10 @@
 //
 // CallQueue: the reducer's own thread. It runs calls one after another, in the order of submit().
 //
-// A ticket is a call's number. wait() gives the call's error, as often as it is asked (of the
-// latest kMostErrors that failed). The queue measures when somebody waited: that is the part of a
-// call's time that was not hidden. Threads: any. The destructor runs what is queued.
+// A ticket is a call's number. wait() throws the call's error, each time that it is called (kept
+// for the last kMostErrors failed calls). The queue measures how long callers wait: this is the
+// part of a call's time that no other work hides. Threads: any. The destructor runs the queued
+// calls.
 #pragma once
 
 #include <chrono>

@@ -2,10 +2,10 @@
 //
 // The calls that the reducer's thread runs: a bucket, and rows of one parameter.
 //
-// Both agree first, then check nothing more: a later failure is a TransportError. A bucket is
-// reduced part by part in place; 16-bit values are widened to f32 and rounded back at the end, f64
-// is summed densely. Threads: the reducer's own. Errors: Error and NonFiniteError on every rank;
-// the bucket is unchanged then.
+// Each call first compares the ranks. After that it checks nothing more: a later failure is a
+// TransportError. A bucket is reduced part by part in place; 16-bit values are widened to f32 and
+// rounded back at the end, f64 is summed densely. Threads: the reducer's own. Errors: Error and
+// NonFiniteError on every rank; the bucket is unchanged then.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ErrorFeedback: what sparsifiers carry from step to step, by parameter.
+// ErrorFeedback: the state that sparsifiers keep from step to step, by parameter.
 //
 // A sparsifier works on the parameters of a part as one tensor. Its residual and momentum belong to
-// parameters: when buckets are composed anew, they are cut into the parameters' slices and joined
-// again. Its thresholds and partitions belong to the composition (and density): a part that comes
-// with the same parameters keeps them, any other starts anew. A residual lies where the gradients
-// do; it moves when they come from elsewhere. Ownership: borrows the devices. Threads: the
-// reducer's own.
+// parameters. When buckets are composed differently, they are cut into the parameters' slices and
+// joined again. Its thresholds and partitions belong to the composition (and density): a part with
+// the same parameters keeps them, any other part starts without. A residual is in the same memory
+// as the gradients, and is moved when they come from another memory. Ownership: borrows the
+// devices. Threads: the reducer's own.
 #pragma once
 
 #include <cstdint>

@@ -6,11 +6,11 @@
 //   buckets.ready(0, gradient);   // as each gradient is done, in whatever order
 //   buckets.finish(deadline);     // the end of the backward pass: every gradient is its mean
 //
-// The first step's buckets go backwards through the parameters. After it they are composed anew in
-// the order in which rank 0's gradients arrived. The first bucket has at most 1 MiB, so that the
-// communication begins early. Buckets are submitted in their order, whatever the order of arrival.
-// Parameters without a gradient in a step count as zeros. Ownership: borrows the reducer, and
-// gradients until finish() returns. Threads: one at a time.
+// In the first step buckets contain the parameters in reverse order. Then they are composed once
+// more, in the order in which rank 0's gradients arrived. The first bucket has at most 1 MiB, so
+// that the communication begins early. Buckets are submitted in their order, whatever the order of
+// arrival. Parameters without a gradient in a step count as zeros. Ownership: borrows the reducer,
+// and gradients until finish() returns. Threads: one at a time.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GradientDevices: the devices in whose memory gradients lie, opened when the first of them comes.
+// GradientDevices: the devices with gradients in their memory. A device is opened when its first
+// gradient arrives.
 //
-// Ownership: what place() gives lives as long as this object; a residence does not outlive it.
-// Threads: the reducer's own. Errors: Error where the build reduces no gradients there, or the
-// device cannot be opened: it says how to go on.
+// Ownership: results of place() are valid as long as this object; a residence must not outlive it.
+// Threads: the reducer's own. Errors: Error if the build does not support gradients on this device,
+// or the device cannot be opened; it says what to do.
 #pragma once
 
 #include <map>

@@ -3,9 +3,9 @@
 // Options of a Reducer, equal on all ranks; README.md of host/training lists them with their JSON
 // names.
 //
-// treatment_of() tells how the gradient of a parameter travels. The first rule whose glob matches
-// the parameter's name applies: what it names replaces the defaults. A rule that names a sparsifier
-// is obeyed whatever the parameter's size; else small parameters and vectors are dense. Threads:
+// treatment_of() returns how the gradient of a parameter is sent. The first rule whose glob matches
+// the parameter's name applies; its fields replace the defaults. A rule that names a sparsifier
+// applies to parameters of any size; otherwise small parameters and vectors are dense. Threads:
 // plain data.
 #pragma once
 

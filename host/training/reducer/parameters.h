@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters: what a reducer knows of the model, and how a bucket of them is divided.
+// Parameters: the parameters of a reducer, and the division of a bucket.
 //
 // A parameter is known by name; its number is the order of its registration. A bucket lists
 // parameters, whose values lie one after another without gaps. It is divided into parts: all dense
-// parameters, each parameter whose rows travel, and the parameters of each other treatment. A
+// parameters, each parameter that is sent by rows, and the parameters of each other treatment. A
 // BucketPlan is immutable. Threads: Parameters under its owner's lock; plans any.
 #pragma once
 

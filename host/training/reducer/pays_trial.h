@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PaysTrial: whether sparsifying pays on these ranks and links. The sparsifier `auto` asks it.
+// PaysTrial: measures whether sparsifying is faster on these ranks and links, for the sparsifier
+// `auto`.
 //
 // The steps of the trial take turns: dense, sparse. A step's time is that between its first call
 // and the first call of the next step; the first pair does not count. Then the ranks exchange their
-// medians, and the largest of each kind counts. So all ranks decide alike, in the same call.
-// Threads: step_begins() of any; the rest of the reducer's own thread.
+// medians, and the largest of each kind counts. So all ranks make the same decision, in the same
+// call. Threads: step_begins() of any; the rest of the reducer's own thread.
 #pragma once
 
 #include <cstdint>

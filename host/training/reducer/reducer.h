@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reducer: the mean over ranks of gradients, sparsified, while the backward pass goes on.
+// Reducer: sparsifies gradients and averages them over ranks while the backward pass continues.
 //
 //   Reducer reducer(group, options);
 //   const auto weight = reducer.add_parameter("layer.weight", {1024, 1024});
@@ -9,15 +9,15 @@
 //   reducer.wait(ticket, Deadline::never());        // `gradient` is the mean of what was sent
 //
 // All ranks add the same parameters and submit the same buckets in the same order. submit() returns
-// at once; a thread of the reducer's own runs the calls in their order. Every call begins with a
-// comparison of the ranks, so what differs, or is wrong on one rank, is the same Error on every
-// rank, and the reducer stays usable. After a TransportError every later call fails at once with
-// that error, as after a DeviceError. Buckets whose values lie on a device (placement) are selected
-// from there; dense parts go through host memory. Buckets may be composed anew in any step:
-// residuals belong to parameters. A step ends with the bucket that says `last`, or with end_step().
-// Numerics: the same bits on every rank; with a named scheme also in every run. Ownership: borrows
-// the group, and gradients until their ticket is done; nobody else uses the group meanwhile.
-// Threads: any.
+// at once; a thread of the reducer runs the calls in their order. A step ends with a bucket that is
+// marked `last`, or with end_step(). Residuals belong to parameters, so buckets may be composed
+// differently in every step. Values on a device (placement) are selected there; dense parts go
+// through host memory.
+// Errors: each call first compares the ranks. A mismatch, or a mistake on one rank, is the same
+// Error on every rank, and the reducer stays usable. After a TransportError or a DeviceError every
+// later call fails at once with that error. Numerics: the same bits on every rank; with a named
+// scheme also in every run. Ownership: borrows the group, which nobody else may use meanwhile, and
+// gradients until their ticket is done. Threads: any.
 #pragma once
 
 #include <cstddef>

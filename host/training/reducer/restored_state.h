@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a saved state to a reducer that has the same parameters, in whatever order and treatment.
+// Restores a saved state into a reducer with the same parameters, in any order and treatment.
 //
 // A part whose parameters have another sparsifier now loses its thresholds; residuals stay.
 // Threads: under the reducer's lock.

@@ -6,8 +6,8 @@
 // outcome of the trial, the parameters
 // (name, shape, tensors of f32 by name), the parts (sparsifier, f64 density, u64 step, places of
 // its parameters, numbers by name), XXH3-64 of all that. Texts and lists have a u64 length in
-// front. parse_state() checks every length against the bytes that are left before it allocates.
-// Errors: Error naming what is wrong. Threads: any.
+// front. parse_state() checks every length against the remaining bytes before it allocates. Errors:
+// Error naming what is wrong. Threads: any.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepReport: tells metrics, timeline and log what the reducer's calls did.
+// StepReport: reports the reducer's calls to metrics, timeline and log.
 //
 // Timeline: a span per call, on the track "calls" of the device "reducer, rank r". Log: every
 // `log_every` steps a line with the sums since the line before. Threads: the reducer's own.

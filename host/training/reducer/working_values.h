@@ -2,11 +2,10 @@
 //
 // WorkingValues: the values of a bucket in host memory, f32 or f64, while a call reduces them.
 //
-// f32 and f64 in host memory are worked on where they lie; 16-bit values are widened, and those of
-// a device copied, when load() asks for them. store() writes back what has been loaded. After
-// clip_parameters() the values are a copy, so that a call that fails changes nothing. Ownership:
-// borrows the call and the device's memory. Threads: the reducer's own. Errors: those of the
-// device.
+// f32 and f64 in host memory are used in place. load() widens 16-bit values and copies those of a
+// device. store() writes loaded values back. After clip_parameters() the values are a copy, so that
+// a call that fails changes nothing. Ownership: borrows the call and the device's memory. Threads:
+// the reducer's own. Errors: those of the device.
 #pragma once
 
 #include <cstdint>

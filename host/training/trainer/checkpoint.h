@@ -4,10 +4,10 @@
 // names the newest.
 //
 // A CheckpointWriter collects files in a folder of another name. commit() adds checkpoint.json with
-// every file's size and XXH64, syncs files and folders, and renames. What it replaces stays until
-// then. Several processes may write files; one commits. find_checkpoint() verifies sizes and sums
-// before anything is used. Threads: one. Errors: Error("train", ...) naming the file and the
-// system's reason, such as a full disk; the destructor removes what was not committed.
+// every file's size and XXH64, syncs files and folders, and renames. A checkpoint that it replaces
+// stays until then. Several processes may write files; one commits. find_checkpoint() verifies
+// sizes and sums before anything is used. Threads: one. Errors: Error("train", ...) naming the file
+// and the system's reason, such as a full disk; the destructor removes what was not committed.
 #pragma once
 
 #include <cstdint>

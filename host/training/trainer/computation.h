@@ -2,10 +2,11 @@
 //
 // Computation: forward and backward passes of a model, behind an interface without libtorch.
 //
-// The trainer owns parameters and gradients; a computation borrows both for its life. Gradients are
-// added to what is there. The implementation is libtandem_trainer.so (trainer/torch), which
-// load_computation_library() opens at run time, so that no other program loads libtorch.
-// Threads: one at a time. Errors: std::exception with libtorch's words.
+// The trainer owns parameters and gradients; a computation borrows both as long as it exists. It
+// adds its gradients to the present ones. The implementation is libtandem_trainer.so
+// (trainer/torch), which load_computation_library() opens at run time, so that no other program
+// loads libtorch.
+// Threads: one at a time. Errors: std::exception with libtorch's text.
 #pragma once
 
 #include <cstddef>

@@ -2,8 +2,8 @@
 //
 // ComputationLibrary: libtandem_trainer.so, opened at run time.
 //
-// It lies in lib/tandem beside the program's folder, in the build tree as in an installation. It is
-// absent where the build found no libtorch. It stays loaded. Threads: any, after open(). Errors:
+// It is in lib/tandem beside the program's folder, both in the build tree and in an installation.
+// It is absent if the build found no libtorch. It stays loaded. Threads: any, after open(). Errors:
 // Error("train", ...) saying what is missing and how to get it.
 #pragma once
 

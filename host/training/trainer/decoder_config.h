@@ -4,8 +4,8 @@
 //
 // TOML: layers, width, heads, kv_heads, head_dim, ffn, context, rope_base, norm_epsilon, tied,
 // name, tokenizer (a path beside the file, or "bytes"). JSON: the fields of a published
-// LlamaForCausalLM's config.json. Threads: pure. Errors: Error("train", "FILE: field 'width': ...")
-// for an unknown field, or one that is missing or out of range.
+// LlamaForCausalLM's config.json. Threads: any; pure functions. Errors: Error("train", "FILE: field
+// 'width': ...") for an unknown field, or one that is missing or out of range.
 #pragma once
 
 #include <string>

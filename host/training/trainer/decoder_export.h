@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A checkpoint's decoder as a GGUF file that `tandem serve` loads: the skeleton with the trained
-// tensors, f32.
+// Writes a checkpoint's decoder as a GGUF file that `tandem serve` loads: the skeleton with the
+// trained tensors, f32.
 //
 // Threads: one. Errors: Error("train", ...) for a checkpoint of another family.
 #pragma once

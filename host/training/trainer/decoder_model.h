@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DecoderModel: a Llama-family decoder to train: its sizes, and what its file holds beside the
-// trained tensors.
+// DecoderModel: a Llama-family decoder to train: its sizes, and the skeleton of its file.
 //
-// The latter is the skeleton: a GGUF file of metadata, tokenizer and rotary factors. A checkpoint
-// keeps it, so an export needs no other file. Parameters have GGUF's names, shapes and order of
-// rotated rows. Ownership: owns its bytes. Threads: immutable. Errors: those of the file's format;
-// Error("train", ...) for an architecture that is not trained, or a field of a configuration.
+// The skeleton is a GGUF file without the trained tensors: metadata, tokenizer and rotary factors.
+// A checkpoint keeps it, so an export needs no other file. Parameters have GGUF's names, shapes and
+// order of rotated rows. Ownership: owns its bytes. Threads: immutable. Errors: those of the file's
+// format; Error("train", ...) for an architecture that is not trained, or a field of a
+// configuration.
 #pragma once
 
 #include <cstdint>

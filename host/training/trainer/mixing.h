@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mixed(): 64 bits that look random, of a seed and a number: the same on every machine.
+// mixed(): 64 pseudo-random bits from a seed and a number, the same on every machine.
 //
-// Source: the finaliser of SplitMix64 (Steele, Lea and Flood 2014). Threads: pure.
+// Source: the finaliser of SplitMix64 (Steele, Lea and Flood 2014). Threads: any; pure functions.
 #pragma once
 
 #include <cstdint>

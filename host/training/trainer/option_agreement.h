@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks compare their options before the first step.
+// Compares the options of all ranks before the first step.
 //
-// Collective: all ranks of the group call it. Where a value differs, every rank throws the same
-// Error("train", ...): it names each option that differs, with the values and their ranks. Cost:
+// Collective: all ranks of the group call it. If a value differs, every rank throws the same
+// Error("train", ...). It names each option that differs, with the values and their ranks. Cost:
 // one all-gather.
 #pragma once
 

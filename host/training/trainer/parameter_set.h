@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ParameterSet: the parameters of a model and their gradients, f32, in memory of the trainer's own.
+// ParameterSet: owns the parameters of a model and their gradients, f32.
 //
 // Values lie one after the other, each aligned to 64 bytes, gradients likewise. draw() fills them
 // from a seed: the same values on every rank and machine. Threads: one. Errors: Error("train", ...)
-// for a name that is not there.
+// for an unknown name.
 #pragma once
 
 #include <cstdint>

@@ -3,9 +3,9 @@
 // `--reduce`: how ranks add up their gradients: dense, auto, or a sparsifier with its density, as
 // in exdyna@0.01.
 //
-// auto measures dense steps first. Where ranks wait for the network for more than a tenth of their
-// time, it goes on with exdyna@0.01. Threads: pure. Errors: Error("train", ...) naming what is
-// known.
+// auto measures dense steps first. If ranks wait for the network for more than a tenth of their
+// time, it continues with exdyna@0.01. Threads: any; pure functions. Errors: Error("train", ...)
+// that lists the known words.
 #pragma once
 
 #include <string>

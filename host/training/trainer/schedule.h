@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The learning rate of a step: a warm-up from 0 in equal parts, then constant, or down to a share
-// of the rate by a cosine or a straight line until the last step.
+// The learning rate of a step: a linear warm-up from 0, then a constant rate, or a linear or cosine
+// decay to a share of the rate at the last step.
 //
-// Threads: pure. Errors: Error("train", ...) naming the option that is out of range.
+// Threads: any; pure functions. Errors: Error("train", ...) naming the option that is out of range.
 #pragma once
 
 #include <cstdint>

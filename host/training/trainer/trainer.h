@@ -3,16 +3,11 @@
 // Trainer: the loop of a training run: batches, gradients, their mean over ranks, updates,
 // checkpoints, logs.
 //
-//   Trainer trainer(options, model, parameters, computation, text);
-//   trainer.resume(find_checkpoint(folder));   // or start from the parameters as they are
-//   trainer.run(group);                        // null: one rank
-//
-// All ranks run it alike. The samples of a step depend on seed and step alone, so a run that is
-// resumed has the bits of one that was not interrupted, with the same threads and ranks. A NaN or
-// an infinity in loss or gradient acts by the option, on all ranks alike. run() may be called again
-// with a smaller group after a TransportError; it then goes on from the last checkpoint. Ownership:
-// borrows all it is given. Threads: one; request_stop() from any, and from signal handlers.
-// Errors: Error("train", ...); those of libtorch and the reducer.
+// All ranks run it alike. The samples of a step depend on seed and step only. So a resumed run has
+// the bits of an uninterrupted one, with the same threads and ranks. After a TransportError, run()
+// may be called again with a smaller group; it then continues from the last checkpoint. Ownership:
+// borrows all arguments. Threads: one; request_stop() from any, and from signal handlers. Errors:
+// Error("train", ...); those of libtorch and the reducer.
 #pragma once
 
 #include <atomic>
@@ -34,6 +29,7 @@
 
 namespace tandem::training {
 
+// What happens on a NaN or an infinity in loss or gradient, on all ranks alike.
 enum class OnNaN : std::uint8_t {
   kStop,  // Error
   kSkip,  // the step changes nothing
@@ -70,6 +66,9 @@ struct TrainerParts {
   std::function<std::vector<TrainingLog*>(std::uint64_t step)> open_logs;
 };
 
+// Trainer trainer(options, {model, parameters, computation, text});
+// trainer.resume(find_checkpoint(folder));   // or start from the parameters as they are
+// trainer.run(group);                        // null: one rank
 class Trainer {
  public:
   Trainer(const TrainerOptions& options, const TrainerParts& parts);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run tells while it goes on: JSON lines, a table, TensorBoard's events, a curve, progress.
+// The reports of a training run: JSON lines, a table, TensorBoard's events, a curve, progress.
 //
-// A TrainingLog is one destination. Rank 0 has them. A step's figures are of the steps since the
-// line before: loss, gradient norm and rate of the last of them. Threads: one. Errors:
+// A TrainingLog is one destination. Only rank 0 has them. A line covers the steps since the
+// previous line; loss, gradient norm and rate are those of the last step. Threads: one. Errors:
 // Error("train", ...) naming the file that cannot be written.
 #pragma once
 

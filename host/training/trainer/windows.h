@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows: which part of a text a sample is: shuffled anew in every epoch, without a state to keep.
+// Windows: maps the number of a sample to a part of the text. The order is shuffled in every epoch,
+// and there is no state to save.
 //
 // A text of `num_tokens` tokens has floor(num_tokens / length) windows that do not overlap; each
 // epoch moves them by an offset of its own. window(sample) depends on seed and number alone, so a
-// run goes on at any sample. The order is a permutation: a Feistel network of 4 rounds over the
-// next power of four, walked until the number is a window's. Threads: pure.
+// run can resume at any sample. The order is a permutation by a Feistel network of 4 rounds over
+// the next power of four, repeated until the result is the number of a window. Threads: any; pure
+// functions.
 // Errors: Error("train", ...) for a text that is shorter than one batch of all ranks.
 #pragma once
 

@@ -51,7 +51,7 @@ bool available();
 // store), TransportError naming the rank that has not arrived by the deadline.
 //
 // abort() of the transport sends its reason on every connection and closes it, so peers throw
-// kAborted at once (kPeerLost if a connection is stuck amid a message).
+// kAborted at once (kPeerLost if a connection is stuck in the middle of a message).
 //
 // shrink(deadline) of the transport: survivors register in the store. One of them writes the final
 // list of members. It does so when all ranks are there; or all but those that it saw dying (after

@@ -49,9 +49,10 @@ std::string record(int world, const std::string& addresses) {
 std::string addresses_of(const std::string& record, int peer, int world) {
   const auto end = record.find('\n');
   if (end == std::string::npos || record.substr(0, end) != std::to_string(world)) {
-    throw Error("transport", "gloo: rank " + std::to_string(peer) + " says the world has " +
-                                 record.substr(0, end) + " ranks, this rank was told " +
-                                 std::to_string(world) + "; start all with one world size");
+    throw Error("transport", "gloo: rank " + std::to_string(peer) +
+                                 " was started with a world of " + record.substr(0, end) +
+                                 " ranks, this rank with one of " + std::to_string(world) +
+                                 "; start all with one world size");
   }
   return record.substr(end + 1);
 }
@@ -81,7 +82,7 @@ std::vector<std::string> collect_addresses(const Options& options, int generatio
       throw TransportError(TransportError::Kind::kTimeout, peer,
                            "rank " + std::to_string(peer) + " (and " +
                                std::to_string(missing.size() - 1) +
-                               " others) did not come to the store by the deadline");
+                               " others) did not register in the store by the deadline");
     }
     sleep_until_next_look(options.deadline);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Meeting: how ranks find each other in a store, at first and after a failure.
+// Meeting: lets ranks find each other in a store, at the start and after a failure.
 //
 // Keys are "<prefix>.<generation>.<what>". Every rank stores its world and its addresses, waits for
 // those of the others, connects and greets. After a failure survivors of generation g register

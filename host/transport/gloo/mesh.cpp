@@ -140,8 +140,9 @@ void Mesh::connect(int peer, const std::string& addresses, Deadline deadline) {
   const std::size_t bytes = tcp::Address().bytes().size();
   const std::size_t at = static_cast<std::size_t>(rank_) * bytes;
   if (addresses.size() != static_cast<std::size_t>(world_) * bytes) {
-    throw Error("transport", "gloo: rank " + std::to_string(peer) +
-                                 " speaks another version; use one build on all ranks");
+    throw Error("transport",
+                "gloo: rank " + std::to_string(peer) +
+                    " uses another version of the protocol; use one build on all ranks");
   }
   const std::string address = addresses.substr(at, bytes);
   try {

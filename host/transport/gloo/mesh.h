@@ -29,7 +29,7 @@
 
 namespace tandem::transport::gloo {
 
-// Something has completed or closed since: what a rank waits for. Threads: any.
+// A counter of completions and closed connections, on which a rank waits. Threads: any.
 class Activity {
  public:
   std::uint64_t count() const;
@@ -70,7 +70,7 @@ class Mesh {
   int rank() const { return rank_; }
   int world() const { return world_; }
 
-  // What peers need to connect: one address for each, the own one empty.
+  // The addresses that peers need to connect: one for each, the own one empty.
   std::string addresses() const;
   // Connects to `peer`, whose addresses() are given, or waits for it to connect.
   void connect(int peer, const std::string& addresses, Deadline deadline);
@@ -79,14 +79,14 @@ class Mesh {
 
   std::unique_ptr<Region> make_region(const void* bytes, std::size_t size);
 
-  // Ask before looking at completions: what came before the end has then been counted.
+  // Call it before checking completions: data that arrived before the end has then been counted.
   bool closed(int peer) const { return closed_[static_cast<std::size_t>(peer)].load(); }
   int num_closed() const;
   // The reason that `peer` gave for breaking the group; empty if none.
   std::string farewell_of(int peer);
 
-  // Tells the peer why, as far as the connection takes it at once, and ends it. Does nothing the
-  // second time.
+  // Sends the reason to the peer, as much as the connection accepts at once, and ends the
+  // connection. A second call does nothing.
   void farewell(int peer, const std::string& reason) noexcept;
   // The same for one whose protocol is broken: it gets no farewell.
   void interrupt(int peer) noexcept;

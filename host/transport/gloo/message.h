@@ -2,11 +2,12 @@
 //
 // Messages over a mesh. The receiver need not know their size, and no call here waits.
 //
-// A message is a first frame (magic, length, up to 32 KiB of the payload), received into a buffer
-// that is posted before its size is known, then pieces of 4 MiB, posted when the frame has come. A
-// tag is a gloo slot; gloo keeps the order within a slot. Ownership: a message keeps its memory and
-// must outlive the mesh's access: it is destroyed after done() or Mesh::close() only. Threads: the
-// rank's. Errors: gloo's exceptions for a closed connection; kGarbage for what is no first frame.
+// A message is a first frame (magic, length, up to 32 KiB of the payload) and pieces of 4 MiB. The
+// buffer of the frame is posted before the size is known; the pieces are posted when the frame has
+// arrived. A tag is a gloo slot; gloo keeps the order within a slot. Ownership: a message keeps its
+// memory and must outlive the mesh's access: it is destroyed after done() or Mesh::close() only.
+// Threads: the rank's. Errors: gloo's exceptions for a closed connection; kGarbage for data that is
+// not a first frame.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ class OutgoingMessage {
  public:
   explicit OutgoingMessage(Outgoing outgoing) : outgoing_(std::move(outgoing)) {}
   void start(Mesh& mesh);
-  bool done();  // the network has it all
+  bool done();  // whether the network has all of it
   int peer() const { return outgoing_.peer; }
 
  private:
@@ -36,7 +37,7 @@ class IncomingMessage {
  public:
   explicit IncomingMessage(Source source) : source_(source) {}
   void start(Mesh& mesh);
-  // Looks at what has come. Asks for the rest once the first frame is there.
+  // Checks what has arrived. Requests the rest when the first frame is there.
   void progress(Mesh& mesh);
   bool done() const { return done_; }
   int peer() const { return source_.peer; }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Store: a key is written once, for all ranks; how they meet and agree.
+// Store: keys that are written once and read by all ranks. Ranks meet and agree through it.
 //
 // put() is atomic: of several writers of one key exactly one wins, with all its bytes; this decides
-// who belongs to a smaller group. The directory is ours and not gloo's FileStore, whose set()
-// overwrites when two write at once; it holds one file per key and is left to its owner to remove.
-// Errors: Error naming the store. Threads: one. Cost: a few system calls, or one Redis round trip.
+// who belongs to a smaller group. The directory holds one file per key; its owner removes it.
+// gloo's FileStore is not used, because its set() overwrites when two ranks write at once. Errors:
+// Error naming the store. Threads: one. Cost: a few system calls, or one Redis round trip.
 #pragma once
 
 #include <memory>

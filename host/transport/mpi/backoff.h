@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Backoff: what a polling wait does between two polls that found nothing.
+// Backoff: the pauses of a polling wait between two polls without a result.
 //
-// A few polls at once (an answer is often microseconds away), then the processor is offered to
-// others, then sleeps of 50, 100 and 200 us: 16 ranks on 2 cores must not starve the one that has
-// work, and at 10 Gb/s a link's buffers hold more than 200 us. Threads: one.
+// At first it polls again at once, because an answer often comes within microseconds. Then it
+// yields the processor, then it sleeps for 50, 100 and 200 us. So 16 ranks on 2 cores leave the
+// processor to the rank that has work. The buffers of a 10 Gb/s link hold data for more than 200
+// us. Threads: one.
 #pragma once
 
 #include <sched.h>

@@ -68,7 +68,7 @@ class Environment::State {
  public:
   explicit State(const Options& options) : options_(options) {
     if (environment_exists.exchange(true)) {
-      throw Error("transport", "one Environment per process: share the one there is");
+      throw Error("transport", "a process can have one Environment only: share the existing one");
     }
     try {
       start();

@@ -6,9 +6,9 @@
 // thread at the same time must initialise it with MPI_THREAD_MULTIPLE first. Waits never block
 // inside MPI: they poll, then yield, then sleep up to 200 us, so more ranks than cores work.
 // Everything in flight progresses in any wait of the transport, and only there. If a rank dies, the
-// launcher decides: OpenMPI 4.1's mpirun kills all ranks when one is killed by a signal, exits with
-// an error or exits without MPI_Finalize. MPI-3 cannot leave a rank out, so shrink() always throws
-// Error. Groups that survive: gloo, inproc, nccl.
+// launcher decides what happens: mpirun of OpenMPI 4.1 kills all ranks when one is killed by a
+// signal, exits with an error or exits without MPI_Finalize. MPI-3 cannot leave a rank out, so
+// shrink() always throws Error. Groups that survive: gloo, inproc, nccl.
 #pragma once
 
 #include <chrono>

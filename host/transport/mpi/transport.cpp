@@ -90,7 +90,7 @@ class MpiTransport final : public Transport {
 
   std::unique_ptr<Transport> shrink(Deadline) override {
     throw Error("transport",
-                "an MPI job cannot go on without a rank: its launcher ends all of them when one "
+                "an MPI job cannot continue without a rank: its launcher ends all of them when one "
                 "dies; use the gloo transport for groups that shrink");
   }
 

@@ -80,7 +80,7 @@ class Network {
  private:
   // A queue served in order of the first bytes' arrival (ties: lower sender, then its order of
   // sending) at `rate` bytes/s, cut-through. A message starts at start = max(first byte's arrival,
-  // time the stage is free) and occupies the stage for b / rate. Its first byte goes on at start,
+  // time the stage is free) and occupies the stage for b / rate. Its first byte leaves at start,
   // its last byte at max(start + b / rate, the last byte's arrival).
   struct Stage {
     double rate = 0;

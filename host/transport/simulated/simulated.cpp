@@ -217,7 +217,7 @@ void World::wake(Rank& rank) {
   rank.woken.notify_one();
 }
 
-// True where the receiver waits for it.
+// True if the receiver waits for it.
 bool World::deliver(Flight flight) {
   Rank& receiver = at(flight.to);
   const auto expected = receiver.expected.find(key_of(flight.from, flight.tag));

@@ -271,7 +271,7 @@ TEST_P(SelectionUnitTest, WrongArgumentsAreErrorsThatNameThemAndChangeNothing) {
   expect([&] { unit->clear_at(Places(101, 1u), soon()); }, "places are unique");
   Floats dense(100), few(99);
   expect([&] { unit->save({few, {}}, soon()); }, "the residual has 99 values");
-  expect([&] { unit->load({dense, dense}, soon()); }, "there is no velocity");
+  expect([&] { unit->load({dense, dense}, soon()); }, "has no velocity");
   const Floats gradient(100);
   GradientView elsewhere = view_of(gradient);
   elsewhere.placement = {Memory::kDevice, "cuda:7", nullptr};

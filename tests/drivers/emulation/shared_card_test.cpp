@@ -322,7 +322,7 @@ TEST(SharedCard, OfAnotherPlatformIsRefused) {
   setenv("TANDEM_CARD_PRESET", "u280", 1);
   testing::internal::CaptureStderr();
   EXPECT_THROW(xrt::device(0u), std::exception);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("plays platform 'u55c'"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("emulates platform 'u55c'"));
 }
 
 TEST(SharedCard, NeedsAScopeThatIsAName) {

@@ -3,7 +3,7 @@
 // One call of a kernel for few rows, with several targets, against the naive product.
 //
 // The first target has a bias, the second accumulates, the third does both, the fourth neither.
-// Threads: pure.
+// Threads: any; pure functions.
 #pragma once
 
 #include <memory>

@@ -3,7 +3,7 @@
 // Weights and rows of product tests, and what a product of them is, in double precision.
 //
 // Quantised weights are random bytes with scales of a usual size, so that every code, small scale
-// and bit of a plane occurs. Threads: pure.
+// and bit of a plane occurs. Threads: any; pure functions.
 #pragma once
 
 #include <cmath>

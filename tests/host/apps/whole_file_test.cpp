@@ -101,7 +101,7 @@ TEST_F(WholeFileTest, TargetsAreRegularFiles) {
   EXPECT_EQ(refusal("file"), fs::canonical(at("file")));
   EXPECT_EQ(refusal("link"), fs::canonical(at("file")));
   EXPECT_EQ(refusal("new"), at("new"));
-  EXPECT_THAT(refusal("loose"), HasSubstr("link to nothing"));
+  EXPECT_THAT(refusal("loose"), HasSubstr("link whose target does not exist"));
   EXPECT_THAT(refusal("fifo"), HasSubstr("a FIFO, not a regular file"));
   EXPECT_THAT(refusal("null"), HasSubstr("a device, not a regular file"));
   EXPECT_THAT(refusal("."), HasSubstr("a folder"));

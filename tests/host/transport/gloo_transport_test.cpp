@@ -116,8 +116,8 @@ TEST(GlooTransport, RefusesAWorldThatDiffersAmongRanks) {
   auto second = std::async(std::launch::async, [&] {
     return error_of([&] { gloo::connect(gloo_options(store, 1, 3)); });
   });
-  EXPECT_NE(first.get().find("rank 1 says the world has 3 ranks"), std::string::npos);
-  EXPECT_NE(second.get().find("rank 0 says the world has 2 ranks"), std::string::npos);
+  EXPECT_NE(first.get().find("rank 1 was started with a world of 3 ranks"), std::string::npos);
+  EXPECT_NE(second.get().find("rank 0 was started with a world of 2 ranks"), std::string::npos);
 }
 
 TEST(GlooTransport, RefusesARankThatIsTakenAndAStoreThatWasUsed) {

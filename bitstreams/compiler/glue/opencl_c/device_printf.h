@@ -2,9 +2,9 @@
 //
 // printf of OpenCL C: the C library's conversions, and vectors ("%v4hlf", "%v2d").
 //
-// The text goes to the card's standard output, which is the application's, and is flushed at the
-// end of a kernel. C++14. Source: OpenCL C 2.0, section 6.13.13; the System V ABI for how "..."
-// passes a vector.
+// The text goes to the standard output of the card's process, which it shares with the application,
+// and is flushed at the end of a kernel. C++14. Source: OpenCL C 2.0, section 6.13.13; the System V
+// ABI for how "..." passes a vector.
 #pragma once
 
 #include <cstdarg>
@@ -15,7 +15,7 @@
 
 namespace tandem_opencl {
 
-// Arguments of memory class, as vectors above 16 bytes are.
+// Stands for a vector of more than 16 bytes: the ABI passes both in memory.
 template <std::size_t kBytes>
 struct alignas(kBytes) Passed {
   unsigned char bytes[kBytes];
@@ -109,7 +109,7 @@ class Printer {
     }
   }
 
-  // Takes a vector of `size` bytes off the arguments.
+  // Takes a vector of `size` bytes from the arguments.
   void take(std::size_t size, unsigned char* to) {
     if (size <= 4) {
       const int word = va_arg(arguments_, int);

@@ -13,7 +13,7 @@
 #define TANDEM_LOWEST(T, U) (TANDEM_SIGNED(T) ? (T)((U)1 << (TANDEM_BITS(T) - 1)) : (T)0)
 #define TANDEM_HIGHEST(T, U) (TANDEM_SIGNED(T) ? (T)(((U) ~(U)0) >> 1) : (T) ~(U)0)
 
-// A type that holds every product of two T and a third added: T decides only its sign.
+// A type that holds a * b + c for all values a, b and c of T. T determines only its sign.
 #define TANDEM_WIDE(T) __typeof__(TANDEM_JOIN(tandem_wide_of_, T)())
 __int128 tandem_wide_of_char(void);
 __int128 tandem_wide_of_short(void);

@@ -2,11 +2,12 @@
 //
 // Exports OpenCL C kernels to the emulated card: the C++ half of a kernel object.
 //
-// clang makes the other half. Per kernel it has tandem_cl_invoke_<name>, which reads the arguments
-// from the register map and calls the kernel once, and tandem_cl_sizes_<name>. The generated
-// translation unit includes this file once and lists the kernels. An argument is a scalar, a global
-// pointer or a local pointer. For a kernel that asks for its place in the range, the values of
-// Group except local_id follow, one register each; the pipes come last. C++14.
+// clang compiles the other half. For each kernel that half has tandem_cl_invoke_<name>, which reads
+// the arguments from the register map and calls the kernel once, and tandem_cl_sizes_<name>. The
+// generated translation unit includes this file once and lists the kernels. An argument is a
+// scalar, a global pointer or a local pointer. If the kernel calls work-item functions, the values
+// of Group except local_id follow as hidden arguments, one register each. The pipes come last.
+// C++14.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ using tandem_glue::Invocation;
 using tandem_glue::kFirstArgumentOffset;
 
 constexpr std::uint32_t kLocal = 3;
-// What XRT allows for one __local argument.
+// The bytes that XRT allows for one __local argument.
 constexpr std::size_t kLocalBytes = 16384;
 constexpr std::uint32_t kHiddenArguments = 13;
 
@@ -42,16 +43,16 @@ inline WorkGroup& work_group() {
   return *group;
 }
 
-// What the generated table says of a kernel.
+// An entry of the generated table of kernels.
 struct KernelTable {
   const char* name;
-  std::uint32_t num_arguments;  // of the source
+  std::uint32_t num_arguments;  // arguments in the source
   const std::uint32_t* kinds;
   const std::uint32_t* sizes;
   const char* const* types;
-  bool asks_for_place;  // has the hidden arguments
+  bool uses_work_items;  // whether the kernel has the hidden arguments
   std::uint32_t num_pipes;
-  const std::uint32_t* pipes;  // their numbers
+  const std::uint32_t* pipes;  // the numbers of its pipes
   void (*invoke)(std::uint64_t registers, std::uint64_t memory, std::uint64_t locals);
 };
 
@@ -66,7 +67,7 @@ class Kernel {
       if (table.kinds[index] == kLocal) ++num_locals_;
     }
     place_offset_ = offset;
-    if (table.asks_for_place) {
+    if (table.uses_work_items) {
       for (std::uint32_t index = 0; index < kHiddenArguments; ++index) {
         append(tandem_glue::kScalar, 8, 8, "size_t", offset);
       }
@@ -121,10 +122,10 @@ class Kernel {
     offset += register_bytes + 4;
   }
 
-  // The group's place in the range. A native launch gives none: one work-item.
+  // The work-group and its offsets. A native launch passes none; it has one work-item.
   Group place(const unsigned char* registers) const {
     Group group = {};
-    if (table_.asks_for_place) {
+    if (table_.uses_work_items) {
       std::uint64_t values[kHiddenArguments];
       for (std::uint32_t index = 0; index < kHiddenArguments; ++index) {
         std::memcpy(&values[index], registers + place_offset_ + index * 12, 8);
@@ -152,7 +153,7 @@ class Kernel {
 
 }  // namespace tandem_opencl
 
-// What the kernels call (work_item.h).
+// The functions that kernels call (work_item.h).
 extern "C" {
 const tandem_opencl::Group* tandem_cl_current() { return &tandem_opencl::work_group().group; }
 

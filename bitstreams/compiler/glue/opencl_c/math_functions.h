@@ -2,8 +2,9 @@
 //
 // Mathematical functions for float and double, scalars and vectors.
 //
-// The scalar forms are the C library's, so their errors are below what OpenCL allows; native_ and
-// half_ forms are the full ones. Source: OpenCL C 2.0, section 6.13.2.
+// The scalar forms are those of the C library; their rounding errors are smaller than OpenCL
+// requires. The native_ and half_ forms are as precise as the plain ones. Source: OpenCL C 2.0,
+// section 6.13.2.
 #pragma once
 
 #include "overloads.h"

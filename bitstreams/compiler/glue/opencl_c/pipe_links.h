@@ -11,7 +11,7 @@
 
 namespace tandem_opencl {
 
-// What a pipe carries.
+// A packet of a pipe.
 template <std::size_t kBytes>
 struct Packet {
   unsigned char bytes[kBytes];

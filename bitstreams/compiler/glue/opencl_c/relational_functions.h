@@ -7,7 +7,7 @@
 
 #include "overloads.h"
 
-// A vector's answer is an integer vector I of the same element size.
+// The result for vectors is an integer vector I with elements of the same size.
 #define TANDEM_RELATE2_OF(n, T, I, f, expression)                                 \
   TANDEM_OVERLOAD TANDEM_JOIN(I, n) f(TANDEM_JOIN(T, n) a, TANDEM_JOIN(T, n) b) { \
     return expression;                                                            \
@@ -64,7 +64,8 @@ TANDEM_ANY(short)
 TANDEM_ANY(int)
 TANDEM_ANY(long)
 
-// select(a, b, c): b where c asks for it, by its sign in vectors and by its value in scalars.
+// select(a, b, c) of vectors: b where the sign bit of c is set, else a. Of scalars: b if c is not
+// 0, else a.
 #define TANDEM_SELECT_OF(n, T, C, S)                                          \
   TANDEM_OVERLOAD TANDEM_JOIN(T, n)                                           \
       select(TANDEM_JOIN(T, n) a, TANDEM_JOIN(T, n) b, TANDEM_JOIN(C, n) c) { \

@@ -40,9 +40,10 @@ struct Group {
 
 // The stacks of work-items, each above a gap as large as itself; committed page by page as used.
 //
-// A process may have 65,530 mappings, and a guard splits one: so the gaps of the first kGuarded
-// stacks stop an overflow, the others only keep it off the next stack. All items run the same code,
-// so an overflow shows in an early one.
+// A process may have 65,530 mappings, and a guard page divides a mapping. So only the gaps below
+// the first kGuarded stacks are protected and fault on an overflow; the other gaps only keep an
+// overflow away from the next stack. All items run the same code, so an overflow usually happens in
+// an early item.
 class StackArena {
  public:
   static constexpr std::size_t kBytes = std::size_t{16} << 20;
@@ -54,7 +55,7 @@ class StackArena {
   StackArena(const StackArena&) = delete;
   StackArena& operator=(const StackArena&) = delete;
 
-  // The low end of a new one.
+  // Returns the low end of a new stack.
   void* take() {
     if (taken_ % kStacksPerPart == 0) parts_.push_back(reserve());
     unsigned char* const gap = parts_.back() + taken_ % kStacksPerPart * 2 * kBytes;
@@ -73,7 +74,8 @@ class StackArena {
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (part == MAP_FAILED) throw std::bad_alloc();
 #if defined(__SANITIZE_ADDRESS__)
-    __asan_unpoison_memory_region(part, kPartBytes);  // of frames that were here and never returned
+    __asan_unpoison_memory_region(
+        part, kPartBytes);  // clears marks of earlier frames that never returned
 #endif
     madvise(part, kPartBytes, MADV_NOHUGEPAGE);  // most stacks need a page or two
     return static_cast<unsigned char*>(part);
@@ -87,7 +89,7 @@ class StackArena {
 struct Fiber {
   jmp_buf place;
   std::uint64_t local_id[3];
-  void* stack = nullptr;  // its low end; null: the caller's
+  void* stack = nullptr;  // low end of the stack; null: the caller's stack
   bool begun = false;
 };
 
@@ -105,7 +107,7 @@ class WorkGroup {
     started_ = 0;
     items_ = group.local_size[0] * group.local_size[1] * group.local_size[2];
     running_ = &caller_;
-    failed_ = true;  // until the end
+    failed_ = true;  // reset when all items have ended
     run_items();
     while (Fiber* const next = next_waiting()) switch_to(next);
     failed_ = false;
@@ -121,7 +123,7 @@ class WorkGroup {
   }
 
  private:
-  // Runs items in order, from the first that has not started.
+  // Runs items in order, beginning with the first one that has not started.
   void run_items() {
     while (started_ < items_) {
       const std::uint64_t item = started_++;

@@ -56,14 +56,14 @@ struct AttentionRows {
   float softcap = 0;         // scores s become softcap * tanh(s / softcap); 0: as they are
   const float* q = nullptr;  // [rows, stride], times the softmax scale
   float* peak = nullptr;     // [rows]
-  float* sum = nullptr;      // [rows, 16], to be added up
+  float* sum = nullptr;      // [rows, 16]: the sum of a row is the sum of its 16 lanes
   float* acc = nullptr;      // [rows, stride]
-  // [rows], or null: every row sees all that the tiles show. Only with one tile, whose V must be
-  // finite in its [begin, end) where a row sees less of it.
+  // [rows], or null: every row sees the slots [begin, end) of the tiles. Allowed only with one
+  // tile. A row may see less than the tile's [begin, end) only if V is finite there.
   const SlotRange* seen = nullptr;
 };
 
-inline constexpr int kStoredTiles = 2;  // of a stored type, per step
+inline constexpr int kStoredTiles = 2;  // tiles per step, of any type but f32
 
 // num_tiles: 1 or 2; for kF32 also 4. type: kF32, kF16, kBF16, kI8 or kF8E4M3. next: the same
 // number of tiles of a later step, which are prefetched during the computation; `tiles` if there

@@ -2,10 +2,10 @@
 //
 // Conversion of one row of K or V (one token and head) to and from the types that KV pages store.
 //
-// Rounding is to nearest even. The scale of kI8 is max|x| / 127. The scale of kF8E4M3 is the least
-// power of two in 2^-126 .. 2^119 that keeps |x| / scale at most 448, so scaling is exact (values
-// beyond 448 * 2^119 become that). A row with NaN or infinity gets scale NaN and zeros. Other types
-// have scale 1. Threads: pure functions.
+// Rounding is to nearest even. The scale of kI8 is max|x| / 127. The scale of kF8E4M3 is the
+// smallest power of two in 2^-126 .. 2^119 for which |x| / scale is at most 448, so scaling is
+// exact. Values beyond 448 * 2^119 become 448 * 2^119. A row with NaN or infinity gets scale NaN
+// and zeros. Other types have scale 1. Threads: pure functions.
 #pragma once
 
 #include <cstddef>

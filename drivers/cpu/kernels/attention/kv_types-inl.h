@@ -2,9 +2,9 @@
 //
 // The element types of KV tiles, and vectors of f32 loaded from them, once per instruction set.
 //
-// The value is the stored value times its token's scale times kUnit of its type. float8 is read as
-// an f16 with the same bits. Its exponent bias is smaller by 8, so kUnit is 2^8. Its NaN pattern
-// reads as 480; the writer of a row with NaN therefore sets the scale to NaN.
+// A value is the loaded number times its token's scale times kUnit of its type. float8 is loaded as
+// an f16 with the same bits; the two exponent biases differ by 8, so kUnit is 2^8. The NaN pattern
+// of float8 is loaded as 480, so the writer of a row with NaN sets the scale to NaN.
 #if defined(TANDEM_CPU_KV_TYPES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TANDEM_CPU_KV_TYPES_INL_H_
 #undef TANDEM_CPU_KV_TYPES_INL_H_
@@ -35,7 +35,7 @@ template <>
 inline constexpr float kUnit<F8> = 256.0f;
 #endif
 
-// Of the scale of a row of float8: scale * kUnit is finite.
+// The largest exponent of a row's scale for which scale * kUnit is finite.
 inline constexpr int kMaxF8Exponent = 119;
 
 HWY_INLINE Vec load_kv(const float* from) { return load(from); }
@@ -52,7 +52,7 @@ HWY_INLINE Vec load_kv(const F8* from) {
   const hn::Rebind<hwy::float16_t, FloatTag> half;
   const auto bytes = hn::LoadU(narrow, reinterpret_cast<const std::int8_t*>(from));
   const auto shifted = hn::ShiftLeft<7>(hn::PromoteTo(wide, bytes));
-  // The sign filled bit 14, too, which is the exponent's first.
+  // The shift copied the sign into bit 14, too, the highest bit of the exponent.
   const auto bits = hn::AndNot(hn::Set(wide, 0x4000), shifted);
   return hn::PromoteTo(kF, hn::BitCast(half, bits));
 #endif

@@ -7,7 +7,7 @@
 // vector of outputs at a time; oneDNN calls it BA16a64b2a, if inputs are a multiple of 32 and
 // outputs of 64. The last panel of a matrix has the remaining outputs, rounded up to 16; an odd
 // input is half of the last pair. Padding is zero. Packing reads every byte once, some cache lines
-// of a row at a time, and writes as many in one stream. Threads: pure.
+// of a row at a time, and writes as many in one stream. Threads: any; pure functions.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,14 @@ namespace tandem::device::cpu {
 inline constexpr std::size_t kBf16PanelOutputs = 64;
 inline constexpr std::size_t kBf16PanelStep = 16;
 
-// Of a panel whose first output has `outputs` left to the end of the matrix.
+// The width of a panel. `outputs`: the number of outputs from the panel's first one to the matrix's
+// last one.
 constexpr std::size_t bf16_panel_width(std::size_t outputs) {
   return std::min(kBf16PanelOutputs,
                   (outputs + kBf16PanelStep - 1) / kBf16PanelStep * kBf16PanelStep);
 }
 
-// Of a matrix, or of some panels of it.
+// The bytes of the panels that hold `outputs` outputs: a whole matrix, or some of its panels.
 constexpr std::size_t bf16_panels_bytes(std::size_t outputs, std::size_t in_features) {
   const std::size_t whole = outputs / kBf16PanelOutputs * kBf16PanelOutputs;
   return (whole + bf16_panel_width(outputs - whole)) * ((in_features + 1) / 2) * 4;

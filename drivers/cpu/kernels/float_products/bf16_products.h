@@ -9,7 +9,7 @@
 // rows of a call. e4m3 is widened exactly during the product: a call reads 8 bits per weight. With
 // AVX512-BF16 its dot product multiplies (two products and a sum at a time; subnormals are zero);
 // else values are widened to f32. Cost: weights are read from memory once per call, in order; 2
-// FLOPs per weight and row. Threads: pure; callers divide panels and rows.
+// FLOPs per weight and row. Threads: any; pure functions; callers divide panels and rows.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,11 @@ namespace tandem::device::cpu {
 
 struct Bf16Product {
   const std::byte* panels = nullptr;  // aligned to 64 bytes
-  std::size_t outputs = 0;            // of these panels, the last of which may be a matrix's last
+  std::size_t outputs = 0;  // outputs in these panels; the matrix's last panel may hold fewer
   std::size_t in_features = 0;
-  std::size_t scale_inputs = 0;      // inputs of a scale: panels of e4m3; 0: of bf16
-  const std::uint16_t* x = nullptr;  // [chunks][x_stride][kBf16Chunk], of which the first `rows`
+  std::size_t scale_inputs = 0;  // e4m3 panels: the inputs that share a scale; bf16: 0
+  const std::uint16_t* x =
+      nullptr;  // [chunks][x_stride][kBf16Chunk]; uses the first `rows` of x_stride
   std::size_t x_stride = 0;
   std::size_t rows = 0;
   float* y = nullptr;           // [rows, y_stride]; the first output of this call
@@ -41,7 +42,7 @@ inline constexpr std::size_t kBf16Chunk = 1024;
 // The workspace grows to what a call needs and may be used again.
 void multiply_bf16(const Bf16Product& product, std::vector<float>& workspace);
 
-// Nearest even; NaN stays NaN.
+// Rounds to the nearest, ties to even; NaN stays NaN.
 void round_to_bf16(const float* from, std::size_t count, std::uint16_t* to);
 
 }  // namespace tandem::device::cpu

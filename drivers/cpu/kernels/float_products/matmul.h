@@ -7,8 +7,9 @@
 // A task takes kTaskOutputs weight rows, converts them to f32, 256 inputs at a time, and multiplies
 // them with every panel, 12 outputs x 32 rows at a time in registers (AVX-512; 6 x 16 with AVX2).
 // Cost: 2 FLOPs per weight and row; each weight is read and converted once per 512 rows; the packed
-// activations are read once per task. Threads: pure; callers pack panels and run tasks in parallel,
-// with one workspace per running task. Numerics: f32 sums in chunks of 256 inputs.
+// activations are read once per task. Threads: any; pure functions; callers pack panels and run
+// tasks in parallel, with one workspace per running task. Numerics: f32 sums in chunks of 256
+// inputs.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +40,8 @@ struct ManyRows {
   bool accumulate = false;
 };
 
-// outputs <= kTaskOutputs. The workspace grows to what a task needs and may be used again.
+// outputs <= kTaskOutputs. The workspace grows to the size that a task needs, and may be used
+// again.
 void multiply_many_rows(const ManyRows& task, std::size_t outputs, std::vector<float>& workspace);
 
 }  // namespace tandem::device::cpu

@@ -5,7 +5,8 @@
 //
 // y = x W^T for 1 to about 24 rows. Weights are read from memory once, in place, for any number of
 // rows. Activations stay f32, so only the order of additions affects the result. Cost: out_features
-// * row bytes read; 2 FLOPs per weight and row. Threads: pure; callers divide the outputs.
+// * row bytes read; 2 FLOPs per weight and row. Threads: any; pure functions; callers divide the
+// outputs.
 #pragma once
 
 #include <cstddef>

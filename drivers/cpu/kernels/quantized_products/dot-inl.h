@@ -88,7 +88,7 @@ HWY_INLINE Ints dot(Ints sum, Words codes, Ints x) {
 #else
 inline constexpr bool kEightBitSigned = false;
 
-// Any other target: byte by byte of the lanes, in Highway's terms.
+// Any other target: generic code of Highway, one byte of every lane at a time.
 template <int kBits>
 HWY_INLINE Ints dot(Ints sum, Words codes, Ints x) {
   const auto add = [&](auto w, auto b) { sum = hn::Add(sum, hn::Mul(hn::BitCast(kI, w), b)); };

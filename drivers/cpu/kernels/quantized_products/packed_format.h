@@ -27,16 +27,16 @@ struct PackedFormat {
   int offset = 0;
   bool has_min = false;
   bool super_blocks = false;
-  bool halves = false;    // a scale per 16 inputs, signed
-  bool codebook = false;  // codes are indices of kIQ4NLValues, which are kept + 128
+  bool halves = false;    // 16 inputs share a signed scale, instead of 32
+  bool codebook = false;  // codes are indices of kIQ4NLValues; the kernels add 128 to its values
 
-  constexpr std::size_t codes_bytes() const {  // of a block
+  constexpr std::size_t codes_bytes() const {  // size of the codes of a block
     return static_cast<std::size_t>(code_bits) * kPanelOutputs * 4;
   }
-  constexpr std::size_t head_bytes() const {  // of the f16 scales
+  constexpr std::size_t head_bytes() const {  // size of the f16 scales
     return kPanelOutputs * 2 * (has_min ? 2 : 1);
   }
-  constexpr std::size_t sub_bytes() const {  // of a block's bytes of scales
+  constexpr std::size_t sub_bytes() const {  // size of the 8-bit scales of a block
     return kPanelOutputs * ((halves ? 2 : 1) + (has_min ? 1 : 0));
   }
   constexpr std::size_t panel_bytes(std::size_t blocks) const {

@@ -3,7 +3,8 @@
 // Packs up to 16 rows of a quantised matrix into the order of packed_format.h.
 //
 // Every byte is read once and about as many are written, 4 at a time, in scalar code: 32 values
-// take some 40 cycles. Outputs beyond the last one of a short panel are not written. Threads: pure.
+// take some 40 cycles. Outputs beyond the last one of a short panel are not written. Threads: any;
+// pure functions.
 #pragma once
 
 #include <cstddef>

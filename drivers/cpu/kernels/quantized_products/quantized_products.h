@@ -7,8 +7,8 @@
 // if halves have their own scales, and then min of w * (scale of x * sum of q). Blocks are added in
 // order of inputs with multiply-adds, so an output has the same bits whatever the rows of a call,
 // on every instruction set with fused multiply-add. Cost: every panel is read from memory once per
-// call of up to 256 rows; 2 operations per weight and row. Threads: pure; callers divide panels and
-// rows.
+// call of up to 256 rows; 2 operations per weight and row. Threads: any; pure functions; callers
+// divide panels and rows.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,9 @@ struct QuantizedProduct {
   DType dtype = DType::kQ8_0;
   const std::byte* panels = nullptr;  // [num_panels][panel_bytes], aligned to 64 bytes
   std::size_t num_panels = 0;
-  std::size_t outputs = 0;      // of these panels; the last may hold fewer than 16
+  std::size_t outputs = 0;      // outputs in these panels; the last panel may hold fewer than 16
   std::size_t blocks = 0;       // in_features / 32
-  const RowChunk* x = nullptr;  // [chunks][x_stride], of which the first `rows`
+  const RowChunk* x = nullptr;  // [chunks][x_stride]; uses the first `rows` of x_stride
   std::size_t x_stride = 0;
   std::size_t rows = 0;
   float* y = nullptr;           // [rows, y_stride]; the first output of the panels
@@ -35,7 +35,7 @@ struct QuantizedProduct {
   bool accumulate = false;      // y += instead of y =
 };
 
-// Panels that a call should take a multiple of.
+// The number of panels of a call should be a multiple of this.
 inline constexpr std::size_t kPanelGroup = 2;
 
 // The workspace grows to what a call needs and may be used again.

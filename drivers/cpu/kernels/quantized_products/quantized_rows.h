@@ -7,7 +7,7 @@
 // block with NaN or infinity becomes zeros with scale NaN, so every output of its row is NaN.
 // Products read many rows, a few blocks at a time. Data read together is stored together: chunks of
 // 16 blocks with their scales and sums, [chunks][rows]. Cost: 4 bytes read per value, 1.5 written.
-// Threads: pure.
+// Threads: any; pure functions.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ struct alignas(64) RowChunk {
   std::int32_t minus_first[kChunkBlocks];  // -128 * sum of the first 16 values
 };
 
-// count is a multiple of 32. The distance of the row's chunks is `stride`, the number of rows. Of
-// the last chunk only the existing blocks are written.
+// count is a multiple of 32. `stride`: the number of rows, which is the distance between two chunks
+// of a row. The last chunk may have fewer blocks; only these are written.
 void quantize_row(const float* x, std::size_t count, RowChunk* chunks, std::size_t stride);
 
 }  // namespace tandem::device::cpu

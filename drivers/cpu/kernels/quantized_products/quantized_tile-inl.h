@@ -30,14 +30,14 @@ HWY_INLINE Words load_words(const std::byte* from) {
   return hn::LoadU(kW, reinterpret_cast<const std::uint32_t*>(from));
 }
 
-template <int kBy>  // to the left, or to the right where negative
+template <int kBy>  // shifts to the left if kBy > 0, else to the right by -kBy
 HWY_INLINE Words shift(Words value) {
   if constexpr (kBy > 0) return hn::ShiftLeft<kBy>(value);
   if constexpr (kBy < 0) return hn::ShiftRight<-kBy>(value);
   return value;
 }
 
-// kIQ4NLValues + 128 for every byte, an index below 16.
+// Replaces every byte, an index below 16, by its value in kIQ4NLValues plus 128.
 HWY_INLINE Words look_up(Words indices) {
 #if HWY_TARGET == HWY_SCALAR
   std::uint32_t value = 0;
@@ -61,7 +61,8 @@ HWY_INLINE Words look_up(Words indices) {
 #endif
 }
 
-// The codes of quad kQuad as bytes; `block`: its codes, from the first output wanted on.
+// Returns the codes of quad kQuad as bytes. `block`: the block's codes, from the first wanted
+// output on.
 template <PackedFormat F, int kQuad>
 HWY_INLINE Words codes_of_quad(const std::byte* block) {
   if constexpr (F.code_bits == 8) {
@@ -86,13 +87,13 @@ HWY_INLINE Vec load_u8(const std::byte* from) {
   return hn::ConvertTo(kF, hn::PromoteTo(kI, bytes));
 }
 
-// Scales of a block: of the whole or of its halves, and the minimum to be added.
+// The scales of a block (one, or one per half) and the minimum to be added.
 template <PackedFormat F>
 struct BlockScales {
   Vec scale[F.halves ? 2 : 1];
   Vec min;
 
-  HWY_INLINE BlockScales() {}  // an implicit one would not be compiled for the target
+  HWY_INLINE BlockScales() {}  // an implicit constructor would not be compiled for the target
 
   HWY_INLINE void read(const std::byte* scales, std::size_t block, std::size_t output) {
     const std::byte* head = scales + block * F.head_bytes();
@@ -117,8 +118,8 @@ struct BlockScales {
   }
 };
 
-// What a tile multiplies: kC panels from the blocks' first on, which begins a chunk, kR rows
-// likewise.
+// The operands of a tile: kC panels and kR rows, both from the first block on. The first block
+// begins a chunk.
 template <int kC>
 struct Tile {
   const std::byte* codes[kC];
@@ -126,8 +127,8 @@ struct Tile {
   std::size_t first_block = 0, blocks = 0;  // the scales count from block 0
   const RowChunk* rows = nullptr;           // the first of kR
   std::size_t row_stride = 0;               // to the next chunk of a row
-  const std::byte* ahead[kC];               // what is wanted next, fetched meanwhile:
-  std::size_t ahead_lines = 0;              // of 64 bytes per panel and block
+  const std::byte* ahead[kC];               // the codes that are used next; they are prefetched now
+  std::size_t ahead_lines = 0;              // prefetched lines of 64 bytes, per panel and block
 };
 
 template <PackedFormat F, int kR, int kC>
@@ -139,7 +140,7 @@ struct TileSums {
 
   HWY_INLINE TileSums() {}
 
-  // The offset of the codes, as the int32 sums' start.
+  // The initial value of the int32 sums, which subtracts the offset of the codes.
   template <int kHalf>
   HWY_INLINE void start(const RowChunk* rows, std::size_t block) {
     for (int r = 0; r < kR; ++r) {

@@ -19,12 +19,13 @@ struct ProductLoop {
   double ops_per_iteration = 0;
 };
 
-// With instructions that every vector unit has: f32, fused or not; 8-bit values in 16-bit lanes.
+// Loops with instructions that every vector unit has: f32, fused or not; 8-bit values in 16-bit
+// lanes.
 ProductLoop f32_product_loop();
 ProductLoop int16_product_loop();
 
-// With dot product instructions: of four signed or unsigned bytes, of two bfloat16. All that this
-// processor has, the fastest first.
+// Loops with dot product instructions: of four signed or unsigned bytes, or of two bfloat16 values.
+// Each function returns all loops that this processor can run, the fastest first.
 std::vector<ProductLoop> int8_dot_product_loops();
 std::vector<ProductLoop> bf16_dot_product_loops();
 

@@ -164,9 +164,9 @@ CardServer::Answer CardServer::open(Client& client, std::istream& words) {
   }
   if (areas_ == nullptr) start(memory_bytes, platform);
   if (platform != platform_ || memory_bytes != areas_->device.size_bytes()) {
-    throw std::runtime_error("the card that is shared plays platform '" + platform_ +
-                             "', this application asks for '" + platform +
-                             "'; name another TANDEM_CARD_SCOPE or the same platform");
+    throw std::runtime_error("the shared card emulates platform '" + platform_ +
+                             "', this application needs '" + platform +
+                             "'; choose another TANDEM_CARD_SCOPE or the same platform");
   }
   auto area = std::make_shared<ClientArea>(ClientArea::create());
   const auto slot = areas_->clients.insert(area);
@@ -232,7 +232,7 @@ CardServer::Answer CardServer::open_context(Client& client, std::istream& words)
   };
   if (user != nullptr && std::any_of(user->contexts.begin(), user->contexts.end(), excludes)) {
     throw std::runtime_error("the compute unit is in use by process " + std::to_string(user->id) +
-                             ", and one of the two wants it for itself");
+                             ", and one of the two needs it exclusively");
   }
   client.contexts.push_back({unit, !shared});
   client.grant.context = unit;

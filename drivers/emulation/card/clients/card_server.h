@@ -40,7 +40,7 @@ class CardServer {
   void run();
 
  private:
-  // What a dead client held, kept until no unit runs a command of it.
+  // The memory that a dead client held, kept until no unit runs one of its commands.
   struct Remains {
     std::weak_ptr<ClientArea> area;
     std::map<uint64_t, uint32_t> holds;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a card knows about one client: its connection, its area and what it holds.
+// The state that a card keeps for one client: its connection, its area and the memory that it
+// holds.
 //
 // The destructor closes descriptors only; CardServer releases the rest. Threads: the card's main
 // thread.
@@ -23,7 +24,7 @@ struct Context {
   bool exclusive = false;
 };
 
-// What the client's last request was granted, in case the client gave up waiting for the answer.
+// The result of the client's last request. It is undone if the client does not wait for the answer.
 struct Grant {
   uint64_t request = 0;  // its number
   std::optional<uint64_t> hold;
@@ -44,8 +45,9 @@ struct Client {
   pid_t id = 0;
   int process = -1;  // readable once the process has ended; -1 when it cannot be watched
   uint32_t slot = 0;
-  std::shared_ptr<ClientArea> area;    // once opened
-  std::map<uint64_t, uint32_t> holds;  // pieces of the device space, and how often each
+  std::shared_ptr<ClientArea> area;  // null until the client sends "open"
+  std::map<uint64_t, uint32_t>
+      holds;  // address of a piece of the device space -> how often the client holds it
   std::vector<Context> contexts;
   Grant grant;
 };

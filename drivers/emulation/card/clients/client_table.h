@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The areas of a card's clients, by slot. A client knows its slot, which is its bit in
-// UnitChannel::pending.
+// The areas of a card's clients, by slot. A client receives the number of its slot, which is its
+// bit in UnitChannel::pending.
 //
 // find() shares ownership: an area outlives its client while a unit runs one of its commands.
 // Threads: any (one mutex).

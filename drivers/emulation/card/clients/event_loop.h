@@ -2,7 +2,7 @@
 //
 // Calls a function when a descriptor becomes readable or its other end closes.
 //
-// A function may add and remove descriptors, also its own. An exception from it is reported and
+// A function may add and remove descriptors, its own included. An exception from it is reported and
 // does not end the loop. Errors: std::system_error. Threads: one.
 #pragma once
 

@@ -26,10 +26,10 @@ class DeviceSpace {
   // Device memory with room for windows after it. Throws std::system_error.
   static SharedArea make_memory(uint64_t memory_bytes);
 
-  // `areas.device` is of make_memory().
+  // `areas.device` comes from make_memory().
   explicit DeviceSpace(CardAreas& areas);
 
-  // The piece is held once. Empty when [low, high) has no room for it.
+  // Allocates a piece, which is then held once. Empty when [low, high) has no room for it.
   std::optional<uint64_t> allocate(uint64_t size_bytes, uint64_t low, uint64_t high);
   uint64_t largest_free(uint64_t low, uint64_t high) const;
   // Makes a window onto another card's memory, held once; it then owns both descriptors.

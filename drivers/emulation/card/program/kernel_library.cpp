@@ -44,7 +44,7 @@ void check_cpu(int elf) {
   munmap(bytes, size_bytes);
   if (missing.empty()) return;
   throw std::runtime_error("the bitstream was built for a CPU with " + missing +
-                           ", which this machine's lacks; build the kernels with v++ "
+                           ", which this machine's CPU does not have; build the kernels with v++ "
                            "here, or for any machine with TANDEM_KERNEL_FLAGS=-march=x86-64");
 }
 

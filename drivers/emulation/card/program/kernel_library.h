@@ -25,9 +25,9 @@ class KernelLibrary {
   KernelLibrary& operator=(const KernelLibrary&) = delete;
 
   const tandem_glue::KernelEntry& entry() const { return *entry_; }
-  // Its instructions, in memory.
+  // The memory range of the library's instructions.
   CodeRange code() const;
-  // Another load of the same kernel.
+  // Loads the same kernel again, as a separate copy.
   std::unique_ptr<KernelLibrary> load_again() const;
 
  private:

@@ -24,7 +24,7 @@ class LinkTable {
   LinkTable(const LinkTable&) = delete;
   LinkTable& operator=(const LinkTable&) = delete;
 
-  // [arguments of the unit's kernel]: its links; null for arguments that are no streams.
+  // The links of a unit: [arguments of its kernel]; null for arguments that are no streams.
   void* const* streams(size_t unit) const { return streams_[unit].data(); }
   // Tells each stream which units are at its ends; `schedulers` [units].
   void bind(const std::vector<void*>& schedulers);

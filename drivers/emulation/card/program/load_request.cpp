@@ -19,7 +19,7 @@ UnitRequest read_unit(const std::string& line) {
   std::getline(fields, unit.name, ':');
   std::getline(fields, mode);
   if (unit.kernel.empty() || (!mode.empty() && mode != "free")) {
-    throw std::runtime_error("the load request has a unit it should not: " + line);
+    throw std::runtime_error("the load request has an unexpected unit: " + line);
   }
   unit.free_running = mode == "free";
   return unit;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the shim asks a card to load: compute units and the stream links between them.
+// The request by which the shim makes a card load a bitstream: compute units and the stream links
+// between them.
 //
 // Lines of text. Per unit, in XRT's order: "<kernel>:<unit>", or "<kernel>:<unit>:free" for a unit
 // that runs from load to unload. Then per link, writer first, units by index: "link <depth> <unit>

@@ -51,7 +51,7 @@ class CommandQueue {
   bool begin(const Command& command);
   // Ends the command. Writes `state` into its packet unless it was cancelled.
   void finish(const Command& command, uint32_t state);
-  // Ends all queued commands with an error; for a unit that takes no more.
+  // Ends all queued commands with an error. Used when a unit accepts no more commands.
   void fail_all();
   bool busy() const;
 

@@ -2,12 +2,12 @@
 //
 // A compute unit's registers: one view for its kernel during a call, one for programs.
 //
-// A command brings the arguments, or they are read from the registers. begin() and finish() enclose
-// every call. again() says whether the unit runs once more: it counts down the auto-restart
+// A command contains the arguments, or they are read from the registers. begin() and finish()
+// enclose every call. again() says whether the unit runs once more: it counts down the auto-restart
 // counter, or repeats until the auto-restart bit is cleared. Outputs are the words that a call
 // changed; only these are written back, because a program may write the next call's arguments
 // meanwhile. A kernel with its first argument at 0x20 (kernel_entry.h) has a counter at 0x10 and a
-// mailbox (protocol/mailbox.h), which holds its arguments when the command brings none. Threads:
+// mailbox (protocol/mailbox.h), which holds its arguments when the command contains none. Threads:
 // the unit's; programs use the shared words only.
 #pragma once
 
@@ -34,7 +34,7 @@ class RegisterFile {
   void begin();
   void finish();
   bool again();
-  // The command is over: the unit is idle.
+  // Ends the command: the unit is idle.
   void end();
 
  private:
@@ -50,10 +50,11 @@ class RegisterFile {
 
   UnitChannel& channel_;
   const uint32_t first_argument_;
-  std::vector<unsigned char> values_;       // [register_bytes, at least a unit's register map]
-  std::vector<unsigned char> before_;       // [register_bytes]: values_ before the call
-  const uint32_t* live_counter_ = nullptr;  // in the packet
-  uint32_t rest_ = 0;                       // remaining repetitions of the packet
+  std::vector<unsigned char> values_;  // [register_bytes, at least a unit's register map]
+  std::vector<unsigned char> before_;  // [register_bytes]: values_ before the call
+  const uint32_t* live_counter_ =
+      nullptr;         // the counter in the packet; null if the packet has none
+  uint32_t rest_ = 0;  // remaining repetitions of the packet
   bool by_mailbox_ = false;
   bool free_ = false;  // the command set the auto-restart bit
 };

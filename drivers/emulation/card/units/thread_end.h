@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends a thread from outside while it runs given code, such as a kernel that does not end and whose
-// clients have ended.
+// Ends a thread from outside while it runs given code, such as an endless kernel whose clients have
+// ended.
 //
 // A signal interrupts the thread. Its handler ends the thread if the interrupted instruction is in
 // the given code, so no lock of the C library or of the card is held. Otherwise the thread

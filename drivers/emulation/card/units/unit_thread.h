@@ -52,8 +52,8 @@ class UnitThread {
   // Asks the thread to end if it computes for `client`, whose command was cancelled. Does nothing
   // for a unit with stream links, since its neighbours would be left with half of its data.
   void ask_to_end(const ClientArea& client) const;
-  // Whether the thread ended that way. Then the object must not be destroyed: put_aside() ends its
-  // command, and a unit of the same plan takes its place.
+  // Whether the thread was ended by ask_to_end(). If so, the object must not be destroyed:
+  // put_aside() ends its command, and a new unit of the same plan replaces it.
   bool ended() const { return end_.ended.load(std::memory_order_acquire); }
   void put_aside();
   // The plan with a new load of the kernel. Errors: std::runtime_error.

@@ -27,8 +27,8 @@ class Allocation {
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
 
-  // The memory group that XRT is told: the buffer's own, or its exporter's where this card's
-  // bitstream has that too.
+  // The memory group that XRT gets: the buffer's own, or that of its exporter if this card's
+  // bitstream has it, too.
   uint32_t group() const { return group_; }
   // A new export handle (a descriptor), -1 when none can be made; that is reported.
   int export_handle() const;

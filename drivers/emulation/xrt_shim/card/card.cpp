@@ -65,7 +65,7 @@ std::string shared_name(const std::string& scope, uint32_t index) {
     return std::isalnum(c) || c == '_' || c == '-' || c == '.';
   };
   if (scope.size() > kMaxScopeLength || !std::all_of(scope.begin(), scope.end(), allowed)) {
-    throw std::runtime_error("TANDEM_CARD_SCOPE is '" + scope + "'; take at most " +
+    throw std::runtime_error("TANDEM_CARD_SCOPE is '" + scope + "'; use at most " +
                              std::to_string(kMaxScopeLength) +
                              " letters, digits, '_', '-' and '.'");
   }

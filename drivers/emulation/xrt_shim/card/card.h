@@ -42,8 +42,8 @@ struct Program {
 
 class Card {
  public:
-  // The card `index`; it is started when this process does not have it open. Throws std::exception
-  // when it cannot be started.
+  // Returns the card `index`; starts it if this process does not have it open. Throws
+  // std::exception when it cannot be started.
   static std::shared_ptr<Card> open(uint32_t index);
   // Whether this process has a context on any card.
   static bool any_context();
@@ -61,7 +61,8 @@ class Card {
   bool owned_here() const { return process_->owned_here(); }
 
   // Device memory in memory group `group` of the loaded bitstream (or of the platform's banks); in
-  // software emulation anywhere when that is full. Nothing when there is no room: that is reported.
+  // software emulation anywhere when that is full. Empty when memory is exhausted; this is reported
+  // to the user.
   std::optional<uint64_t> allocate(uint64_t size_bytes, uint32_t group);
   // `group` when arguments of the loaded bitstream are connected to it, else the first group with
   // connections: XRT refuses buffers of other groups.
@@ -76,12 +77,12 @@ class Card {
     return process_->call(request, descriptors);
   }
 
-  // Loads a bitstream; keeps the present one when it is the same. Returns what went wrong, or an
-  // empty string.
+  // Loads a bitstream; keeps the present one when it is the same. Returns the problem, or an empty
+  // string.
   std::string load(const xclbin::XclbinFile& file);
   std::shared_ptr<const Program> program() const;
-  // Contexts on units (an index, or kWholeBitstream), kept apart between the handles of this
-  // process and, on a shared card, between processes. Returns what went wrong, or an empty string.
+  // Contexts on units (an index, or kWholeBitstream), separate for each handle of this process and,
+  // on a shared card, for each process. Returns the problem, or an empty string.
   std::string open_context(const void* handle, uint32_t unit, bool shared);
   // False when the handle has no such context.
   bool close_context(const void* handle, uint32_t unit);
@@ -100,8 +101,8 @@ class Card {
   bool abort(uint64_t packet_offset);
   // Ends a command that needs no unit.
   void complete(uint64_t packet_offset, uint32_t state);
-  // Waits for the end of a command that the calling thread was not told of yet. Negative timeout:
-  // for ever.
+  // Waits for the end of a command that was not yet reported to the calling thread. Negative
+  // timeout: without limit.
   bool wait(std::chrono::milliseconds timeout);
 
  private:
@@ -129,7 +130,7 @@ class Card {
   SharedArea state_;
   ClientArea client_;
   SharedArea device_;
-  uint32_t slot_ = 0;  // this client's
+  uint32_t slot_ = 0;  // the slot of this client
   RangeAllocator packet_memory_;
   std::array<std::mutex, kMaxUnits> ring_mutexes_;
   std::mutex register_mutex_;
@@ -137,7 +138,7 @@ class Card {
   std::mutex load_mutex_;  // one load at a time: the second finds the first one's program
   mutable std::mutex program_mutex_;
   std::shared_ptr<const Program> program_;
-  std::atomic<uint32_t> generation_{0};  // of program_
+  std::atomic<uint32_t> generation_{0};  // the generation of program_
   UnitContexts contexts_;
   std::atomic<bool> failed_{false};  // set after this client reported the cause
   const uint64_t identity_;

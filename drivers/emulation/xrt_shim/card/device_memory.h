@@ -4,8 +4,8 @@
 //
 // On a shared card the application asks the card's process. On a private card it allocates by
 // itself, as XRT's kernel driver does, so a card that does not answer prevents no allocation. A
-// private card only gets to know exported (lent) memory, and decides when this is free again.
-// release() never waits. Threads: any.
+// private card receives requests only for exported (lent) memory, and decides when that is free
+// again. release() never waits. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -50,11 +50,10 @@ class DeviceMemory {
   const bool is_own_;
   // For a private card:
   RangeAllocator ranges_;
-  std::mutex lend_mutex_;              // held while the card is asked
+  std::mutex lend_mutex_;              // held during a request to the card
   std::mutex mutex_;                   // held briefly
   std::map<uint64_t, uint64_t> kept_;  // pieces that the card does not know: address and size
-  std::map<uint64_t, uint64_t>
-      lent_;  // pieces that the card was told of, until they have no holder
+  std::map<uint64_t, uint64_t> lent_;  // pieces that were exported, until they have no holder
 };
 
 }  // namespace tandem::emulation

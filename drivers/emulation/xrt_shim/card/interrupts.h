@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interrupts of compute units, for xrt::ip: a unit that becomes idle raises one where its registers
-// enable that (0x4, 0x8).
+// Interrupts of compute units, for xrt::ip. A unit that becomes idle raises one if its registers
+// 0x4 and 0x8 enable it.
 //
 // Errors: std::system_error; a card that fails ends every wait with one. Threads: any.
 #pragma once
@@ -19,7 +19,8 @@ class Interrupts {
  public:
   static Interrupts& instance();
 
-  // A notification of the unit's interrupts from now on; it is enabled.
+  // Opens a notification of the unit's later interrupts and returns its id. The notification is
+  // enabled.
   int open(std::shared_ptr<Card> card, uint32_t unit);
   void close(int id);
   void enable(int id);

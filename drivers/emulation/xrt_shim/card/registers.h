@@ -4,8 +4,8 @@
 //
 // As in HLS control registers, writing the start bit runs the unit with the arguments in its
 // register map, reading clears done, and writing ones clears interrupt status. Outputs that a
-// program takes from a mailbox belong to a call that began after the program asked, since XRT does
-// not ask again. Return values: 0 or a negative errno value. Threads: any.
+// program reads from a mailbox belong to a call that began after the program's request, because XRT
+// does not repeat the request. Return values: 0 or a negative errno value. Threads: any.
 #pragma once
 
 #include <cstdint>

@@ -83,7 +83,7 @@ void start_own_process(const std::string& executable, CardConnection& connection
 bool open_connection(int socket, const std::string& opening, Message& answer) {
   if (!send_message(socket, opening)) return false;
   if (!wait_for_message(socket, kStartTimeout)) {
-    throw std::runtime_error("the emulated card's process gives no answer; end it (tandem-card)");
+    throw std::runtime_error("the emulated card's process (tandem-card) does not answer; end it");
   }
   if (!receive_message(socket, answer)) return false;
   const std::string refused = "error ";
@@ -173,7 +173,8 @@ CardConnection join_shared_card(const std::string& executable, const std::string
     end_card(connection);
     std::this_thread::sleep_for(kConnectPause);
   }
-  throw std::runtime_error("the shared emulated card '" + name + "' ends as soon as it is joined");
+  throw std::runtime_error("the shared emulated card '" + name +
+                           "' ended each time that this application joined it");
 }
 
 void end_card(const CardConnection& connection) {

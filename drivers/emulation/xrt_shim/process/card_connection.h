@@ -18,7 +18,7 @@ namespace tandem::emulation {
 struct CardConnection {
   int socket = -1;
   int process = -1;   // pidfd of the card; -1 when the system gives none
-  int lifeline = -1;  // of a private card
+  int lifeline = -1;  // the application's end of a private card's pipe; -1 for a shared card
   bool is_own = false;
   Message opened;
 };

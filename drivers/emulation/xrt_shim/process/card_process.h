@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tandem-card process of a card: connected on construction, watched, left on destruction.
+// The tandem-card process of a card: connected on construction, watched, disconnected on
+// destruction.
 //
 // A thread sends messages that could not be sent at once and waits for the process' end. `on_death`
 // then runs on that thread, once, unless the object is being destroyed. A private card's process
@@ -60,7 +61,8 @@ class CardProcess {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Long, since a loaded machine is slow, and another client's bitstream may be loading.
+  // Long, because a machine under load is slow, and the card may be loading another client's
+  // bitstream.
   static constexpr std::chrono::milliseconds kCallTimeout{10'000};
   static constexpr std::chrono::milliseconds kLeaveTimeout{3'000};
 

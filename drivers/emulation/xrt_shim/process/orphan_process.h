@@ -16,8 +16,8 @@
 namespace tandem::emulation {
 
 // Starts `executable` in a session of its own, with no signal blocked or ignored and with
-// `descriptors` as its 3, 4 and so on. Returns an errno value; `process`: its process descriptor,
-// -1 when the system gives none.
+// `descriptors` as its descriptors 3, 4 and so on. Returns an errno value; `process`: its process
+// descriptor, -1 when the system gives none.
 int start_orphan(const std::string& executable, std::vector<std::string> arguments,
                  const std::vector<int>& descriptors, int& process);
 
@@ -29,7 +29,7 @@ bool is_parent_of_orphans();
 // calls.
 void wait_for_end(int process);
 
-// Takes the descriptor. Where the process is a child, reaps it when it ends by itself.
+// Takes ownership of the descriptor. If the process is a child, reaps it when it ends by itself.
 void reap_at_end(int process);
 
 }  // namespace tandem::emulation

@@ -46,12 +46,12 @@ struct Expression {
   std::vector<ExpressionPtr> operands;
   std::vector<std::pair<std::string, ExpressionPtr>> named;
   std::vector<std::string> comparisons;
-  // Of a call: the places in `operands` of *arguments, and the ** argument.
+  // For a call: the places of *arguments in `operands`, and the ** argument.
   std::vector<std::size_t> spread;
   ExpressionPtr spread_named;
 };
 
-// What an assignment writes: a name, name.attribute of a namespace, or a tuple of targets.
+// The target of an assignment: a name, name.attribute of a namespace, or a tuple of targets.
 struct Target {
   std::string name, attribute;
   std::vector<Target> parts;

@@ -16,7 +16,7 @@ using Filters = std::unordered_map<std::string, Filter>;
 const Filters& list_filters();
 const Filters& text_filters();
 
-// The argument; `fallback` where it is not given or none.
+// Returns the argument as an integer; `fallback` if it is not given or is none.
 std::int64_t integer_or(const Arguments& arguments, std::size_t index, const char* name,
                         std::int64_t fallback);
 bool truth_of(const Arguments& arguments, std::size_t index, const char* name);

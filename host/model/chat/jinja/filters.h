@@ -65,7 +65,7 @@ Value call_method(const Value& object, const std::string& name, const Arguments&
 Value attribute_of(const Value& object, const std::string& name);
 Value item_of(const Value& object, const Value& key);
 
-// object[start:stop:step] of a string or list; none where a bound is left out.
+// object[start:stop:step] of a string or list; none if a bound is left out.
 // Undefined when the object has no slices or a bound is no number.
 Value slice_of(const Value& object, const Value& start, const Value& stop, const Value& step);
 

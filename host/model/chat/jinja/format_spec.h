@@ -14,7 +14,7 @@ struct FormatSpec {
   static constexpr int kMaxSize = 10'000;  // of width and precision
 
   std::string fill = " ";
-  char align = 0;  // < > ^ =; 0: what suits the value
+  char align = 0;  // < > ^ =; 0: by the type of the value
   char sign = '-';
   bool alternate = false;
   int width = 0;
@@ -27,7 +27,7 @@ struct FormatSpec {
 FormatSpec parse_format_spec(std::string_view text);
 std::string format_value(const Value& value, const FormatSpec& spec);
 
-// A decimal number at the front of `text`, which loses it; `none` where there is none.
+// A decimal number at the front of `text`, which loses it; `none` if there is none.
 int take_number(std::string_view& text, int none);
 
 }  // namespace tandem::model::jinja

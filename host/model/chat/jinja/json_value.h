@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON text -> Value, as Python's json.loads reads it. Objects keep their order. If a key
+// Reads JSON text as a Value, in the way of Python's json.loads. Objects keep their order. If a key
 // occurs twice, its last value counts.
 //
 // Nesting and size are bounded as those of every Value. Cost: linear. Errors: Error("chat", ...)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lexer: template source -> text, and the tokens inside {{ }} and {% %}.
+// Lexer: splits the source of a template into text and the tokens inside {{ }} and {% %}.
 //
 // White space is treated as chat templates expect: a newline after a block or comment is dropped
 // (trim_blocks), and so are blanks before one at the start of a line (lstrip_blocks). A - or +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What templates see of an Object: the loop, a namespace, a cycler, a joiner.
+// The attributes and methods of an Object for templates: the loop, a namespace, a cycler, a joiner.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parser: tokens -> tree, with Jinja's precedence and statement forms.
+// Parser: makes a tree from tokens, with Jinja's precedence and statement forms.
 //
 // All statements of Jinja2 with loop controls, and Hugging Face's generation. An unknown filter or
 // test is an error, except inside an `if`: there, as in Jinja2, only when it is reached. Nesting is

@@ -23,7 +23,7 @@ class StatementParser {
 
   std::vector<Statement> run() {
     std::vector<Statement> body = parse_body({});
-    if (!cursor_.at(TokenType::kEnd)) cursor_.fail("nothing is open that this would close");
+    if (!cursor_.at(TokenType::kEnd)) cursor_.fail("this closes a block that is not open");
     return body;
   }
 

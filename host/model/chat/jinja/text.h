@@ -17,7 +17,7 @@ namespace tandem::model::jinja {
 std::size_t num_characters(std::string_view text);
 std::vector<std::string_view> characters(std::string_view text);  // code point by code point
 
-// A letter, white space; `character` is one code point.
+// Whether `character`, one code point, is a letter, or white space.
 bool is_letter(std::string_view character);
 bool is_space(std::string_view character);
 std::uint32_t code_point(std::string_view character);  // of an invalid byte: its value
@@ -39,7 +39,8 @@ std::string replace(std::string_view text, std::string_view from, std::string_vi
 List split(std::string_view text, std::int64_t max_splits);  // at runs of white space
 List split(std::string_view text, std::string_view separator, std::int64_t max_splits);
 List split_lines(std::string_view text, bool keep_ends);
-// Filled up to `width` characters: side < 0 on the right, > 0 on the left, 0 on both.
+// Pads to `width` characters with `fill`: on the right if side < 0, on the left if side > 0, on
+// both sides if 0.
 std::string align(std::string_view text, std::int64_t width, const std::string& fill, int side);
 
 std::string unescape_literal(std::string_view text);  // the inside of a quoted literal

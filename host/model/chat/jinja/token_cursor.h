@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TokenCursor: the tokens of a template and a place among them; what both parsers share.
+// TokenCursor: the tokens of a template and a place among them, shared by both parsers.
 //
 // Never moves beyond the last token (kEnd). Errors: Failure, "template line N, column M: ...".
 #pragma once

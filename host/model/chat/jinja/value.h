@@ -34,7 +34,7 @@ class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What a sequence is in Python. It decides how the sequence prints, compares and converts.
+// The Python type of a sequence. It decides how the sequence prints, compares and converts.
 enum class ListKind { kList, kTuple, kGroup, kRange, kItems, kKeys, kValues, kGenerator };
 
 class Value {
@@ -86,7 +86,7 @@ class Value {
   Object& object() const { return *std::get<std::shared_ptr<Object>>(data_); }
   const Function& function() const { return *std::get<std::shared_ptr<const Function>>(data_); }
 
-  // The entry of a map, null where it has none or the value is no map.
+  // The entry of a map, null if it has none or the value is no map.
   const Value* find(const std::string& key) const;
   const Value* find(const Value& key) const;
 
@@ -94,7 +94,7 @@ class Value {
   const char* type_name() const;
   std::string undefined_message() const;
   int depth() const;
-  std::uint64_t weight() const;  // at least 1; what walking all of it costs
+  std::uint64_t weight() const;  // at least 1; the cost of visiting all of it
 
   bool equals(const Value& other) const;
   bool less_than(const Value& other) const;  // numbers, strings, lists; else Failure
@@ -121,7 +121,7 @@ class Value {
   bool is_markup_ = false;
 };
 
-// What has an identity and changes. A loop's items and place are those of its current turn.
+// A mutable object with an identity. A loop's items and place are those of its current turn.
 struct Object {
   enum class Kind { kNamespace, kLoop, kCycler, kJoiner };
   Kind kind = Kind::kNamespace;

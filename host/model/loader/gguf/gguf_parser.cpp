@@ -207,7 +207,7 @@ void GgufParser::read_dims(GgufTensor& tensor) {
   for (std::uint32_t dim = 0; dim < tensor.num_dims; ++dim) {
     const std::uint64_t factor = dim == 0 ? tensor.dims[0] / block : tensor.dims[dim];
     if (factor == 0 || __builtin_mul_overflow(size, factor, &size) || size > kMostTensorBytes) {
-      fail(tensor.name, offset, "its shape asks for no bytes or more than any file has");
+      fail(tensor.name, offset, "its shape needs no bytes, or more than a file can have");
     }
   }
   tensor.size_bytes = size;
@@ -263,7 +263,7 @@ void GgufParser::check_layout() {
     if (!inside) {
       fail(tensor.name, tensor.offset,
            "its " + std::to_string(tensor.size_bytes) + " bytes of data at offset " +
-               std::to_string(tensor.data_offset) + " of the data section end behind the file's " +
+               std::to_string(tensor.data_offset) + " of the data section end beyond the file's " +
                std::to_string(bytes_.size()) + " bytes; the file is truncated or wrong");
     }
     tensor.data_offset += start;

@@ -32,7 +32,7 @@ class GgufWriter {
   void set_strings(std::string_view key, const std::vector<std::string>& values);
   void set_f32s(std::string_view key, const std::vector<float>& values);
   void set_i32s(std::string_view key, const std::vector<std::int32_t>& values);
-  // Any type, any payload: what another file holds, or what is wrong.
+  // Any type and payload: for fields of another file, and for damaged fields.
   void set_raw(std::string_view key, std::uint32_t type, std::string_view payload);
 
   // `fill` is called while writing, in order, with the tensor's bytes to set.

@@ -6,8 +6,8 @@
 // whole or in blocks. The scales of NAME.weight are in NAME.weight_scale or NAME.weight_scale_inv.
 // Both multiply, also the one named "inv". There is one scale, or one per row, or one per block. A
 // matrix's own type tells whether it is quantised; a module that the configuration excludes by its
-// full name must not be. Scales of activations and of KV pages are ignored: the device rounds
-// activations, and the user chooses the type of pages. Other methods are refused by name.
+// full name must not be quantised. Scales of activations and of KV pages are ignored: the device
+// rounds activations, and the user chooses the type of pages. Other methods are refused by name.
 // Threads: plain data. Errors: Error("safetensors", "FILE: field 'quantization_config...': ...").
 // Source: the configuration classes of Transformers and compressed-tensors.
 #pragma once

@@ -18,7 +18,7 @@ struct HubFields {
   std::string prefix;   // "text_config." if the language model's fields are there
   nlohmann::json text;  // those fields, with the class's defaults
 
-  // Null where it is absent or null.
+  // Null if it is absent or null.
   const nlohmann::json& get(std::string_view field) const;
   Error error(std::string_view field, const std::string& what) const;  // to throw
   bool flag(std::string_view field) const;                             // absent: false

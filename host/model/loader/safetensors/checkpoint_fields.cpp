@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-// None where it is no number or not in the range of f32: the cast would be undefined.
+// None if it is no number or not in the range of f32: the cast would be undefined.
 std::optional<float> float_of(const json& value) {
   if (!value.is_number()) return {};
   const auto wide = value.get<double>();

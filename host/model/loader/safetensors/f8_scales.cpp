@@ -66,7 +66,7 @@ WeightScales read_f8_scales(const HubQuantization& quantization, const Safetenso
   }
   WeightScales scales = blocks_of(quantization, weight.shape, tensor.shape);
   if (scales.block_rows == 0) {
-    throw fail("has shape " + shown(tensor.shape) + ", config.json asks for " +
+    throw fail("has shape " + shown(tensor.shape) + ", config.json requires " +
                allowed(quantization) + " of a matrix " + shown(weight.shape));
   }
   const std::size_t count = tensor.size_bytes / dtype_block_bytes(*tensor.dtype);

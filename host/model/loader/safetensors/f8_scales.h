@@ -3,7 +3,8 @@
 // Scales of an F8_E4M3 matrix, from the separate tensor of a published file.
 //
 // They are checked against the matrix's shape and config.json, and converted to f32. Memory: 4
-// bytes per scale. Threads: pure. Errors: Error("safetensors", "FILE: tensor 'x.weight_scale':
+// bytes per scale. Threads: any; pure functions. Errors: Error("safetensors", "FILE: tensor
+// 'x.weight_scale':
 // ...").
 #pragma once
 

@@ -29,7 +29,7 @@
 
 namespace tandem::model {
 
-// What a directory holds; `shards` as `map` names them, one where there is no map.
+// The contents of a directory. `shards` are those that `map` names; without a map there is one.
 struct SafetensorsParts {
   std::string directory;  // for messages
   HubConfig config;

@@ -216,7 +216,7 @@ void SafetensorsFile::read() {
   check_cover(*this, tensors_, data);
   for (std::size_t at = 0; at < tensors_.size(); ++at) {
     if (!index_.emplace(tensors_[at].name, at).second) {
-      throw tensor_error(tensors_[at].name, "stands twice in the header");
+      throw tensor_error(tensors_[at].name, "occurs twice in the header");
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of tensors: those of Transformers' modules <-> GGUF's.
+// Translates names of tensors between Transformers' modules and GGUF.
 //
 // "model.layers.3.self_attn.q_proj.weight" <-> "blk.3.attn_q.weight"; an expert's own tensor
 // becomes "blk.3.ffn_gate.7.weight". Threads: pure functions.
@@ -11,7 +11,7 @@
 
 namespace tandem::model {
 
-// Which of two meanings names that families share have.
+// The meaning of names that differs between families.
 struct NameStyle {
   bool has_post_norms = false;  // Gemma: post_attention_layernorm comes after the attention
 };

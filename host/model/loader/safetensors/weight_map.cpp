@@ -38,7 +38,7 @@ WeightMap read_weight_map(std::string_view text, const std::string& file) {
       fail("names more than " + std::to_string(kMaxShards) + " shards");
     }
     if (!map.shard_of.emplace(tensor, number->second).second) {
-      fail("tensor '" + printable(tensor) + "' stands twice");
+      fail("tensor '" + printable(tensor) + "' occurs twice");
     }
   };
   parse_json(text, file, kLimits, {{{"weight_map"}, take}});

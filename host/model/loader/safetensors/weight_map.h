@@ -2,8 +2,8 @@
 //
 // model.safetensors.index.json: which shard holds which tensor.
 //
-// Threads: pure. Errors: Error("safetensors", "FILE: field 'weight_map': ...") when a shard is not
-// a plain file name, since a model may name only files of its own directory.
+// Threads: any; pure functions. Errors: Error("safetensors", "FILE: field 'weight_map': ...") when
+// a shard is not a plain file name, since a model may name only files of its own directory.
 #pragma once
 
 #include <cstddef>

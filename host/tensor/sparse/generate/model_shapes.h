@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shapes of published models: what their gradients look like to a sparse collective.
+// Shapes of published models: sizes and supports of their gradients, as sparse collectives see
+// them.
 //
-// Sizes and densities are published (ZEN, OSDI 2025); the row widths follow from the models'
-// descriptions and the shape of the support is ours: embeddings touch rows by a Zipf law whose
-// exponent gives LSTM the published skew (above 70 over 128 ranges); top-k is independent.
+// Sizes and densities are published (ZEN, OSDI 2025). Row widths follow from the models'
+// descriptions. The shape of the support is our assumption: rows of embeddings follow a Zipf law,
+// whose exponent gives LSTM the published skew (above 70 over 128 ranges); top-k is independent.
 // Threads: constants.
 #pragma once
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Leaves: the trainer's parameters as leaves of autograd, and news of their gradients.
+// Leaves: the trainer's parameters as leaves of autograd, with a notification when a gradient is
+// complete.
 //
 // Tensors are views of the trainer's memory, gradients too: autograd adds to them in place. A hook
-// behind each gradient's accumulation tells the listener at the last use of the parameter in a
-// pass. Parameters that a pass does not use are told at its end. Threads: one.
+// after each gradient's accumulation calls the listener at the last use of the parameter in a pass.
+// For parameters that a pass does not use, it is called at the end of the pass. Threads: one.
 #pragma once
 
 #include <torch/torch.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// recomputed(): a part of a model whose activations are not kept: the backward pass runs it again.
+// recomputed(): runs a part of a model without keeping its activations; the backward pass runs the
+// part again.
 //
 // `part` maps a tensor to a tensor of the same kind; it must give the same bits each time. Its
 // parameters get their gradients from the second run. Cost: one more forward pass of the part.

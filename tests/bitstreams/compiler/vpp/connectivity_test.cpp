@@ -175,7 +175,7 @@ TEST(VppConnectivity, EachMalformedValueIsToldWithWhatIsWanted) {
   EXPECT_THAT(error_of("nk", "reader:2:a."), HasSubstr("empty"));
   EXPECT_THAT(error_of("sp", "reader_1.in"), HasSubstr("unit.argument:MEMORY"));
   EXPECT_THAT(error_of("sp", "reader_1:HBM[0]"), HasSubstr("not unit.argument"));
-  EXPECT_THAT(error_of("sp", "reader_1.in:HBM[3:1]"), HasSubstr("backwards"));
+  EXPECT_THAT(error_of("sp", "reader_1.in:HBM[3:1]"), HasSubstr("comes after the last one"));
   EXPECT_THAT(error_of("sp", "reader_1.in:HBM[3"), HasSubstr("HBM"));
   EXPECT_THAT(error_of("sc", "reader_1.out"), HasSubstr("unit.output:unit.input"));
   EXPECT_THAT(error_of("sc", "reader_1.out:writer_1.in:deep"), HasSubstr("'deep'"));

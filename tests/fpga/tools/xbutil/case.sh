@@ -27,11 +27,11 @@ refuse "use: xbutil examine" xbutil list
 refuse "use: xbutil examine --device" xbutil query
 refuse "use: xbutil examine" xbutil scan
 refuse "no card is called '7'" xbutil examine -d 7
-refuse "report 'thermal' is not known" xbutil examine -d 0 -r thermal
+refuse "have no report 'thermal'" xbutil examine -d 0 -r thermal
 refuse "format 'XML'" xbutil examine -f XML
 refuse "exists already" xbutil examine -f JSON -o report.json
 refuse "subcommand" xbutil
 refuse "'nonsense' is no command" xbutil nonsense
-refuse "there is none" xbutil program -d 0 -u nothing.xclbin
+refuse "the file does not exist" xbutil program -d 0 -u nothing.xclbin
 refuse "there is no card" env TANDEM_CARDS=0 xbutil validate
 [ "$(ls)" = report.json ] || fail "something was left: $(ls)"

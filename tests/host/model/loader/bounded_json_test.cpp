@@ -59,8 +59,8 @@ TEST(BoundedJson, RefusesWhatIsTooMuch) {
 }
 
 TEST(BoundedJson, RefusesKeysThatStandTwice) {
-  EXPECT_THAT(error_of(R"({"a":1,"b":{"c":1,"c":2}})"), HasSubstr("the key 'c' stands twice"));
-  EXPECT_THAT(error_of(R"({"a":null,"a":1})"), HasSubstr("the key 'a' stands twice"));
+  EXPECT_THAT(error_of(R"({"a":1,"b":{"c":1,"c":2}})"), HasSubstr("the key 'c' occurs twice"));
+  EXPECT_THAT(error_of(R"({"a":null,"a":1})"), HasSubstr("the key 'a' occurs twice"));
 }
 
 TEST(BoundedJson, SaysWhereTextIsWrong) {

@@ -252,7 +252,7 @@ TEST(F8Checkpoint, NamesScalesThatDoNotFitTheirMatrix) {
   expect(error_of_tensor(F8Layout::kRow, scale, nullptr, {}, ""), down + ".weight",
          "no weight_scale");
   expect(error_of_tensor(F8Layout::kRow, scale, "F32", {31, 1}, f32_bytes(31, 1)), scale,
-         "has shape [31, 1], config.json asks for one per row of a matrix [32, 48]");
+         "has shape [31, 1], config.json requires one per row of a matrix [32, 48]");
   expect(error_of_tensor(F8Layout::kRow, scale, "F32", {1}, f32_bytes(1, 1)), scale, "one per row");
   expect(error_of_tensor(F8Layout::kMatrix, scale, "F32", {32, 2}, f32_bytes(64, 1)), scale,
          "one or one per row");

@@ -228,7 +228,7 @@ TEST(SafetensorsCheckpoint, KeepsToFilesOfTheDirectory) {
   EXPECT_THAT(error_of([&] {
                 read_weight_map(R"({"weight_map":{"a":"x.safetensors","a":"y.safetensors"}})", "i");
               }),
-              HasSubstr("tensor 'a' stands twice"));
+              HasSubstr("tensor 'a' occurs twice"));
 }
 
 TEST(SafetensorsCheckpoint, NamesFieldsAndTensorsInTheFormatsWords) {

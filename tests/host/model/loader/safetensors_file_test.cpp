@@ -119,7 +119,7 @@ TEST(SafetensorsFile, RefusesGapsOverlapsAndNamesThatStandTwice) {
   EXPECT_EQ(two("b", "[4,8]", "[0,4]"), "");
   EXPECT_THAT(two("b", "[0,4]", "[2,6]"), HasSubstr("tensor 'b': overlaps 'a'"));
   EXPECT_THAT(two("b", "[0,4]", "[0,4]"), HasSubstr("overlaps"));
-  EXPECT_THAT(two("a", "[0,4]", "[4,8]"), HasSubstr("tensor 'a': stands twice"));
+  EXPECT_THAT(two("a", "[0,4]", "[4,8]"), HasSubstr("tensor 'a': occurs twice"));
   EXPECT_THAT(error_of(SafetensorsWriter::framed(
                   R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[1,5]}})", "01234")),
               HasSubstr("tensor 'a': leaves a gap behind 'the header'"));

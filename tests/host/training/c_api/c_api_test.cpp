@@ -132,7 +132,7 @@ TEST(CApi, ReducesABucketInPlace) {
 
 TEST(CApi, ABucketOnADeviceThatIsNotThereIsAnErrorOnAllRanks) {
   EXPECT_EQ(tandem_training_device("opencl:0"), TANDEM_ERROR);
-  EXPECT_THAT(tandem_last_error(), HasSubstr("'opencl:0' keeps no gradients"));
+  EXPECT_THAT(tandem_last_error(), HasSubstr("'opencl:0' cannot hold gradients"));
   EXPECT_EQ(tandem_training_device(nullptr), TANDEM_ERROR);
   EXPECT_NE(tandem_training_device("cuda:4096"), TANDEM_OK);
   EXPECT_THAT(tandem_last_error(), HasSubstr("[cuda]"));
