@@ -181,7 +181,7 @@ std::size_t keep(const std::uint32_t* places, const float* magnitudes, std::size
   return found.count;
 }
 
-std::size_t count_large(const float* magnitudes, std::size_t count, float threshold) {
+std::size_t count_large(const float* values, std::size_t count, float threshold) {
   const hn::CappedTag<float, 16> tag;
   const hn::RebindToUnsigned<decltype(tag)> count_tag;
   const auto least = hn::Set(tag, threshold);
@@ -191,12 +191,13 @@ std::size_t count_large(const float* magnitudes, std::size_t count, float thresh
     const std::size_t end = at + std::min(kMost, count - at) / hn::Lanes(tag) * hn::Lanes(tag);
     auto sums = hn::Zero(count_tag);
     for (; at < end; at += hn::Lanes(tag)) {
-      const auto here = hn::RebindMask(count_tag, hn::Ge(hn::LoadU(tag, magnitudes + at), least));
+      const auto here =
+          hn::RebindMask(count_tag, hn::Ge(hn::Abs(hn::LoadU(tag, values + at)), least));
       sums = hn::Add(sums, hn::IfThenElseZero(here, hn::Set(count_tag, 1)));
     }
     total += hn::GetLane(hn::SumOfLanes(count_tag, sums));
   }
-  for (; at < count; ++at) total += magnitudes[at] >= threshold ? 1 : 0;
+  for (; at < count; ++at) total += std::fabs(values[at]) >= threshold ? 1 : 0;
   return total;
 }
 

@@ -55,8 +55,8 @@ std::size_t find_large(const float* values, std::size_t count, float threshold, 
 std::size_t keep_large(const std::uint32_t* places, const float* magnitudes, std::size_t count,
                        float threshold, std::uint32_t* to);
 
-// How many magnitudes[i] >= threshold.
-std::size_t count_at_least(const float* magnitudes, std::size_t count, float threshold);
+// How many |values[i]| >= threshold.
+std::size_t count_at_least(const float* values, std::size_t count, float threshold);
 
 // Of at most 4096 values.
 Moments measure_moments(const float* values, std::size_t count, Logarithms logarithms);

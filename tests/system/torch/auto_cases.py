@@ -178,6 +178,19 @@ def case_state():
     return {"outcomes": found}
 
 
+def case_warmup():
+    """At a low density DDP's own steps come before the trial."""
+    run = Run(dict(AUTO, density=0.0099))
+    steps = run.hook._warmup_steps
+    apart = dense_steps(run, 0, steps)
+    found = {"steps": steps, "apart": apart, "bytes": run.hook.statistics()["bytes_sent"]}
+    run.steps(steps, steps + 2)
+    gradual = Run(dict(AUTO, density=0.0099, warmup_density=0.25))
+    gradual.steps(0, 5)
+    return dict(found, later_bytes=run.hook.statistics()["bytes_sent"], gradual_bytes=gradual.hook.statistics()["bytes_sent"],
+                trial=len(run.hook._trial._begins), same=same_on_all_ranks(run))
+
+
 def case_rules():
     """With rules the library's own dense sum takes part."""
     run = Run(dict(AUTO, rules=[{"match": "0.*", "sparsifier": "topk", "density": 0.5}]))

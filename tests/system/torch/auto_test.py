@@ -65,6 +65,14 @@ class AutoCases(Cases):
         for found in self.of("state"):
             self.assertEqual(found["outcomes"], [["dense"] * 3, ["sparse"] * 3])
 
+    def test_the_warm_up_of_a_low_density_is_ddp_s_own(self):
+        for found in self.of("warmup"):
+            self.assertEqual([found["steps"], found["bytes"], found["trial"]], [101, 0, 2])
+            self.assertLess(found["apart"], 1e-6)
+            self.assertGreater(found["later_bytes"], 0)
+            self.assertGreater(found["gradual_bytes"], 0)
+            self.assertTrue(found["same"])
+
     def test_with_rules_the_library_makes_the_trial(self):
         for found in self.of("rules"):
             self.assertIn(found["outcome"], ("dense", "sparse"))

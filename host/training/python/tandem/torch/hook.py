@@ -59,6 +59,7 @@ class SparseHook:
         self._numbers: Dict[str, int] = {}
         self._trial: Optional[Trial] = None
         self._native: Optional[NativeSteps] = None  # where DDP itself may go on without this hook
+        self._warmup_steps = 0
         self._mode = Mode.SPARSE  # of this step
         self._step = 0
 
@@ -84,6 +85,7 @@ class SparseHook:
         self._engine = engine
         if self.options.tries_dense_steps and len(engine.ranks) > 1:
             self._trial = Trial(self._process_group)
+            self._warmup_steps = engine.reducer.statistics()["warmup_steps"]
         engine.end_with(self)
         backward.watch(self)
         self._say_unused_rules()
@@ -237,7 +239,9 @@ class SparseHook:
     def _mode_of_step(self, exact: bool, device: Any) -> Mode:
         if self._trial is None:
             return Mode.SPARSE
-        return self._trial.begin_step(not exact and self._step >= (self.options.warmup_steps or 0), device)
+        warms_up = self._step < self._warmup_steps
+        mode = self._trial.begin_step(not exact and not warms_up, device)
+        return Mode.DENSE if warms_up and self.options.warms_up_densely else mode
 
     def _exactness(self, exact: bool) -> int:
         """The reducer's: 0 for a sparse sum, 1 for an exact one, 2 for one that takes the residuals with it."""
