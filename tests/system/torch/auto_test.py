@@ -84,8 +84,16 @@ class TwoRanksTest(AutoCases, unittest.TestCase):
     pass
 
 
+class FourRanksTest(AutoCases, unittest.TestCase):
+    world = 4
+
+
 class CurrentTorchTest(AutoCases, unittest.TestCase):
     python = os.environ.get("TANDEM_TORCH_PYTHON")
+
+
+class FourCurrentRanksTest(CurrentTorchTest):
+    world = 4
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does sparsifying pay? Per model and density: what a step costs with each sparsifier, and the link speed that pays.
 
-    python3 benchmarks/host/collectives/sparsifier_study/study.py --tandem build/release/bin/tandem --out FOLDER
+    python3 benchmarks/host/collectives/sparsifier_study/study.py --out FOLDER --python PYTHON
 
 Writes RESULTS.md, an SVG per model and figures.json. Local work is measured: `tandem sparsify-bench` with one rank on
 synthetic gradients of the model's size (exclusive sparsifiers on an N-th of it, which is what a rank selects from).
 Communication is the bench's virtual time over a simulated network, by the same code, at two sizes and extended linearly
-to the model's. `--figures FILE` writes the pages again from saved figures.
+to the model's. Forward and backward are measured by forward_backward.py; PYTHON has host/model/demo/requirements.txt.
+`--full` takes three times as many steps. `--figures FILE` writes the pages again from saved figures.
 """
 import argparse
 import json
@@ -15,9 +16,13 @@ import os
 import pathlib
 import platform
 import subprocess
+import sys
+import tempfile
+import time
 
 import chart
 
+HERE = pathlib.Path(__file__).resolve().parent
 MODELS = {"demo": ("the demo model", 3_967_744), "resnet50": ("as large as ResNet-50", 25_557_032),
           "bert": ("as large as BERT-base", 109_482_240)}
 DENSITIES = (0.1, 0.01, 0.001)
@@ -29,8 +34,8 @@ SIZES = (100_000, 400_000)  # of simulated exchanges
 
 
 def steps_of(options, model):
-    """Large models get fewer: half a minute a density on one core."""
-    return max(4, min(options.steps, 200_000_000 // MODELS[model][1]))
+    """Large models get fewer."""
+    return max(4, min(options.steps, options.steps * 7_000_000 // MODELS[model][1]))
 
 
 def bench(options, names, *arguments, clock=None):
@@ -76,6 +81,49 @@ def measure_local(options):
                 for name, line in lines.items()}
             print(f"{model}, density {density}: one rank", flush=True)
     return local
+
+
+def measure_forward_backward(options):
+    """{model: sentence}."""
+    sentences = {}
+    for model in options.models:
+        output = subprocess.run([options.python, str(HERE / "forward_backward.py"), model, "--json"], check=True, capture_output=True, text=True)
+        line = json.loads(output.stdout)
+        sentences[model] = (f"Forward and backward of a Llama-like model of {line['parameters']:,} parameters (`host/model/demo/network.py`), "
+                            f"{line['rows']} rows\nof {line['tokens']} tokens, one core, processor time: {line['ms']:,.0f} ms.")
+        print(f"{model}: forward and backward {line['ms']:.0f} ms", flush=True)
+    return sentences
+
+
+def built_clock(folder):
+    """The library that makes a thread's clock its processor time."""
+    library = pathlib.Path(folder) / "thread_clock.so"
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", library, HERE / "thread_clock.c"], check=True)
+    return str(library)
+
+
+def check_python(python):
+    if subprocess.run([python, "-c", "import jax"], capture_output=True).returncode != 0:
+        sys.exit(f"{python} cannot import jax: name a Python that has host/model/demo/requirements.txt with --python, or say "
+                 "--no-forward to leave forward and backward out")
+
+
+def load():
+    return pathlib.Path("/proc/loadavg").read_text().split()[0]
+
+
+def measure(options):
+    begin, before = time.monotonic(), load()
+    with tempfile.TemporaryDirectory() as folder:
+        options.clock = None if options.wall_clock else built_clock(folder)
+        figures = {"world": options.world, "exchanges": measure_exchanges(options), "local": measure_local(options)}
+        if options.forward:
+            figures["forward_backward"] = measure_forward_backward(options)
+    figures["run"] = {"steps": options.steps, "exchange_steps": options.exchange_steps, "machine": platform.machine(),
+                      "steps_of_models": {model: steps_of(options, model) for model in options.models},
+                      "clock": "wall clock" if options.wall_clock else "processor time of the rank's thread",
+                      "load_before": before, "load_after": load(), "minutes": round((time.monotonic() - begin) / 60, 1)}
+    return figures
 
 
 def extended(pair, values):
@@ -147,7 +195,10 @@ def table(figures, model, density):
 
 
 def page(figures):
-    text = [(pathlib.Path(__file__).parent / "introduction.md").read_text().format(**figures["run"], world=figures["world"])]
+    run = dict(figures["run"])
+    taken = run.pop("steps_of_models")
+    run["steps_of"] = ", ".join(f"{taken[model]} of {MODELS[model][0]}" for model in figures["local"])
+    text = [(HERE / "introduction.md").read_text().format(**run, world=figures["world"])]
     forward = figures.get("forward_backward", {})
     for model in figures["local"]:
         name, values = MODELS[model]
@@ -182,20 +233,21 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--figures", help="saved figures.json: measure nothing")
     parser.add_argument("--models", type=lambda text: text.split(","), default=list(MODELS))
-    parser.add_argument("--clock", help="thread_clock.so: local times are processor times, for a busy machine")
+    parser.add_argument("--python", default=sys.executable, help="has host/model/demo/requirements.txt")
+    parser.add_argument("--no-forward", dest="forward", action="store_false", help="forward and backward are not measured")
+    parser.add_argument("--wall-clock", action="store_true", help="local times are not processor times: for a machine without other work")
     parser.add_argument("--world", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=30, help="of one rank")
-    parser.add_argument("--exchange-steps", type=int, default=8)
+    parser.add_argument("--full", action="store_true", help="three times as many steps")
     options = parser.parse_args()
+    options.steps, options.exchange_steps = (90, 24) if options.full else (30, 8)
     folder = pathlib.Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
     if options.figures:
         figures = json.loads(pathlib.Path(options.figures).read_text())
     else:
-        load = pathlib.Path("/proc/loadavg").read_text().split()[0]
-        figures = {"world": options.world, "exchanges": measure_exchanges(options), "local": measure_local(options),
-                   "run": {"steps": options.steps, "exchange_steps": options.exchange_steps, "machine": platform.machine(),
-                           "load_before": load, "load_after": pathlib.Path("/proc/loadavg").read_text().split()[0]}}
+        if options.forward:
+            check_python(options.python)
+        figures = measure(options)
         (folder / "figures.json").write_text(json.dumps(figures, indent=1) + "\n")
     write_pages(figures, folder)
 
