@@ -6,7 +6,7 @@
 
 Needs build/release/python. A model of characters predicts the next one from 16; `--text` is what it learns, else a
 generated one. Contestants have models of equal weights and equal batches and take turns, a step each, in one order and
-then in the other. A sample is the slowest rank's step after a barrier. Rank 0 prints a JSON line per contestant and seed:
+then in the other once they count. A sample is the slowest rank's step after a barrier. Rank 0 prints a JSON line per contestant and seed:
 medians of the steps after the first `--settled`, the ratio to dense, and the loss over held-out batches, the mean
 over the last tenth of the steps, with its ratio to dense.
 """
@@ -112,7 +112,8 @@ def run_seed(given, text, seed):
     contestants = [Contestant(name, given, seed) for name in ("dense", *given.contestants.split(","))]
     for step in range(given.steps):
         inputs, targets = batch(text, seed, step, given.rank, given.batch)
-        for contestant in contestants if step % 2 == 0 else reversed(contestants):
+        turned = step >= given.settled and step % 2 == 1  # not while `auto` times its steps
+        for contestant in reversed(contestants) if turned else contestants:
             contestant.step(inputs, targets)
         if (given.steps - 1 - step) % max(1, given.steps // 100) == 0 and step >= given.steps * 0.9:
             for contestant in contestants:

@@ -83,7 +83,7 @@ constexpr std::size_t kBlock = 1024;      // after each the way is chosen anew
 constexpr std::size_t kManyOfBlock = 4;   // passing over mispredicts too often from here on
 constexpr std::size_t kMostOfBlock = 96;  // reading magnitudes one by one costs more from here on
 
-void read_ahead(const float* run) {  // may be after the end: no access
+HWY_INLINE void read_ahead(const float* run) {  // may be after the end: no access
   for (std::size_t i = 0; i < kRun; i += 16) __builtin_prefetch(run + i + kReadAhead, 0, 2);
 }
 

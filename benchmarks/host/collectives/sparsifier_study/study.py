@@ -87,10 +87,11 @@ def measure_forward_backward(options):
     """{model: sentence}."""
     sentences = {}
     for model in options.models:
-        output = subprocess.run([options.python, str(HERE / "forward_backward.py"), model, "--json"], check=True, capture_output=True, text=True)
-        line = json.loads(output.stdout)
-        sentences[model] = (f"Forward and backward of a Llama-like model of {line['parameters']:,} parameters (`host/model/demo/network.py`), "
-                            f"{line['rows']} rows\nof {line['tokens']} tokens, one core, processor time: {line['ms']:,.0f} ms.")
+        command = [options.python, str(HERE / "forward_backward.py"), model, "--json"]
+        line = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        sentences[model] = (f"Forward and backward of a Llama-like model of {line['parameters']:,} parameters "
+                            f"(`host/model/demo/network.py`), {line['rows']} rows\nof {line['tokens']} tokens, one core, "
+                            f"processor time: {line['ms']:,.0f} ms.")
         print(f"{model}: forward and backward {line['ms']:.0f} ms", flush=True)
     return sentences
 
@@ -143,7 +144,8 @@ def cost_of(figures, model, density, name):
     """residual, select, encode, update (ms), and {speed: communication}. A rank of exclusive ones clears and sends k of all."""
     values, line = MODELS[model][1], figures["local"][model][str(density)][name]
     share = figures["world"] if name in EXCLUSIVE else 1
-    return {"residual": line["accumulate_ms"] * share, "select": line["select_ms"], "encode": line["rest_ms"] * share, "update": line["update_ms"] * share,
+    return {"residual": line["accumulate_ms"] * share, "select": line["select_ms"], "encode": line["rest_ms"] * share,
+            "update": line["update_ms"] * share,
             "communication": communication(figures["exchanges"][str(density)][name], values)}
 
 
@@ -179,7 +181,7 @@ def break_even(sparse, dense):
 def speed_text(speed):
     if speed is None:
         return "never"
-    return "at any" if speed == float("inf") else f"{speed:.3g}"
+    return "at any" if speed == float("inf") else f"{speed:,.0f}" if speed >= 1000 else f"{speed:.3g}"
 
 
 def table(figures, model, density):
@@ -194,11 +196,33 @@ def table(figures, model, density):
     return "\n".join(rows)
 
 
+def outcome(figures):
+    """Over the models: the least and the greatest speed below which each sparsifier pays, and what selecting takes."""
+    rows = ["## Where each pays", "", "On links below so many Gb/s, over the models:", "",
+            "| sparsifier | " + " | ".join(f"{100 * d:g} %" for d in DENSITIES) + " |", "|---" * (1 + len(DENSITIES)) + "|"]
+    shares = []
+    for name in SPARSIFIERS:
+        cells = []
+        for density in DENSITIES:
+            costs = [(cost_of(figures, model, density, name), dense_cost(figures, model)) for model in figures["local"]]
+            speeds = sorted((break_even(cost, dense) or 0.0) for cost, dense in costs)
+            ends = [speed_text(speed or None) for speed in (speeds[0], speeds[-1])]
+            cells.append(ends[0] if ends[0] == ends[1] else " to ".join(ends))
+            shares += [cost["select"] / local_sum(cost) for cost, _ in costs if name != "chunk_topk"]
+        rows.append(f"| {name} | " + " | ".join(cells) + " |")
+    shares.sort()
+    least, middle, most = (100 * shares[place] for place in (0, len(shares) // 2, -1))
+    rows += ["", f"Selecting is {least:.0f} to {most:.0f} % of the work beside forward, backward and communication (median "
+             f"{middle:.0f} %), without `chunk_topk`."]
+    return "\n".join(rows)
+
+
 def page(figures):
     run = dict(figures["run"])
     taken = run.pop("steps_of_models")
-    run["steps_of"] = ", ".join(f"{taken[model]} of {MODELS[model][0]}" for model in figures["local"])
+    run["steps_of"] = ", ".join(f"{model} {taken[model]}" for model in figures["local"])
     text = [(HERE / "introduction.md").read_text().format(**run, world=figures["world"])]
+    text.append(outcome(figures))
     forward = figures.get("forward_backward", {})
     for model in figures["local"]:
         name, values = MODELS[model]
