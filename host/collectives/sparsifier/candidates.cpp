@@ -40,18 +40,10 @@ struct Entries {
   }
 };
 
-// What a pass counts besides finding entries.
+// What the parts of a pass have counted.
 struct Beside {
   const Bracket& bracket;
   std::atomic<std::uint64_t> below{0}, above{0};
-
-  // `magnitudes`: of the entries found among the values. All parts together count below no further
-  // than they are asked.
-  void count(std::span<const float> values, std::span<const float> magnitudes) {
-    above += count_at_least(magnitudes.data(), magnitudes.size(), bracket.above);
-    if (bracket.below < 0 || below >= bracket.wanted) return;
-    below += count_at_least(values.data(), values.size(), bracket.below);
-  }
 };
 
 struct Pass {
@@ -63,21 +55,26 @@ struct Pass {
 
 Entries scan(const Pass& pass, std::uint64_t begin, std::uint64_t end) {
   Entries found;
-  RawVector<float> of_chunk(pass.beside != nullptr ? kScanChunk + kSelectionSlack : 0);
+  const Bracket bracket = pass.beside != nullptr ? pass.beside->bracket : Bracket{};
+  CountsBeside counts{bracket.below, bracket.above};
   for (std::uint64_t first = begin; first < end; first += kScanChunk) {
     const auto size = static_cast<std::size_t>(std::min(kScanChunk, end - first));
     const float* values = pass.values.data() + first;
     found.make_room(size, first - begin, end - begin, pass.with_magnitudes);
     const auto place = static_cast<std::uint32_t>(first);
     std::uint32_t* to = found.places.data() + found.count;
-    float* magnitudes = pass.beside != nullptr ? of_chunk.data()
-                        : pass.with_magnitudes ? found.magnitudes.data() + found.count
-                                               : nullptr;
-    const std::size_t count = magnitudes != nullptr
-                                  ? find_large(values, size, pass.threshold, place, to, magnitudes)
-                                  : find_large(values, size, pass.threshold, place, to);
-    if (pass.beside != nullptr) pass.beside->count({values, size}, {magnitudes, count});
-    found.count += count;
+    if (pass.beside != nullptr) {
+      found.count += find_large(values, size, pass.threshold, place, to, counts);
+    } else if (pass.with_magnitudes) {
+      found.count += find_large(values, size, pass.threshold, place, to,
+                                found.magnitudes.data() + found.count);
+    } else {
+      found.count += find_large(values, size, pass.threshold, place, to);
+    }
+  }
+  if (pass.beside != nullptr) {
+    pass.beside->below += counts.reach_below;
+    pass.beside->above += counts.reach_above;
   }
   found.places.resize(found.count);
   if (pass.with_magnitudes) found.magnitudes.resize(found.count);
@@ -228,10 +225,10 @@ Indices Candidates::top(std::uint64_t count) {
   return found;
 }
 
-RawVector<float> HostCandidates::sample() {
+RawVector<float> HostCandidates::sample(std::uint64_t most) {
   const std::uint64_t n = num_values();
-  if (n <= kNotWorthASample) return {};
-  const std::uint64_t groups = std::min(kLargestSample, n / 4) / kNeighbours;
+  if (n <= kNotWorthASample || most < kNeighbours) return {};
+  const std::uint64_t groups = std::min({most, kLargestSample, n / 4}) / kNeighbours;
   const std::uint64_t stretch = n / groups;
   RawVector<float> taken(groups * kNeighbours);
   count_read(taken.size());
@@ -246,7 +243,7 @@ RawVector<float> HostCandidates::sample() {
 }
 
 float HostCandidates::sampled_floor(double share) {
-  const RawVector<float> taken = sample();
+  const RawVector<float> taken = sample(kLargestSample);
   const double expected = share * static_cast<double>(taken.size());
   const auto wanted =
       static_cast<std::uint64_t>(expected + 4 * std::sqrt(expected) + 8);  // a margin of 4 sigma

@@ -78,8 +78,9 @@ class Candidates {
   std::uint64_t count_up_to_size(float threshold) const;
   Survivors survivors(float threshold);
 
-  // Magnitudes of values from all over the range; none where that does not save a pass.
-  virtual RawVector<float> sample() { return {}; }
+  // Magnitudes of `most` values or fewer, from all over the range; none where that does not save a
+  // pass.
+  virtual RawVector<float> sample(std::uint64_t /*most*/) { return {}; }
   virtual Bracketed find_bracketed(const Bracket& bracket);
 
   Indices at_least(float threshold);
@@ -122,7 +123,7 @@ class HostCandidates final : public Candidates {
   void expect(float now, float later) override {
     if (is_below_floor(now)) take(later);
   }
-  RawVector<float> sample() override;
+  RawVector<float> sample(std::uint64_t most) override;
   Bracketed find_bracketed(const Bracket& bracket) override;
 
  protected:

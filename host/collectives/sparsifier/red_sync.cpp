@@ -43,7 +43,7 @@ class RedSync final : public SparsifierAlgorithm {
   // What select_exactly() gives, or nothing.
   std::optional<Indices> select_by_sample(std::uint64_t k) const {
     const auto found = store_.candidates();
-    const RawVector<float> sample = found->sample();
+    const RawVector<float> sample = found->sample(kSampledEntries * num_values_ / k);
     const double wanted = static_cast<double>(k) * static_cast<double>(sample.size()) /
                           static_cast<double>(num_values_);
     Bracket bracket{.wanted = 2 * k};
@@ -82,6 +82,7 @@ class RedSync final : public SparsifierAlgorithm {
   }
 
   static constexpr int kBisections = 20;
+  static constexpr std::uint64_t kSampledEntries = 256;  // expected among the k largest
 
   Moments moments_;
 };

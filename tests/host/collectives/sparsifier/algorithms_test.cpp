@@ -172,8 +172,8 @@ TEST(Redsync, SelectsWhatTheBisectionAcceptsWhetherOrNotTheSampleHasToldIt) {
   training.world = 1;
   training.steps = 1;
   bool told = false, not_told = false;
-  for (const double density : {0.1, 0.01, 0.0003}) {
-    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+  for (const double density : {0.1, 0.01, 0.003, 0.001, 0.0003}) {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
       training.options = plain_options(density);
       training.gradient = [&](int rank, std::uint64_t) {
         return training_gradient(training.num_values, rank, seed);

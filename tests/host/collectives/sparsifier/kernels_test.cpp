@@ -48,6 +48,12 @@ TEST(SelectionKernels, FindLargeFindsWhatAPlainLoopFindsAtAnyLength) {
       std::vector<std::uint32_t> found(count + kSelectionSlack);
       found.resize(find_large(values.data(), count, threshold, 0, found.data()));
       ASSERT_EQ(found, naive_at_least(values, threshold)) << count << " " << threshold;
+      std::vector<std::uint32_t> beside(count + kSelectionSlack);
+      CountsBeside counts{threshold / 2, 2 * threshold, 3, 5};  // adds to what there is
+      beside.resize(find_large(values.data(), count, threshold, 0, beside.data(), counts));
+      ASSERT_EQ(beside, found);
+      ASSERT_EQ(counts.reach_below, 3 + naive_at_least(values, threshold / 2).size());
+      ASSERT_EQ(counts.reach_above, 5 + naive_at_least(values, 2 * threshold).size());
     }
   }
 }
