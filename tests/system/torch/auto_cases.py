@@ -125,17 +125,16 @@ def forward_in_backward():
     run = Paced(1.0, 2.0)
     run.steps(0, TRIAL_END + 1)
     run.step(TRIAL_END + 1)
-    reducer = run.ddp.reducer
+    reducer = id(run.ddp.reducer)  # a reference would keep it
     run.hook._layout.take(run.hook._layout._before[0])
     run.ddp(torch.zeros(1, 32))
-    during = reducer is run.ddp.reducer
+    during = reducer == id(run.ddp.reducer)
     run.hook._layout._current = []
     with torch.no_grad():
         run.ddp(torch.zeros(1, 32))
-    evaluated = reducer is run.ddp.reducer
-    del reducer
+    evaluated = reducer == id(run.ddp.reducer)
     run.steps(TRIAL_END + 2, TRIAL_END + 4)
-    return {"during": during, "evaluated": evaluated, "same": same_on_all_ranks(run)}
+    return {"during": during, "evaluated": evaluated, "later": reducer == id(run.ddp.reducer), "same": same_on_all_ranks(run)}
 
 
 def case_sparse():

@@ -31,7 +31,7 @@ class AutoCases(Cases):
     def test_the_hook_is_not_taken_off_within_a_step_or_where_another_reducer_would_go_on(self):
         for found in self.of("without_hook"):
             self.assertEqual(found["kept_reducer"], {"same_reducer": True, "same": True})
-            self.assertEqual(found["in_backward"], {"during": True, "evaluated": True, "same": True})
+            self.assertEqual(found["in_backward"], {"during": True, "evaluated": True, "later": False, "same": True})
 
     def test_a_hook_that_looks_for_nan_stays_and_so_does_one_within_a_script_s_own(self):
         for found in self.of("hook_stays"):
