@@ -173,58 +173,6 @@ __global__ __launch_bounds__(kThreads) void pack_chunk(PackChunks job) {
   }
 }
 
-// `bits` bits from bit `position` on; up to 16, of at most three bytes.
-__device__ std::uint32_t bits_from(const unsigned char* bytes, std::uint32_t position,
-                                   unsigned bits) {
-  const unsigned char* from = bytes + position / 8;
-  std::uint32_t word = from[0];
-  if (position % 8 + bits > 8) word |= static_cast<std::uint32_t>(from[1]) << 8;
-  if (position % 8 + bits > 16) word |= static_cast<std::uint32_t>(from[2]) << 16;
-  return word >> position % 8 & ((1u << bits) - 1u);
-}
-
-// A chunk's places are unique in a message; messages are added one after the other.
-__global__ __launch_bounds__(kThreads) void add_chunk(AddChunks job, std::size_t message_bytes) {
-  let_next_start();
-  wait_for_previous();
-  __shared__ float sums[kChunkValues];
-  __shared__ std::uint32_t present[kChunkValues / 32];
-  const std::uint32_t size = size_of_chunk(job.num_values);
-  const std::uint32_t count = entries_of_chunk(job.count, job.last_count);
-  const std::uint64_t first = static_cast<std::uint64_t>(blockIdx.x) * kChunkValues;
-  for (std::uint32_t place = threadIdx.x; place < kChunkValues; place += kThreads) sums[place] = 0;
-  if (threadIdx.x < kChunkValues / 32) present[threadIdx.x] = 0;
-  for (int from = 0; from < job.num_messages; ++from) {
-    __syncthreads();
-    const unsigned char* chunk = job.messages + static_cast<std::size_t>(from) * message_bytes +
-                                 blockIdx.x * chunk_bytes(job.count);
-    const unsigned char* packed = chunk + 2 * sizeof(float);
-    for (std::uint32_t entry = threadIdx.x; entry < count; entry += kThreads) {
-      const std::uint32_t place = bits_from(packed, entry * kPlaceBits, kPlaceBits);
-      if (place >= size) continue;  // no message of pack_chunks()
-      const std::uint32_t code = bits_from(packed, count * kPlaceBits + entry * 2, 2);
-      const unsigned char* level = chunk + (code >> 1) * sizeof(float);
-      const std::uint32_t magnitude =
-          static_cast<std::uint32_t>(level[0]) | static_cast<std::uint32_t>(level[1]) << 8 |
-          static_cast<std::uint32_t>(level[2]) << 16 | static_cast<std::uint32_t>(level[3]) << 24;
-      const float value = float_of(magnitude ^ (code & 1u) << 31);
-      sums[place] = __fadd_rn(sums[place], value);
-      atomicOr(&present[place / 32], 1u << place % 32);
-      if (from == job.own && job.residual != nullptr) {
-        job.residual[first + place] = __fsub_rn(job.residual[first + place], value);
-      }
-    }
-  }
-  __syncthreads();
-  const auto ranks = static_cast<float>(job.num_messages);
-  for (std::uint32_t place = threadIdx.x; place < size; place += kThreads) {
-    job.mean[first + place] = __fdiv_rn(sums[place], ranks);
-  }
-  if (threadIdx.x < (size + 31) / 32) {
-    job.present[first / 32 + threadIdx.x] = present[threadIdx.x];
-  }
-}
-
 bool are_counts(std::uint64_t num_values, std::uint32_t count, std::uint32_t last_count) {
   const std::uint64_t last =
       num_values % kChunkValues == 0 ? kChunkValues : num_values % kChunkValues;
@@ -248,15 +196,6 @@ cudaError_t pack_chunks(const PackChunks& job, cudaStream_t stream) {
   if (!are_counts(job.num_values, job.count, job.last_count)) return cudaErrorInvalidValue;
   if (job.num_values == 0) return cudaSuccess;
   return launch(stream, num_chunks_of(job.num_values), kThreads, pack_chunk, job);
-}
-
-cudaError_t add_chunks(const AddChunks& job, cudaStream_t stream) {
-  if (!are_counts(job.num_values, job.count, job.last_count) || job.num_messages < 1) {
-    return cudaErrorInvalidValue;
-  }
-  if (job.num_values == 0) return cudaSuccess;
-  return launch(stream, num_chunks_of(job.num_values), kThreads, add_chunk, job,
-                chunks_message_bytes(job.num_values, job.count, job.last_count));
 }
 
 }  // namespace tandem::gpu_kernels

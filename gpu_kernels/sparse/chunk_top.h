@@ -40,21 +40,4 @@ std::size_t chunks_message_bytes(std::uint64_t num_values, std::uint32_t count,
 
 cudaError_t pack_chunks(const PackChunks& job, cudaStream_t stream);
 
-// Adds the messages of all ranks: sums[i] = (the values of rank 0, 1, ... at i) / num_messages,
-// present where any message has an entry; and subtracts the own ones from the residual. One launch.
-// Bytes: the messages, 4 per value written, 8 per value of the residual where there are own
-// entries.
-struct AddChunks {
-  const unsigned char* messages = nullptr;  // [num_messages][chunks_message_bytes()]
-  int num_messages = 0;
-  int own = -1;  // the message that is subtracted from the residual; -1: none
-  std::uint64_t num_values = 0;
-  std::uint32_t count = 1, last_count = 1;  // as in PackChunks
-  float* mean = nullptr;                    // [num_values], written; 0 where nothing is present
-  std::uint32_t* present = nullptr;         // [ceil(num_values / 32)] bitmap, written
-  float* residual = nullptr;                // [num_values], or null
-};
-
-cudaError_t add_chunks(const AddChunks& job, cudaStream_t stream);
-
 }  // namespace tandem::gpu_kernels

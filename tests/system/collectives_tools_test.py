@@ -183,11 +183,15 @@ class SparsifyBenchTest(unittest.TestCase):
             self.assertLessEqual(self.FIELDS, set(line))
             self.assertGreater(line["density_sent"], 0, line)
             self.assertGreater(line["select_ms"], 0, line)
+            self.assertGreater(line["select_mean_ms"], 0, line)
+            self.assertLessEqual(line["select_mean_ms"], line["select_ms"], line)
             self.assertGreater(line["of_plain_read"], 0, line)
         build_up = {line["name"]: line["build_up"] for line in lines}
         for name in ("cltk", "randomk", "deft", "micro", "exdyna"):
             self.assertEqual(build_up[name], 1, name)
         self.assertGreater(build_up["topk"], 1.5)
+        leader = next(line for line in lines if line["name"] == "cltk")  # only one of three selects
+        self.assertLess(leader["select_mean_ms"], leader["select_ms"] / 2)
 
     def test_a_fit_has_the_name_that_the_reducer_knows(self):
         def line(fit):

@@ -5,9 +5,10 @@
         --rank {rank} --world {world} --master 10.91.0.1 --text FILE --steps 300
 
 Needs build/release/python. A model of characters predicts the next one from 16; `--text` is what it learns, else a
-generated one. Contestants have models of equal weights and equal batches and take turns, a step each. A sample is the
-slowest rank's step after a barrier. Rank 0 prints a JSON line per contestant and seed: medians of the steps after the
-first `--settled`, the ratio to dense, and the mean loss over held-out batches with its ratio to dense.
+generated one. Contestants have models of equal weights and equal batches and take turns, a step each, in one order and
+then in the other once they count. A sample is the slowest rank's step after a barrier. Rank 0 prints a JSON line per contestant and seed:
+medians of the steps after the first `--settled`, the ratio to dense, and the loss over held-out batches, the mean
+over the last tenth of the steps, with its ratio to dense.
 """
 
 import argparse
@@ -42,10 +43,9 @@ def options():
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--rate", type=float, default=0.05, help="learning rate")
-    parser.add_argument("--densities", default="0.01,0.001", help="of contestants beside dense; auto: the sparsifier auto")
-    parser.add_argument("--warmup-steps", type=int, default=0, help="until the density is reached, from 0.25")
+    parser.add_argument("--contestants", default="exdyna@0.01,exdyna@0.001", help="beside dense: auto, or a sparsifier with its density")
+    parser.add_argument("--warmup-steps", type=int, help="until the density is reached; without, the hook's default")
     parser.add_argument("--settled", type=int, default=10, help="steps whose times do not count")
-    parser.add_argument("--sparsifier", default="exdyna")
     parser.add_argument("--network", default="", help="what the result says of the links")
     return parser.parse_args()
 
@@ -70,7 +70,7 @@ class Contestant:
     def __init__(self, name, given, seed):
         torch.manual_seed(seed)
         width = given.width
-        self.name, self.times = name, []
+        self.name, self.times, self.losses = name, [], []
         self.model = torch.nn.Sequential(
             torch.nn.Embedding(256, 64), torch.nn.Flatten(), torch.nn.Linear(64 * CONTEXT, width), torch.nn.ReLU(),
             torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width), torch.nn.ReLU(),
@@ -78,8 +78,11 @@ class Contestant:
         self.ddp = torch.nn.parallel.DistributedDataParallel(self.model)
         self.hook = None
         if name != "dense":
-            chosen = {"sparsifier": "auto"} if name == "auto" else {"sparsifier": given.sparsifier, "density": float(name)}
-            self.hook = tandem.torch.attach(self.ddp, warmup_steps=given.warmup_steps, warmup_density=0.25, timeout_s=300, **chosen)
+            sparsifier, _, density = name.partition("@")
+            chosen = {"density": float(density)} if density else {}
+            algorithm = {"momentum": 0} if sparsifier == "dgc" else None  # as the optimizer's
+            self.hook = tandem.torch.attach(self.ddp, sparsifier=sparsifier, warmup_steps=given.warmup_steps, timeout_s=300,
+                                            algorithm=algorithm, **chosen)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=given.rate, momentum=0)
 
     def step(self, inputs, targets):
@@ -106,22 +109,26 @@ def slowest(times, settled):
 
 
 def run_seed(given, text, seed):
-    contestants = [Contestant(name, given, seed) for name in ("dense", *given.densities.split(","))]
+    contestants = [Contestant(name, given, seed) for name in ("dense", *given.contestants.split(","))]
     for step in range(given.steps):
         inputs, targets = batch(text, seed, step, given.rank, given.batch)
-        for contestant in contestants:
+        turned = step >= given.settled and step % 2 == 1  # not while `auto` times its steps
+        for contestant in reversed(contestants) if turned else contestants:
             contestant.step(inputs, targets)
-    found = [(slowest(one.times, given.settled), one.loss(text, given)) for one in contestants]
+        if (given.steps - 1 - step) % max(1, given.steps // 100) == 0 and step >= given.steps * 0.9:
+            for contestant in contestants:
+                contestant.losses.append(contestant.loss(text, given))
+    found = [(slowest(one.times, given.settled), statistics.mean(one.losses)) for one in contestants]
     for one, (times, loss) in zip(contestants, found):
-        line = {"name": "ddp_step" + ("" if one.name == "dense" else "_sparse"), "density": one.name if one.hook else 1, "seed": seed, "median": statistics.median(times) * 1e3, "p10": times[len(times) // 10] * 1e3,
-                "p90": times[len(times) * 9 // 10] * 1e3, "unit": "ms", "times_dense": statistics.median(found[0][0]) /
-                statistics.median(times), "loss": loss, "of_dense_loss": loss / found[0][1], "steps": given.steps,
-                "parameters": sum(value.numel() for value in one.model.parameters()), "world": given.world,
-                "network": given.network, "load": os.getloadavg()[0], "command": " ".join(sys.argv[1:])}
+        median = statistics.median(times)
+        line = {"name": "ddp_step", "contestant": one.name, "seed": seed, "median": median * 1e3,
+                "p10": times[len(times) // 10] * 1e3, "p90": times[len(times) * 9 // 10] * 1e3, "unit": "ms",
+                "times_dense": statistics.median(found[0][0]) / median, "loss": loss, "of_dense_loss": loss / found[0][1],
+                "steps": given.steps, "parameters": sum(value.numel() for value in one.model.parameters()),
+                "world": given.world, "network": given.network, "load": os.getloadavg()[0], "command": " ".join(sys.argv[1:])}
         if one.hook is not None:
             line["megabytes_per_step"] = one.hook.statistics()["bytes_sent"] / given.steps / 1e6
-            line["sparsifier"] = given.sparsifier
-            line["trial"] = one.hook.statistics()["trial"]["outcome"]
+            line["trial"] = one.hook.statistics().get("trial", {}).get("outcome")
             one.hook.close()
         if given.rank == 0:
             print(json.dumps(line), flush=True)

@@ -101,6 +101,7 @@ nlohmann::json measurement_json(const SparsifyBenchOptions& options, std::uint64
                          {"build_up", measured.build_up},
                          {"inefficiency", measured.inefficiency},
                          {"select_ms", measured.select_ms},
+                         {"select_mean_ms", measured.select_mean_ms},
                          {"accumulate_ms", measured.accumulate_ms},
                          {"plain_read_ms", measured.plain_read_ms},
                          {"of_plain_read", measured.of_plain_read},

@@ -95,18 +95,22 @@ RankMeasurements run_steps(collectives::Group& group, const VirtualClock& clock,
 SparsifyMeasurement summary(const std::vector<RankMeasurements>& ranks,
                             const SparsifyRunOptions& options, std::uint64_t num_values) {
   SparsifyMeasurement measured;
-  std::vector<double> select_ms, accumulate_ms;
+  std::vector<double> select_ms, select_mean_ms, accumulate_ms;
   const std::uint64_t first_counted = options.steps - std::max<std::uint64_t>(1, options.steps / 4);
   const auto num_counted = static_cast<double>(options.steps - first_counted);
   for (std::uint64_t step = 0; step < options.steps; ++step) {
-    double select_s = 0, accumulate_s = 0;
+    double select_s = 0, sum_s = 0, accumulate_s = 0;
     for (const RankMeasurements& rank : ranks) {
       select_s = std::max(select_s, rank.steps[step].select_seconds);
+      sum_s += rank.steps[step].select_seconds;
       accumulate_s = std::max(accumulate_s, rank.steps[step].accumulate_seconds);
     }
     accumulate_ms.push_back(accumulate_s * 1e3);
     const collectives::StepResult& result = ranks.front().steps[step];
-    if (!result.local) select_ms.push_back(select_s * 1e3);
+    if (!result.local) {
+      select_ms.push_back(select_s * 1e3);
+      select_mean_ms.push_back(sum_s / static_cast<double>(ranks.size()) * 1e3);
+    }
     const double share = result.sent / static_cast<double>(num_values);
     measured.density_all += share / static_cast<double>(options.steps);
     if (step < first_counted) continue;
@@ -124,6 +128,7 @@ SparsifyMeasurement summary(const std::vector<RankMeasurements>& ranks,
     *mean /= num_counted;
   }
   measured.select_ms = median(select_ms);
+  measured.select_mean_ms = median(select_mean_ms);
   measured.accumulate_ms = median(accumulate_ms);
   measured.plain_read_ms = median(ranks.front().plain_reads_s) * 1e3;
   if (measured.select_ms > 0) measured.of_plain_read = measured.plain_read_ms / measured.select_ms;

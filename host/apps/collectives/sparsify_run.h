@@ -32,8 +32,9 @@ struct SparsifyMeasurement {
   double density_all = 0;   // the same over all steps
   double build_up = 0;
   double inefficiency = 0;
-  double select_ms = 0;      // of the slowest rank of each step
-  double accumulate_ms = 0;  // of the slowest rank of each step
+  double select_ms = 0;       // of the slowest rank of each step
+  double select_mean_ms = 0;  // of all ranks
+  double accumulate_ms = 0;   // of the slowest
   double plain_read_ms = 0;
   double of_plain_read = 0;  // plain_read_ms / select_ms: 1 is the speed of reading; 0: not timed
   double rest_ms = 0;        // rank 0: the step's time without accumulating and selecting

@@ -95,7 +95,9 @@ void add_rank_options(CLI::App& command, TrainOptions& o) {
                   "how gradients are added up: dense, auto, or a sparsifier with its density, as "
                   "exdyna@0.01")
       ->group(group);
-  command.add_option("--reduce-warmup", o.reduce_warmup, "first steps, which are dense")
+  command
+      .add_option("--reduce-warmup", o.reduce_warmup,
+                  "first steps, which are dense; without, the sparsifier's warm-up")
       ->group(group);
   command.add_option("--scheme", o.scheme, "of sparse sums; auto measures, so bits may differ")
       ->group(group);
@@ -200,7 +202,7 @@ training::OptionValues compared_options(const TrainOptions& o) {
           {"--context", number(o.context)},
           {"--seed", number(o.seed)},
           {"--reduce", o.reduce},
-          {"--reduce-warmup", number(o.reduce_warmup)},
+          {"--reduce-warmup", o.reduce_warmup ? number(*o.reduce_warmup) : "by density"},
           {"--scheme", o.scheme},
           {"--optimizer", o.optimizer},
           {"--rate", number(o.rate)},

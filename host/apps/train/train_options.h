@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "apps/train/ranks.h"
@@ -23,7 +24,7 @@ struct TrainOptions {
   int batch = 8, accumulate = 1, context = 256;
   std::uint64_t seed = 1;
   std::string reduce = "dense", scheme = "allgather_sparse";
-  std::uint64_t reduce_warmup = 0;
+  std::optional<std::uint64_t> reduce_warmup;
   std::string optimizer = "adamw";
   double rate = 1e-3, last_rate = 0.1, weight_decay = 0.1, momentum = 0.9;
   double beta1 = 0.9, beta2 = 0.95;

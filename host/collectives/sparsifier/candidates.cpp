@@ -5,6 +5,7 @@
 #include "collectives/sparsifier/candidates.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -39,33 +40,55 @@ struct Entries {
   }
 };
 
-Entries scan(const float* values, std::uint64_t begin, std::uint64_t end, float threshold,
-             bool with_magnitudes) {
+// What the parts of a pass have counted.
+struct Beside {
+  const Bracket& bracket;
+  std::atomic<std::uint64_t> below{0}, above{0};
+};
+
+struct Pass {
+  std::span<const float> values;
+  float threshold;
+  bool with_magnitudes;
+  Beside* beside = nullptr;  // not with magnitudes
+};
+
+Entries scan(const Pass& pass, std::uint64_t begin, std::uint64_t end) {
   Entries found;
+  const Bracket bracket = pass.beside != nullptr ? pass.beside->bracket : Bracket{};
+  CountsBeside counts{bracket.below, bracket.above};
   for (std::uint64_t first = begin; first < end; first += kScanChunk) {
     const auto size = static_cast<std::size_t>(std::min(kScanChunk, end - first));
-    found.make_room(size, first - begin, end - begin, with_magnitudes);
+    const float* values = pass.values.data() + first;
+    found.make_room(size, first - begin, end - begin, pass.with_magnitudes);
     const auto place = static_cast<std::uint32_t>(first);
     std::uint32_t* to = found.places.data() + found.count;
-    found.count += with_magnitudes ? find_large(values + first, size, threshold, place, to,
-                                                found.magnitudes.data() + found.count)
-                                   : find_large(values + first, size, threshold, place, to);
+    if (pass.beside != nullptr) {
+      found.count += find_large(values, size, pass.threshold, place, to, counts);
+    } else if (pass.with_magnitudes) {
+      found.count += find_large(values, size, pass.threshold, place, to,
+                                found.magnitudes.data() + found.count);
+    } else {
+      found.count += find_large(values, size, pass.threshold, place, to);
+    }
+  }
+  if (pass.beside != nullptr) {
+    pass.beside->below += counts.reach_below;
+    pass.beside->above += counts.reach_above;
   }
   found.places.resize(found.count);
-  if (with_magnitudes) found.magnitudes.resize(found.count);
+  if (pass.with_magnitudes) found.magnitudes.resize(found.count);
   return found;
 }
 
-Entries find_entries(std::span<const float> values, std::uint64_t begin, std::uint64_t end,
-                     float threshold, ThreadPool* threads, bool with_magnitudes) {
+Entries find_entries(const Pass& pass, std::uint64_t begin, std::uint64_t end,
+                     ThreadPool* threads) {
   const std::size_t num_parts = num_parts_of(end - begin);
-  if (threads == nullptr || num_parts == 1) {
-    return scan(values.data(), begin, end, threshold, with_magnitudes);
-  }
+  if (threads == nullptr || num_parts == 1) return scan(pass, begin, end);
   std::vector<Entries> parts(num_parts);
   for_each_part(begin, end, threads,
                 [&](std::uint64_t first, std::uint64_t last, std::size_t part) {
-                  parts[part] = scan(values.data(), first, last, threshold, with_magnitudes);
+                  parts[part] = scan(pass, first, last);
                 });
   std::vector<std::size_t> offsets(num_parts + 1);
   for (std::size_t part = 0; part < num_parts; ++part) {
@@ -74,10 +97,10 @@ Entries find_entries(std::span<const float> values, std::uint64_t begin, std::ui
   Entries all;
   all.count = offsets.back();
   all.places.resize(all.count);
-  if (with_magnitudes) all.magnitudes.resize(all.count);
+  if (pass.with_magnitudes) all.magnitudes.resize(all.count);
   threads->run(num_parts, [&](std::size_t part) {
     std::ranges::copy(parts[part].places, all.places.data() + offsets[part]);
-    if (with_magnitudes) {
+    if (pass.with_magnitudes) {
       std::ranges::copy(parts[part].magnitudes, all.magnitudes.data() + offsets[part]);
     }
   });
@@ -106,7 +129,7 @@ void for_each_part(std::uint64_t begin, std::uint64_t end, ThreadPool* threads, 
 Indices find_at_least(std::span<const float> values, std::uint64_t begin, std::uint64_t end,
                       float threshold, ThreadPool* threads) {
   if (begin >= end) return {};
-  return find_entries(values, begin, end, threshold, threads, false).places;
+  return find_entries({values, threshold, false}, begin, end, threads).places;
 }
 
 void Candidates::collect(std::uint64_t count) {
@@ -169,6 +192,14 @@ Indices Candidates::kept(float threshold) const {
   return found;
 }
 
+Bracketed Candidates::find_bracketed(const Bracket& bracket) {
+  Bracketed found;
+  found.enough_below = bracket.below < 0 || count_at_least(bracket.below) >= bracket.wanted;
+  found.count_above = count_at_least(bracket.above);
+  found.places = at_least(bracket.threshold);
+  return found;
+}
+
 float Candidates::nth_largest(std::uint64_t count) {
   collect(count);
   count = std::min<std::uint64_t>(count, size());
@@ -194,32 +225,45 @@ Indices Candidates::top(std::uint64_t count) {
   return found;
 }
 
-float HostCandidates::sampled_floor(double share) {
+RawVector<float> HostCandidates::sample(std::uint64_t most) {
   const std::uint64_t n = num_values();
-  if (n <= kNotWorthASample) return 0;
-  const std::uint64_t groups = std::min(kLargestSample, n / 4) / kNeighbours;
+  if (n <= kNotWorthASample || most < kNeighbours) return {};
+  const std::uint64_t groups = std::min({most, kLargestSample, n / 4}) / kNeighbours;
   const std::uint64_t stretch = n / groups;
-  RawVector<float> sample(groups * kNeighbours);
-  const double expected = share * static_cast<double>(sample.size());
-  const auto wanted =
-      static_cast<std::uint64_t>(expected + 4 * std::sqrt(expected) + 8);  // a margin of 4 sigma
-  if (wanted >= sample.size()) return 0;
-  count_read(sample.size());
+  RawVector<float> taken(groups * kNeighbours);
+  count_read(taken.size());
   for (std::uint64_t i = 0; i < groups; ++i) {
     const float* from =
         &values_[begin_ + i * stretch + sparse::mix(i, n) % (stretch - kNeighbours + 1)];
     for (std::uint64_t j = 0; j < kNeighbours; ++j) {
-      sample[i * kNeighbours + j] = std::fabs(from[j]);
+      taken[i * kNeighbours + j] = std::fabs(from[j]);
     }
   }
-  return nth_magnitude(sample, wanted).value;
+  return taken;
+}
+
+float HostCandidates::sampled_floor(double share) {
+  const RawVector<float> taken = sample(kLargestSample);
+  const double expected = share * static_cast<double>(taken.size());
+  const auto wanted =
+      static_cast<std::uint64_t>(expected + 4 * std::sqrt(expected) + 8);  // a margin of 4 sigma
+  return wanted >= taken.size() ? 0 : nth_magnitude(taken, wanted).value;
+}
+
+Bracketed HostCandidates::find_bracketed(const Bracket& bracket) {
+  count_read(num_values());
+  Beside beside{bracket};
+  Entries found =
+      find_entries({values_, bracket.threshold, false, &beside}, begin_, end_, threads_);
+  return {std::move(found.places), bracket.below < 0 || beside.below >= bracket.wanted,
+          beside.above};
 }
 
 void HostCandidates::take(float floor) {
   floor_ = floor;
   collected_ = true;
   count_read(num_values());
-  Entries found = find_entries(values_, begin_, end_, floor, threads_, true);
+  Entries found = find_entries({values_, floor, true}, begin_, end_, threads_);
   indices_ = std::move(found.places);
   magnitudes_ = std::move(found.magnitudes);
 }

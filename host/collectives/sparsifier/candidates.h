@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -40,6 +41,20 @@ struct Survivors {
   float smallest = 0;  // magnitude; infinite if there is none
 };
 
+// A threshold, and what one pass tells beside: whether `wanted` values reach `below`, and how many
+// reach `above`.
+struct Bracket {
+  float below = -1;  // negative: does not matter
+  float threshold = 0;
+  float above = std::numeric_limits<float>::infinity();
+  std::uint64_t wanted = 0;
+};
+struct Bracketed {
+  Indices places;  // of what reaches the threshold, ascending
+  bool enough_below = true;
+  std::uint64_t count_above = 0;
+};
+
 class Candidates {
  public:
   Candidates(std::uint64_t begin, std::uint64_t end) : begin_(begin), end_(end) {}
@@ -62,6 +77,11 @@ class Candidates {
   // The same where the answer is below size(); size() or more elsewhere, without a pass.
   std::uint64_t count_up_to_size(float threshold) const;
   Survivors survivors(float threshold);
+
+  // Magnitudes of `most` values or fewer, from all over the range; none where that does not save a
+  // pass.
+  virtual RawVector<float> sample(std::uint64_t /*most*/) { return {}; }
+  virtual Bracketed find_bracketed(const Bracket& bracket);
 
   Indices at_least(float threshold);
   // All candidates; there are none afterwards.
@@ -103,6 +123,8 @@ class HostCandidates final : public Candidates {
   void expect(float now, float later) override {
     if (is_below_floor(now)) take(later);
   }
+  RawVector<float> sample(std::uint64_t most) override;
+  Bracketed find_bracketed(const Bracket& bracket) override;
 
  protected:
   void take(float floor) override;

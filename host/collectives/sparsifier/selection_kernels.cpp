@@ -83,7 +83,7 @@ constexpr std::size_t kBlock = 1024;      // after each the way is chosen anew
 constexpr std::size_t kManyOfBlock = 4;   // passing over mispredicts too often from here on
 constexpr std::size_t kMostOfBlock = 96;  // reading magnitudes one by one costs more from here on
 
-void read_ahead(const float* run) {  // may be after the end: no access
+HWY_INLINE void read_ahead(const float* run) {  // may be after the end: no access
   for (std::size_t i = 0; i < kRun; i += 16) __builtin_prefetch(run + i + kReadAhead, 0, 2);
 }
 
@@ -163,6 +163,40 @@ std::size_t large_entries(const float* values, std::size_t count, float threshol
   return large<true>(values, count, threshold, first, {places, magnitudes, 0});
 }
 
+// Three comparisons a vector: reading from memory takes longer.
+std::size_t large_beside(const float* values, std::size_t count, float threshold,
+                         std::uint32_t first, std::uint32_t* places, CountsBeside& beside) {
+  const hn::CappedTag<float, 16> tag;
+  const hn::RebindToUnsigned<decltype(tag)> index_tag;
+  const auto least = hn::Set(tag, threshold);
+  const auto below = hn::Set(tag, beside.below), above = hn::Set(tag, beside.above);
+  const auto one = hn::Set(index_tag, 1);
+  auto reach_below = hn::Zero(index_tag), reach_above = reach_below;
+  auto numbers = hn::Add(hn::Iota(index_tag, 0), hn::Set(index_tag, first));
+  const auto step = hn::Set(index_tag, static_cast<std::uint32_t>(hn::Lanes(tag)));
+  Found found{places, nullptr, 0};
+  std::size_t at = 0;
+  for (; at + kRun <= count; at += kRun) {
+    read_ahead(values + at);
+    for (std::size_t i = at; i < at + kRun; i += hn::Lanes(tag)) {
+      const auto here = hn::Abs(hn::LoadU(tag, values + i));
+      keep_lanes<false>(tag, here, numbers, hn::Ge(here, least), found);
+      numbers = hn::Add(numbers, step);
+      const auto low = hn::RebindMask(index_tag, hn::Ge(here, below));
+      const auto high = hn::RebindMask(index_tag, hn::Ge(here, above));
+      reach_below = hn::Add(reach_below, hn::IfThenElseZero(low, one));
+      reach_above = hn::Add(reach_above, hn::IfThenElseZero(high, one));
+    }
+  }
+  beside.reach_below += hn::GetLane(hn::SumOfLanes(index_tag, reach_below));
+  beside.reach_above += hn::GetLane(hn::SumOfLanes(index_tag, reach_above));
+  for (std::size_t i = at; i < count; ++i) {
+    beside.reach_below += std::fabs(values[i]) >= beside.below ? 1 : 0;
+    beside.reach_above += std::fabs(values[i]) >= beside.above ? 1 : 0;
+  }
+  return large_one_by_one<false>({values, count}, at, threshold, first, found);
+}
+
 std::size_t keep(const std::uint32_t* places, const float* magnitudes, std::size_t count,
                  float threshold, std::uint32_t* to) {
   const hn::CappedTag<float, 16> tag;
@@ -181,7 +215,7 @@ std::size_t keep(const std::uint32_t* places, const float* magnitudes, std::size
   return found.count;
 }
 
-std::size_t count_large(const float* magnitudes, std::size_t count, float threshold) {
+std::size_t count_large(const float* values, std::size_t count, float threshold) {
   const hn::CappedTag<float, 16> tag;
   const hn::RebindToUnsigned<decltype(tag)> count_tag;
   const auto least = hn::Set(tag, threshold);
@@ -191,12 +225,13 @@ std::size_t count_large(const float* magnitudes, std::size_t count, float thresh
     const std::size_t end = at + std::min(kMost, count - at) / hn::Lanes(tag) * hn::Lanes(tag);
     auto sums = hn::Zero(count_tag);
     for (; at < end; at += hn::Lanes(tag)) {
-      const auto here = hn::RebindMask(count_tag, hn::Ge(hn::LoadU(tag, magnitudes + at), least));
+      const auto here =
+          hn::RebindMask(count_tag, hn::Ge(hn::Abs(hn::LoadU(tag, values + at)), least));
       sums = hn::Add(sums, hn::IfThenElseZero(here, hn::Set(count_tag, 1)));
     }
     total += hn::GetLane(hn::SumOfLanes(count_tag, sums));
   }
-  for (; at < count; ++at) total += magnitudes[at] >= threshold ? 1 : 0;
+  for (; at < count; ++at) total += std::fabs(values[at]) >= threshold ? 1 : 0;
   return total;
 }
 
@@ -277,6 +312,7 @@ HWY_EXPORT(velocity);
 HWY_EXPORT(non_finite);
 HWY_EXPORT(large_places);
 HWY_EXPORT(large_entries);
+HWY_EXPORT(large_beside);
 HWY_EXPORT(keep);
 HWY_EXPORT(count_large);
 HWY_EXPORT(moments);
@@ -314,6 +350,11 @@ std::size_t find_large(const float* values, std::size_t count, float threshold, 
 std::size_t find_large(const float* values, std::size_t count, float threshold, std::uint32_t first,
                        std::uint32_t* places, float* magnitudes) {
   return HWY_DYNAMIC_DISPATCH(large_entries)(values, count, threshold, first, places, magnitudes);
+}
+
+std::size_t find_large(const float* values, std::size_t count, float threshold, std::uint32_t first,
+                       std::uint32_t* places, CountsBeside& beside) {
+  return HWY_DYNAMIC_DISPATCH(large_beside)(values, count, threshold, first, places, beside);
 }
 
 std::size_t keep_large(const std::uint32_t* places, const float* magnitudes, std::size_t count,

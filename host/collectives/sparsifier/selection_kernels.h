@@ -51,12 +51,20 @@ std::size_t find_large(const float* values, std::size_t count, float threshold, 
 std::size_t find_large(const float* values, std::size_t count, float threshold, std::uint32_t first,
                        std::uint32_t* places, float* magnitudes);
 
+// As the first, in one pass with two counts: how many |values[i]| reach each threshold is added.
+struct CountsBeside {
+  float below, above;  // thresholds
+  std::uint64_t reach_below = 0, reach_above = 0;
+};
+std::size_t find_large(const float* values, std::size_t count, float threshold, std::uint32_t first,
+                       std::uint32_t* places, CountsBeside& beside);
+
 // Copies places[i] for every magnitudes[i] >= threshold; returns how many. `to`: as above.
 std::size_t keep_large(const std::uint32_t* places, const float* magnitudes, std::size_t count,
                        float threshold, std::uint32_t* to);
 
-// How many magnitudes[i] >= threshold.
-std::size_t count_at_least(const float* magnitudes, std::size_t count, float threshold);
+// How many |values[i]| >= threshold.
+std::size_t count_at_least(const float* values, std::size_t count, float threshold);
 
 // Of at most 4096 values.
 Moments measure_moments(const float* values, std::size_t count, Logarithms logarithms);

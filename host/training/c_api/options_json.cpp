@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "common/error.h"
 #include "common/suggestion.h"
@@ -76,6 +77,18 @@ Take whole(Integer& to, std::uint64_t most = std::numeric_limits<Integer>::max()
     to = static_cast<Integer>(value.get<std::uint64_t>());
   };
 }
+
+// Stays absent where the field is. take: of its value.
+template <typename T>
+Take optional(std::optional<T>& to, Take (*take)(T&)) {
+  return [&to, take](const Json& value, const std::string& field) {
+    T given{};
+    take(given)(value, field);
+    to = given;
+  };
+}
+
+Take count(std::uint64_t& to) { return whole(to); }
 
 // One of the names.
 template <typename T>
@@ -149,8 +162,8 @@ Fields reducer_fields(NamedReducerOptions& to) {
                       {{"f32", DType::kF32}, {"f16", DType::kF16}, {"bf16", DType::kBF16}})},
        {"dense_below", whole(options.dense_below)},
        {"dense_vectors", truth(options.dense_vectors)},
-       {"warmup_steps", whole(options.warmup_steps)},
-       {"warmup_density", number(options.warmup_density)},
+       {"warmup_steps", optional(options.warmup_steps, count)},
+       {"warmup_density", optional(options.warmup_density, number)},
        {"non_finite", choice<OnNonFinite>(options.non_finite, {{"stop", OnNonFinite::kStop},
                                                                {"skip", OnNonFinite::kSkip},
                                                                {"clip", OnNonFinite::kClip},

@@ -61,7 +61,7 @@ void tandem_group_abort(tandem_group* group,
 void tandem_group_destroy(tandem_group* group); /* after its reducers */
 
 /* {"sparsifier": "auto", "density": 0.01, "scheme": "auto", "wire": "f32" | "f16" | "bf16",
- *  "dense_below": 16384, "warmup_steps": 0, "warmup_density": 1, "timeout_s": 60, "threads": 1,
+ *  "dense_below": 16384, "warmup_steps": 0, "timeout_s": 60, "threads": 1,
  *  "non_finite": "stop" | "skip" | "clip" | "pass", "hidden_until": "last" | "wait",
  *  "rules": [{"match": "*.bias", "sparsifier": "dense"}, {"match": "embed*", "density": 0.001}]}
  * and what README.md of host/training lists besides. Unknown fields are errors. The first rule

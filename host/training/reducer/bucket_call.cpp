@@ -158,7 +158,7 @@ bool is_sparsified_if_it_pays(const PartPlan& part) {
 // Whether this call sparsifies the parts that ask whether it pays.
 bool pays(CallContext& context, const BucketCall& call) {
   if (std::ranges::none_of(call.plan->parts, is_sparsified_if_it_pays)) return false;
-  if (call.head.step < context.options.warmup_steps) return true;
+  if (call.head.step < *context.options.warmup_steps) return true;
   collectives::CallOptions options;
   options.timeout = context.options.timeout;
   return context.trial.sparsifies(context.group, call.head.step, options);
@@ -184,7 +184,7 @@ bool sum_dense_parts(CallContext& context, const BucketCall& call, WorkingValues
 bool is_dense_step(const CallContext& context, const BucketCall& call) {
   const ReducerOptions& options = context.options;
   return call.exact || call.head.type == DType::kF64 ||
-         (call.head.step < options.warmup_steps && options.warmup_density >= 1);
+         (call.head.step < *options.warmup_steps && *options.warmup_density >= 1);
 }
 
 void reduce_parts(CallContext& context, const BucketCall& call, WorkingValues& working,

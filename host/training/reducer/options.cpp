@@ -16,6 +16,8 @@
 namespace tandem::training {
 namespace {
 
+constexpr double kMostWarmupSteps = 10'000;  // that nobody has asked for
+
 void check_name(const std::string& field, const std::string& name,
                 const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
@@ -83,7 +85,7 @@ std::string text_of(double value) {
 void check_options(const ReducerOptions& options) {
   check_sparsifier("sparsifier", options.sparsifier);
   check_density("density", options.density);
-  check_density("warmup_density", options.warmup_density);
+  if (options.warmup_density) check_density("warmup_density", *options.warmup_density);
   check_scheme("scheme", options.scheme);
   for (std::size_t i = 0; i < options.rules.size(); ++i) check_rule(options.rules[i], i);
   for (const std::string& name : collectives::sparsifier_names()) {
@@ -129,13 +131,28 @@ Treatment treatment_of(const ReducerOptions& options, const std::string& name,
   return treatment;
 }
 
+ReducerOptions with_warmup(ReducerOptions options) {
+  const bool low = options.density > 0 && options.density < 0.01 && options.sparsifier != kDense &&
+                   options.sparsifier != kRows;
+  if (!options.warmup_density) {
+    const bool gradual = low && !options.warmup_steps && options.sparsifier != kAuto;
+    options.warmup_density = gradual ? 0.25 : 1;
+  }
+  if (!options.warmup_steps) {
+    const double steps = low ? std::min(1 / options.density, kMostWarmupSteps) : 0;
+    options.warmup_steps = static_cast<std::uint64_t>(std::lround(steps));
+  }
+  return options;
+}
+
 double scheduled_density(const ReducerOptions& options, double density, std::uint64_t step) {
-  if (step >= options.warmup_steps || density >= 1) return density;
-  const double first = options.warmup_density;
+  const std::uint64_t steps = options.warmup_steps.value_or(0);
+  if (step >= steps || density >= 1) return density;
+  const double first = options.warmup_density.value_or(1);
   if (first >= 1 || density >= first) return std::max(first, density);
   // At density 0 the stages would never end; they go down to one value in a million.
   const double stages = std::ceil(std::log(first / std::max(density, 1e-6)) / std::log(4.0) - 1e-9);
-  const double part = static_cast<double>(step) / static_cast<double>(options.warmup_steps);
+  const double part = static_cast<double>(step) / static_cast<double>(steps);
   return std::max(density, first * std::pow(0.25, std::floor(part * stages)));
 }
 
@@ -151,8 +168,8 @@ std::vector<std::string> option_lines(const ReducerOptions& options) {
   add("wire", std::string(dtype_name(options.wire)));
   add("dense_below", std::to_string(options.dense_below));
   add("dense_vectors", options.dense_vectors ? "true" : "false");
-  add("warmup_steps", std::to_string(options.warmup_steps));
-  add("warmup_density", text_of(options.warmup_density));
+  add("warmup_steps", std::to_string(options.warmup_steps.value_or(0)));
+  add("warmup_density", text_of(options.warmup_density.value_or(1)));
   add("non_finite", name_of(options.non_finite));
   add("bucket_bytes", std::to_string(options.bucket_bytes));
   add("seed", std::to_string(options.seed));

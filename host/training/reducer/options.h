@@ -69,9 +69,10 @@ struct ReducerOptions {
   std::vector<Rule> rules;
 
   // The first steps: dense where warmup_density is 1; else from warmup_density down to the density,
-  // by a quarter each time (0.25: 25, 6.25, 1.56, 0.39, ... %), in equal parts.
-  std::uint64_t warmup_steps = 0;
-  double warmup_density = 1;
+  // by a quarter each time (0.25: 25, 6.25, 1.56, 0.39, ... %), in equal parts. Absent: what
+  // with_warmup() gives.
+  std::optional<std::uint64_t> warmup_steps;
+  std::optional<double> warmup_density;
 
   OnNonFinite non_finite = OnNonFinite::kStop;
   HiddenUntil hidden_until = HiddenUntil::kWait;
@@ -102,6 +103,11 @@ void check_options(const ReducerOptions& options);
 
 Treatment treatment_of(const ReducerOptions& options, const std::string& name,
                        const std::vector<std::int64_t>& shape);
+
+// The options with their warm-up. Below a density of 1 % what is absent becomes the warm-up of DGC
+// (Lin et al., ICLR 2018): 1 / density steps, in which every value has its turn, from a density of
+// 0.25, or dense ones for kAuto. Else there is none, and 1 is the density.
+ReducerOptions with_warmup(ReducerOptions options);
 
 // The density of `step` where `density` is the one to reach; 1 in dense steps.
 double scheduled_density(const ReducerOptions& options, double density, std::uint64_t step);

@@ -35,7 +35,7 @@ class Reducer::State {
  public:
   State(collectives::Group& group, const ReducerOptions& options)
       : group_(group),
-        options_(options),
+        options_(with_warmup(options)),
         threads_(options.threads > 1 ? std::make_unique<ThreadPool>(options.threads) : nullptr),
         parameters_(options),
         devices_(options.open_device),
@@ -314,6 +314,7 @@ ReducerStatistics Reducer::State::statistics() {
     const std::lock_guard lock(mutex_);
     all.steps = step_;
     all.trial = trial_.outcome();
+    all.warmup_steps = *options_.warmup_steps;
     for (const auto& [number, tensors] : feedback_.tensors()) {
       squares[parameters_[number].name] = residual_squares(tensors);
     }

@@ -114,6 +114,7 @@ std::string to_json(const ReducerStatistics& statistics) {
                                  {"seconds", statistics.seconds},
                                  {"hidden_seconds", statistics.hidden_seconds},
                                  {"exposed_seconds", statistics.exposed_seconds},
+                                 {"warmup_steps", statistics.warmup_steps},
                                  {"trial",
                                   {{"outcome", name_of(statistics.trial.payoff)},
                                    {"dense_step_seconds", statistics.trial.dense_seconds},

@@ -50,6 +50,7 @@ struct ReducerStatistics {
   double seconds = 0;
   double hidden_seconds = 0;
   double exposed_seconds = 0;
+  std::uint64_t warmup_steps = 0;         // as given, or as the density asks
   PaysTrial::Outcome trial;               // of the sparsifier auto
   std::vector<BucketStatistics> buckets;  // in the order of their first calls
 };

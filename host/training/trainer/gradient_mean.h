@@ -29,7 +29,7 @@ struct ReduceOptions {
   ReduceChoice choice;
   std::string scheme = "allgather_sparse";  // named, so that a run has the same bits again
   std::uint64_t dense_below = 16384;
-  std::uint64_t warmup_steps = 0;
+  std::optional<std::uint64_t> warmup_steps;  // absent: as the density asks
   std::uint64_t bucket_bytes = 4 << 20;
   std::uint64_t seed = 1;
   std::chrono::milliseconds timeout{60'000};

@@ -85,91 +85,11 @@ TEST_P(KernelTest, PacksTheBytesOfTheCpuFromAllKindsOfValues) {
   }
 }
 
-// What unpacking messages one after the other gives.
-struct Sums {
-  Sums(const Bytes& messages, std::uint32_t ranks, std::uint32_t own, const Chunks& chunks,
-       std::vector<float> residual_before)
-      : mean(chunks.num_values, 0.0f),
-        residual(std::move(residual_before)),
-        present((chunks.num_values + 31) / 32, 0u) {
-    std::size_t offset = 0;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      for (std::size_t chunk = 0; chunk < chunks.num_chunks(); ++chunk) {
-        std::vector<std::uint16_t> places(chunks.entries(chunk));
-        std::vector<float> values(places.size());
-        const std::size_t bytes = sparse::packed_chunk_bytes(places.size());
-        sparse::unpack_chunk(std::as_bytes(std::span(messages).subspan(offset, bytes)), places,
-                             values);
-        offset += bytes;
-        for (std::size_t i = 0; i < places.size(); ++i) {
-          const std::size_t at = chunks.begin(chunk) + places[i];
-          mean[at] += values[i];
-          present[at / 32] |= 1u << at % 32;
-          if (rank == own) residual[at] -= values[i];
-        }
-      }
-    }
-    for (float& sum : mean) sum /= static_cast<float>(ranks);
-  }
-  std::vector<float> mean, residual;
-  std::vector<std::uint32_t> present;
-};
-
-TEST_P(KernelTest, AddsTheMessagesOfAllRanksAndTakesTheOwnOneFromTheResidual) {
-  constexpr std::size_t kSize = 9001;
-  constexpr std::uint32_t kRanks = 3, kOwn = 1;
-  const Chunks chunks = chunks_of(kSize, 0.05);
-  Bytes messages;
-  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-    const Bytes message = packed_on_cpu(gradient_values(Values::kLaplace, kSize, rank), chunks);
-    messages.insert(messages.end(), message.begin(), message.end());
-  }
-  const auto residual = gradient_values(Values::kLaplace, kSize, kOwn);
-  const Sums expected(messages, kRanks, kOwn, chunks, residual);
-
-  DeviceArray<unsigned char> device_messages(messages);
-  DeviceArray<float> mean(kSize), device_residual(residual);
-  DeviceArray<std::uint32_t> bitmap(expected.present.size());
-  AddChunks job{device_messages.data(),
-                kRanks,
-                kOwn,
-                kSize,
-                chunks.count,
-                chunks.last_count,
-                mean.data(),
-                bitmap.data(),
-                device_residual.data()};
-  ASSERT_EQ(add_chunks(job, nullptr), cudaSuccess);
-  EXPECT_EQ(mean.download(), expected.mean);
-  EXPECT_EQ(bitmap.download(), expected.present);
-  EXPECT_EQ(device_residual.download(), expected.residual);
-  job.own = -1;
-  job.residual = nullptr;
-  ASSERT_EQ(add_chunks(job, nullptr), cudaSuccess);
-  EXPECT_EQ(mean.download(), expected.mean);
-}
-
-TEST_P(KernelTest, PlacesOfAForeignMessageOutsideTheLastChunkAreIgnored) {
-  constexpr std::uint32_t kSize = 100, kCount = 20;
-  DeviceArray<unsigned char> message(Bytes(chunk_bytes(kCount), 0xff));  // places of 4,095
-  DeviceArray<float> mean(kSize), residual(std::vector<float>(kSize, 1.0f));
-  DeviceArray<std::uint32_t> bitmap(4);
-  ASSERT_EQ(add_chunks({message.data(), 1, 0, kSize, kCount, kCount, mean.data(), bitmap.data(),
-                        residual.data()},
-                       nullptr),
-            cudaSuccess);
-  EXPECT_EQ(mean.download(), std::vector<float>(kSize, 0.0f));
-  EXPECT_EQ(bitmap.download(), std::vector<std::uint32_t>(4, 0u));
-  EXPECT_EQ(residual.download(), std::vector<float>(kSize, 1.0f));
-}
-
 TEST_P(KernelTest, RefusesMoreEntriesThanAChunkHasValues) {
   EXPECT_EQ(pack_chunks({nullptr, 5000, 4097, 1, nullptr}, nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(pack_chunks({nullptr, 5000, 0, 1, nullptr}, nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(pack_chunks({nullptr, 5000, 1, 905, nullptr}, nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(pack_chunks({nullptr, 0, 1, 1, nullptr}, nullptr), cudaSuccess);
-  AddChunks none;
-  EXPECT_EQ(add_chunks(none, nullptr), cudaErrorInvalidValue);
 }
 
 }  // namespace

@@ -3,6 +3,10 @@
 // Scatter-add in rank order against merge() of the collectives library, and coo32 bodies read back.
 #include "sparse/scatter_add.h"
 
+#include <cmath>
+#include <cstring>
+#include <limits>
+
 #include "collectives/codec/codec.h"
 #include "gpu_kernels/device_array.h"
 #include "gpu_kernels/sparse/random_entries.h"
@@ -91,6 +95,23 @@ TEST_P(KernelTest, TakesTheMaximumAsMergeDoes) {
   expect_same_as_merge<float>(DType::kF32, ValueType::kF32, Reduction::kMax);
   expect_same_as_merge<double>(DType::kF64, ValueType::kF64, Reduction::kMax);
   expect_same_as_merge<std::uint64_t>(DType::kU64, ValueType::kU64, Reduction::kMax);
+}
+
+TEST_P(KernelTest, ANotANumberStaysTheMaximum) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  Totals totals(64, sizeof(float));
+  DeviceArray<std::uint32_t> positions(std::vector<std::uint32_t>{5, 40});
+  for (const auto& values : {std::vector<float>{3, kNan}, std::vector<float>{kNan, 3}}) {
+    DeviceArray<float> device_values(values);
+    ASSERT_EQ(totals.add(positions, device_values, 2, ValueType::kF32, true), cudaSuccess);
+    totals.faults.download();
+  }
+  const auto dense = totals.dense.download();
+  for (const std::size_t at : {5, 40}) {
+    float got;
+    std::memcpy(&got, dense.data() + at * 4, 4);
+    EXPECT_TRUE(std::isnan(got)) << at;
+  }
 }
 
 TEST_P(KernelTest, AddsHalvesInSinglePrecision) {

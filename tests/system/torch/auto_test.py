@@ -19,8 +19,24 @@ class AutoCases(Cases):
             self.assertEqual(flushed["residual"], 0)
             self.assertLess(found["apart"], 1e-6)
             self.assertEqual(later["bytes"], flushed["bytes"])  # the library sends nothing any more
-            self.assertEqual(later["steps"], flushed["steps"] + 4)
             self.assertTrue(later["same"])
+
+    def test_after_the_first_dense_step_ddp_goes_on_without_the_hook(self):
+        for found in self.of("without_hook"):
+            for name in ("plain", "gradient_as_bucket_view", "find_unused_parameters"):
+                self.assertEqual(found[name]["hooked"], 0, name)
+                self.assertLess(found[name]["apart"], 1e-6, name)
+                self.assertTrue(found[name]["same"], name)
+
+    def test_the_hook_is_not_taken_off_within_a_step_or_where_another_reducer_would_go_on(self):
+        for found in self.of("without_hook"):
+            self.assertEqual(found["kept_reducer"], {"same_reducer": True, "same": True})
+            self.assertEqual(found["in_backward"], {"during": True, "evaluated": True, "later": False, "same": True})
+
+    def test_a_hook_that_looks_for_nan_stays_and_so_does_one_within_a_script_s_own(self):
+        for found in self.of("hook_stays"):
+            self.assertEqual(found["non_finite"]["hooked"], 6)
+            self.assertGreaterEqual(found["own"], 27)
 
     def test_sparse_steps_that_win_stay_sparse(self):
         for found in self.of("sparse"):
@@ -49,6 +65,14 @@ class AutoCases(Cases):
         for found in self.of("state"):
             self.assertEqual(found["outcomes"], [["dense"] * 3, ["sparse"] * 3])
 
+    def test_the_warm_up_of_a_low_density_is_ddp_s_own(self):
+        for found in self.of("warmup"):
+            self.assertEqual([found["steps"], found["bytes"], found["trial"]], [101, 0, 2])
+            self.assertLess(found["apart"], 1e-6)
+            self.assertGreater(found["later_bytes"], 0)
+            self.assertGreater(found["gradual_bytes"], 0)
+            self.assertTrue(found["same"])
+
     def test_with_rules_the_library_makes_the_trial(self):
         for found in self.of("rules"):
             self.assertIn(found["outcome"], ("dense", "sparse"))
@@ -60,8 +84,16 @@ class TwoRanksTest(AutoCases, unittest.TestCase):
     pass
 
 
+class FourRanksTest(AutoCases, unittest.TestCase):
+    world = 4
+
+
 class CurrentTorchTest(AutoCases, unittest.TestCase):
     python = os.environ.get("TANDEM_TORCH_PYTHON")
+
+
+class FourCurrentRanksTest(CurrentTorchTest):
+    world = 4
 
 
 if __name__ == "__main__":

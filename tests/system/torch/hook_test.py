@@ -151,5 +151,9 @@ class CurrentTorchTest(HookCases, unittest.TestCase):
     python = os.environ.get("TANDEM_TORCH_PYTHON")
 
 
+class FourCurrentRanksTest(CurrentTorchTest):
+    world = 4
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -118,5 +118,9 @@ class CurrentTorchTest(RoughCases, unittest.TestCase):
     python = os.environ.get("TANDEM_TORCH_PYTHON")
 
 
+class FourCurrentRanksTest(CurrentTorchTest):
+    world = 4
+
+
 if __name__ == "__main__":
     unittest.main()

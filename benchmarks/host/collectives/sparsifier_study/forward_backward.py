@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forward and backward of Llama-like models of the study's sizes in JAX: processor time on one core, median of 3.
 
-    python3 benchmarks/host/collectives/sparsifier_study/forward_backward.py    # needs host/model/demo/requirements.txt
+    python3 benchmarks/host/collectives/sparsifier_study/forward_backward.py [MODEL...] [--json]
+
+Needs host/model/demo/requirements.txt.
 """
+import json
 import os
 import pathlib
 import sys
@@ -36,6 +39,10 @@ def measure(shape):
     return sum(w.size for w in jax.tree.leaves(weights)), sorted(times)[1] * 1e3
 
 
-for name, shape in SHAPES.items():
-    parameters, milliseconds = measure(shape)
-    print(f"{name}: {parameters:,} parameters, {milliseconds:.0f} ms", flush=True)
+chosen = [name for name in sys.argv[1:] if name != "--json"] or list(SHAPES)
+for name in chosen:
+    parameters, milliseconds = measure(SHAPES[name])
+    if "--json" in sys.argv:
+        print(json.dumps({"name": name, "parameters": parameters, "rows": ROWS, "tokens": TOKENS, "ms": milliseconds}), flush=True)
+    else:
+        print(f"{name}: {parameters:,} parameters, {milliseconds:.0f} ms", flush=True)

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does sparsifying pay? Per model and density: what a step costs with each sparsifier, and the link speed that pays.
 
-    python3 benchmarks/host/collectives/sparsifier_study/study.py --tandem build/release/bin/tandem --out FOLDER
+    python3 benchmarks/host/collectives/sparsifier_study/study.py --out FOLDER --python PYTHON
 
 Writes RESULTS.md, an SVG per model and figures.json. Local work is measured: `tandem sparsify-bench` with one rank on
 synthetic gradients of the model's size (exclusive sparsifiers on an N-th of it, which is what a rank selects from).
 Communication is the bench's virtual time over a simulated network, by the same code, at two sizes and extended linearly
-to the model's. `--figures FILE` writes the pages again from saved figures.
+to the model's. Forward and backward are measured by forward_backward.py; PYTHON has host/model/demo/requirements.txt.
+`--full` takes three times as many steps. `--figures FILE` writes the pages again from saved figures.
 """
 import argparse
 import json
@@ -15,9 +16,13 @@ import os
 import pathlib
 import platform
 import subprocess
+import sys
+import tempfile
+import time
 
 import chart
 
+HERE = pathlib.Path(__file__).resolve().parent
 MODELS = {"demo": ("the demo model", 3_967_744), "resnet50": ("as large as ResNet-50", 25_557_032),
           "bert": ("as large as BERT-base", 109_482_240)}
 DENSITIES = (0.1, 0.01, 0.001)
@@ -29,8 +34,8 @@ SIZES = (100_000, 400_000)  # of simulated exchanges
 
 
 def steps_of(options, model):
-    """Large models get fewer: half a minute a density on one core."""
-    return max(4, min(options.steps, 200_000_000 // MODELS[model][1]))
+    """Large models get fewer."""
+    return max(4, min(options.steps, options.steps * 7_000_000 // MODELS[model][1]))
 
 
 def bench(options, names, *arguments, clock=None):
@@ -78,6 +83,50 @@ def measure_local(options):
     return local
 
 
+def measure_forward_backward(options):
+    """{model: sentence}."""
+    sentences = {}
+    for model in options.models:
+        command = [options.python, str(HERE / "forward_backward.py"), model, "--json"]
+        line = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        sentences[model] = (f"Forward and backward of a Llama-like model of {line['parameters']:,} parameters "
+                            f"(`host/model/demo/network.py`), {line['rows']} rows\nof {line['tokens']} tokens, one core, "
+                            f"processor time: {line['ms']:,.0f} ms.")
+        print(f"{model}: forward and backward {line['ms']:.0f} ms", flush=True)
+    return sentences
+
+
+def built_clock(folder):
+    """The library that makes a thread's clock its processor time."""
+    library = pathlib.Path(folder) / "thread_clock.so"
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", library, HERE / "thread_clock.c"], check=True)
+    return str(library)
+
+
+def check_python(python):
+    if subprocess.run([python, "-c", "import jax"], capture_output=True).returncode != 0:
+        sys.exit(f"{python} cannot import jax: name a Python that has host/model/demo/requirements.txt with --python, or say "
+                 "--no-forward to leave forward and backward out")
+
+
+def load():
+    return pathlib.Path("/proc/loadavg").read_text().split()[0]
+
+
+def measure(options):
+    begin, before = time.monotonic(), load()
+    with tempfile.TemporaryDirectory() as folder:
+        options.clock = None if options.wall_clock else built_clock(folder)
+        figures = {"world": options.world, "exchanges": measure_exchanges(options), "local": measure_local(options)}
+        if options.forward:
+            figures["forward_backward"] = measure_forward_backward(options)
+    figures["run"] = {"steps": options.steps, "exchange_steps": options.exchange_steps, "machine": platform.machine(),
+                      "steps_of_models": {model: steps_of(options, model) for model in options.models},
+                      "clock": "wall clock" if options.wall_clock else "processor time of the rank's thread",
+                      "load_before": before, "load_after": load(), "minutes": round((time.monotonic() - begin) / 60, 1)}
+    return figures
+
+
 def extended(pair, values):
     """The line through both sizes, at `values`."""
     slope = (pair[1] - pair[0]) / (SIZES[1] - SIZES[0])
@@ -95,7 +144,8 @@ def cost_of(figures, model, density, name):
     """residual, select, encode, update (ms), and {speed: communication}. A rank of exclusive ones clears and sends k of all."""
     values, line = MODELS[model][1], figures["local"][model][str(density)][name]
     share = figures["world"] if name in EXCLUSIVE else 1
-    return {"residual": line["accumulate_ms"] * share, "select": line["select_ms"], "encode": line["rest_ms"] * share, "update": line["update_ms"] * share,
+    return {"residual": line["accumulate_ms"] * share, "select": line["select_ms"], "encode": line["rest_ms"] * share,
+            "update": line["update_ms"] * share,
             "communication": communication(figures["exchanges"][str(density)][name], values)}
 
 
@@ -131,7 +181,7 @@ def break_even(sparse, dense):
 def speed_text(speed):
     if speed is None:
         return "never"
-    return "at any" if speed == float("inf") else f"{speed:.3g}"
+    return "at any" if speed == float("inf") else f"{speed:,.0f}" if speed >= 1000 else f"{speed:.3g}"
 
 
 def table(figures, model, density):
@@ -146,8 +196,33 @@ def table(figures, model, density):
     return "\n".join(rows)
 
 
+def outcome(figures):
+    """Over the models: the least and the greatest speed below which each sparsifier pays, and what selecting takes."""
+    rows = ["## Where each pays", "", "On links below so many Gb/s, over the models:", "",
+            "| sparsifier | " + " | ".join(f"{100 * d:g} %" for d in DENSITIES) + " |", "|---" * (1 + len(DENSITIES)) + "|"]
+    shares = []
+    for name in SPARSIFIERS:
+        cells = []
+        for density in DENSITIES:
+            costs = [(cost_of(figures, model, density, name), dense_cost(figures, model)) for model in figures["local"]]
+            speeds = sorted((break_even(cost, dense) or 0.0) for cost, dense in costs)
+            ends = [speed_text(speed or None) for speed in (speeds[0], speeds[-1])]
+            cells.append(ends[0] if ends[0] == ends[1] else " to ".join(ends))
+            shares += [cost["select"] / local_sum(cost) for cost, _ in costs if name != "chunk_topk"]
+        rows.append(f"| {name} | " + " | ".join(cells) + " |")
+    shares.sort()
+    least, middle, most = (100 * shares[place] for place in (0, len(shares) // 2, -1))
+    rows += ["", f"Selecting is {least:.0f} to {most:.0f} % of the work beside forward, backward and communication (median "
+             f"{middle:.0f} %), without `chunk_topk`."]
+    return "\n".join(rows)
+
+
 def page(figures):
-    text = [(pathlib.Path(__file__).parent / "introduction.md").read_text().format(**figures["run"], world=figures["world"])]
+    run = dict(figures["run"])
+    taken = run.pop("steps_of_models")
+    run["steps_of"] = ", ".join(f"{model} {taken[model]}" for model in figures["local"])
+    text = [(HERE / "introduction.md").read_text().format(**run, world=figures["world"])]
+    text.append(outcome(figures))
     forward = figures.get("forward_backward", {})
     for model in figures["local"]:
         name, values = MODELS[model]
@@ -182,20 +257,21 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--figures", help="saved figures.json: measure nothing")
     parser.add_argument("--models", type=lambda text: text.split(","), default=list(MODELS))
-    parser.add_argument("--clock", help="thread_clock.so: local times are processor times, for a busy machine")
+    parser.add_argument("--python", default=sys.executable, help="has host/model/demo/requirements.txt")
+    parser.add_argument("--no-forward", dest="forward", action="store_false", help="forward and backward are not measured")
+    parser.add_argument("--wall-clock", action="store_true", help="local times are not processor times: for a machine without other work")
     parser.add_argument("--world", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=30, help="of one rank")
-    parser.add_argument("--exchange-steps", type=int, default=8)
+    parser.add_argument("--full", action="store_true", help="three times as many steps")
     options = parser.parse_args()
+    options.steps, options.exchange_steps = (90, 24) if options.full else (30, 8)
     folder = pathlib.Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
     if options.figures:
         figures = json.loads(pathlib.Path(options.figures).read_text())
     else:
-        load = pathlib.Path("/proc/loadavg").read_text().split()[0]
-        figures = {"world": options.world, "exchanges": measure_exchanges(options), "local": measure_local(options),
-                   "run": {"steps": options.steps, "exchange_steps": options.exchange_steps, "machine": platform.machine(),
-                           "load_before": load, "load_after": pathlib.Path("/proc/loadavg").read_text().split()[0]}}
+        if options.forward:
+            check_python(options.python)
+        figures = measure(options)
         (folder / "figures.json").write_text(json.dumps(figures, indent=1) + "\n")
     write_pages(figures, folder)
 

@@ -143,6 +143,51 @@ TEST(Sidco, TrainsWithEveryFitNearTheTarget) {
   }
 }
 
+// The first threshold of the bisection that k to 2 k values reach.
+std::vector<std::uint32_t> bisected(const Gradient& gradient, std::size_t k) {
+  double sum = 0;
+  float largest = 0;
+  for (const float value : gradient) {
+    sum += std::fabs(value);
+    largest = std::max(largest, std::fabs(value));
+  }
+  const double mean = sum / static_cast<double>(gradient.size());
+  double low = 0, high = 1;
+  for (int i = 0; i < 20; ++i) {
+    const double ratio = (low + high) / 2;
+    const auto threshold = static_cast<float>(mean + ratio * (largest - mean));
+    std::vector<std::uint32_t> found;
+    for (std::uint32_t at = 0; at < gradient.size(); ++at) {
+      if (std::fabs(gradient[at]) >= threshold) found.push_back(at);
+    }
+    if (found.size() >= k && found.size() < 2 * k) return found;
+    (found.size() < k ? high : low) = ratio;
+  }
+  return {};
+}
+
+TEST(Redsync, SelectsWhatTheBisectionAcceptsWhetherOrNotTheSampleHasToldIt) {
+  Training training = of_name("redsync");
+  training.num_values = 60'000;
+  training.world = 1;
+  training.steps = 1;
+  bool told = false, not_told = false;
+  for (const double density : {0.1, 0.01, 0.003, 0.001, 0.0003}) {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      training.options = plain_options(density);
+      training.gradient = [&](int rank, std::uint64_t) {
+        return training_gradient(training.num_values, rank, seed);
+      };
+      const StepResult step = std::move(train(training)[0].steps[0]);
+      const auto k = static_cast<std::size_t>(std::lround(density * 60'000));
+      EXPECT_EQ(indices_of(step.mean), bisected(training.gradient(0, 0), k)) << density << seed;
+      (step.values_read < 2 * training.num_values ? told : not_told) = true;
+    }
+  }
+  EXPECT_TRUE(told);
+  EXPECT_TRUE(not_told);
+}
+
 TEST(DeftPlan, GivesAllOfKWhateverTheNorms) {
   const std::vector<Fragment> fragments = fragments_of(std::vector<std::uint64_t>{5, 95, 900}, 4);
   ASSERT_EQ(fragments.size(), 6u);  // 900 is above 1000 / 4

@@ -12,6 +12,7 @@
 
 #include "collectives/sparsifier/candidates.h"
 #include "collectives/sparsifier/magnitude_rank.h"
+#include "common/thread_pool.h"
 #include "host/collectives/sparsifier/training.h"
 
 namespace tandem::collectives::test {
@@ -47,6 +48,12 @@ TEST(SelectionKernels, FindLargeFindsWhatAPlainLoopFindsAtAnyLength) {
       std::vector<std::uint32_t> found(count + kSelectionSlack);
       found.resize(find_large(values.data(), count, threshold, 0, found.data()));
       ASSERT_EQ(found, naive_at_least(values, threshold)) << count << " " << threshold;
+      std::vector<std::uint32_t> beside(count + kSelectionSlack);
+      CountsBeside counts{threshold / 2, 2 * threshold, 3, 5};  // adds to what there is
+      beside.resize(find_large(values.data(), count, threshold, 0, beside.data(), counts));
+      ASSERT_EQ(beside, found);
+      ASSERT_EQ(counts.reach_below, 3 + naive_at_least(values, threshold / 2).size());
+      ASSERT_EQ(counts.reach_above, 5 + naive_at_least(values, 2 * threshold).size());
     }
   }
 }
@@ -191,6 +198,30 @@ TEST(Candidates, CountsBelowTheFloorAreExactToo) {
   for (const float threshold : {10.0f, 4.0f, 0.5f, 0.0f}) {
     EXPECT_EQ(candidates.count_at_least(threshold), naive_at_least(values, threshold).size());
     EXPECT_EQ(plain(candidates.at_least(threshold)), naive_at_least(values, threshold));
+  }
+}
+
+// Of a pass of its own, and of the questions that a device is asked one after the other.
+TEST(Candidates, ABracketIsThatOfThreeQuestions) {
+  const Gradient values = training_gradient(3'000'001, 5, 1);
+  const auto count = [&](float threshold) { return naive_at_least(values, threshold).size(); };
+  ThreadPool pool(3);
+  for (ThreadPool* threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+    for (const std::uint64_t more : {0, 1}) {
+      const Bracket bracket{1, 2, 4, count(1) + more};
+      HostCandidates candidates(values, 0, values.size(), threads);
+      for (const bool one_pass : {true, false}) {
+        const Bracketed found = one_pass ? candidates.find_bracketed(bracket)
+                                         : candidates.Candidates::find_bracketed(bracket);
+        EXPECT_EQ(plain(found.places), naive_at_least(values, 2));
+        EXPECT_EQ(found.count_above, count(4));
+        EXPECT_EQ(found.enough_below, more == 0);
+      }
+    }
+    HostCandidates candidates(values, 0, values.size(), threads);
+    const Bracketed open = candidates.find_bracketed({.threshold = 2, .wanted = 1u << 31});
+    EXPECT_TRUE(open.enough_below);
+    EXPECT_EQ(open.count_above, 0u);
   }
 }
 

@@ -372,6 +372,24 @@ TEST(Reducer, GoesThroughTheWarmUp) {
   }));
 }
 
+TEST(Reducer, WarmsUpByItselfBelowOnePercent) {
+  expect_done(run_groups(2, [&](Group& group) {
+    Reducer reducer(group, plain_options("randomk", 0.005));
+    EXPECT_EQ(reducer.statistics().warmup_steps, 200u);
+    const std::vector<std::uint32_t> bucket = {reducer.add_parameter("w", {100, 10})};
+    std::vector<std::ptrdiff_t> sent;
+    for (std::uint64_t step = 0; step < 201; ++step) {
+      Values own(1000, 1);
+      reducer.wait(reducer.submit({.parameters = bucket, .values = own.data(), .last = true}),
+                   Deadline::never());
+      sent.push_back(std::ranges::count_if(own, [](float value) { return value != 0; }));
+    }
+    EXPECT_EQ(sent.front(), 250);
+    EXPECT_EQ(sent[199], 16);
+    EXPECT_EQ(sent[200], 5);
+  }));
+}
+
 TEST(Reducer, IsDenseInTheFirstStepsOnRequest) {
   expect_done(run_groups(2, [&](Group& group) {
     ReducerOptions options = plain_options("topk", 0.01);

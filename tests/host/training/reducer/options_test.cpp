@@ -84,6 +84,43 @@ TEST(Schedule, NeverGoesBelowTheDensityAndEndsForDensity0) {
   EXPECT_EQ(scheduled_density(options, 0.001, 10), 0.001);
 }
 
+ReducerOptions asked(const std::string& sparsifier, double density) {
+  ReducerOptions options;
+  options.sparsifier = sparsifier;
+  options.density = density;
+  return options;
+}
+
+using Warmup = std::pair<std::uint64_t, double>;  // steps, first density
+
+Warmup warmup_of(const ReducerOptions& options) {
+  const ReducerOptions all = with_warmup(options);
+  return {all.warmup_steps.value(), all.warmup_density.value()};
+}
+
+TEST(Warmup, BelowOnePercentItLastsTheStepsInWhichAllValuesHaveTheirTurn) {
+  EXPECT_EQ(warmup_of(asked("exdyna", 0.001)), Warmup(1000, 0.25));
+  EXPECT_EQ(warmup_of(asked("dgc", 0.004)), Warmup(250, 0.25));
+  EXPECT_EQ(warmup_of(asked("topk", 1e-9)), Warmup(10'000, 0.25));
+  EXPECT_EQ(warmup_of(asked("auto", 0.001)), Warmup(1000, 1));  // dense until the trial
+  EXPECT_EQ(warmup_of(asked("exdyna", 0.01)), Warmup(0, 1));
+  EXPECT_EQ(warmup_of(asked("exdyna", 0)), Warmup(0, 1));
+  EXPECT_EQ(warmup_of(asked("dense", 0.001)), Warmup(0, 1));
+  EXPECT_EQ(warmup_of(asked("rows", 0.001)), Warmup(0, 1));
+}
+
+TEST(Warmup, WhatIsGivenStays) {
+  ReducerOptions options = asked("exdyna", 0.001);
+  options.warmup_steps = 0;
+  EXPECT_EQ(warmup_of(options), Warmup(0, 1));
+  options.warmup_steps = 7;
+  EXPECT_EQ(warmup_of(options), Warmup(7, 1));
+  options.warmup_density = 0.5;
+  EXPECT_EQ(warmup_of(options), Warmup(7, 0.5));
+  options.warmup_steps.reset();
+  EXPECT_EQ(warmup_of(options), Warmup(1000, 0.5));
+}
+
 std::string refusal(const std::function<void(ReducerOptions&)>& change) {
   ReducerOptions options;
   change(options);

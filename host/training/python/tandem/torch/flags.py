@@ -37,8 +37,8 @@ _HOOK: "dict[str, tuple[Callable[[str], Any], str, str]]" = {
     "wire": (str, "TYPE", "type of the values on the network: f32, f16, bf16 (f32)"),
     "dense_below": (int, "N", "parameters with fewer values are sent whole (16384)"),
     "dense_vectors": (_truth, "YES", "whether parameters of one dimension are sent whole (yes)"),
-    "warmup_steps": (int, "N", "steps until the density is reached (0)"),
-    "warmup_density": (float, "D", "density at the first of these steps; 1: dense (1)"),
+    "warmup_steps": (int, "N", "steps until the density is reached (0; 1 / density below a density of 1 %)"),
+    "warmup_density": (float, "D", "density at the first of these steps; 1: dense"),
     "non_finite": (str, "WHAT", "at NaN or infinity in a gradient: stop, skip, clip, pass (stop)"),
     "rules": (_json, "JSON", """'{"embed*": {"density": 0.001}, "*.head": "dense"}': other options for the
                               parameters whose name matches; the first match applies"""),

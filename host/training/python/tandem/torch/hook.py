@@ -11,7 +11,6 @@ or, in DDP's own idiom::
 Residuals belong to parameters by name and outlive DDP's rebuilding of buckets. See README.md.
 """
 
-import contextlib
 import ctypes
 import warnings
 import weakref
@@ -23,8 +22,10 @@ import torch.distributed as dist
 from tandem.errors import TandemError, TransportError
 from tandem.torch import backward
 from tandem.torch.copies import Copies
+from tandem.torch.cut import Cut
 from tandem.torch.engine import Engine, Work
 from tandem.torch.layout import Layout
+from tandem.torch.native import NativeSteps
 from tandem.torch.on_device import OnDevice, is_reduced_there
 from tandem.torch.options import Options
 from tandem.torch.trial import Mode, NonFinite, Trial, all_reduce
@@ -57,6 +58,8 @@ class SparseHook:
         self._kept: "list[torch.nn.Parameter]" = []  # ids stay those of living parameters
         self._numbers: Dict[str, int] = {}
         self._trial: Optional[Trial] = None
+        self._native: Optional[NativeSteps] = None  # where DDP itself may go on without this hook
+        self._warmup_steps = 0
         self._mode = Mode.SPARSE  # of this step
         self._step = 0
 
@@ -82,6 +85,7 @@ class SparseHook:
         self._engine = engine
         if self.options.tries_dense_steps and len(engine.ranks) > 1:
             self._trial = Trial(self._process_group)
+            self._warmup_steps = engine.reducer.statistics()["warmup_steps"]
         engine.end_with(self)
         backward.watch(self)
         self._say_unused_rules()
@@ -162,6 +166,12 @@ class SparseHook:
             self._engine.close()
             self._unbind()
 
+    def may_leave(self, ddp: torch.nn.parallel.DistributedDataParallel) -> None:
+        """Where the trial of `auto` ends with dense steps, `ddp` makes them without this hook. Nobody else's hook stands
+        round this one."""
+        if self._trial is not None and self.options.non_finite in (None, "pass"):
+            self._native = NativeSteps(ddp, self._layout)
+
     def take_error(self) -> Optional[Exception]:
         """For the wrapper round backward passes."""
         return self._engine.take_error() if self._engine is not None else None
@@ -229,7 +239,9 @@ class SparseHook:
     def _mode_of_step(self, exact: bool, device: Any) -> Mode:
         if self._trial is None:
             return Mode.SPARSE
-        return self._trial.begin_step(not exact and self._step >= (self.options.warmup_steps or 0), device)
+        warms_up = self._step < self._warmup_steps
+        mode = self._trial.begin_step(not exact and not warms_up, device)
+        return Mode.DENSE if warms_up and self.options.warms_up_densely else mode
 
     def _exactness(self, exact: bool) -> int:
         """The reducer's: 0 for a sparse sum, 1 for an exact one, 2 for one that takes the residuals with it."""
@@ -241,6 +253,9 @@ class SparseHook:
         mean = all_reduce(bucket, self._process_group, engine.fail, found)
         if bucket.is_last():
             engine.end_step()
+        if self._native is not None and self._trial is not None and self._trial.pays is False:
+            self._native.begin_with_next_forward()
+            self._native = None
         return mean
 
     def _reduce_values(self, buffer: torch.Tensor, pieces: Dict[str, int], how: "tuple[Any, int, bool]") -> Any:
@@ -253,7 +268,7 @@ class SparseHook:
             assert self._copies is not None
             values, event = self._copies.out(buffer)
             work.copied = event.synchronize
-        cut = _Cut(values, pieces, parts, work.stream) if parts != [tuple(pieces)] else None
+        cut = Cut(values, pieces, parts, work.stream) if parts != [tuple(pieces)] else None
         kind = str(buffer.dtype).replace("torch.", "")
         for number, part in enumerate(parts):
             work.submits.append(self._submit(part, (cut, number, values), kind, (exact, last and part is parts[-1]),
@@ -326,31 +341,6 @@ class SparseHook:
         return name
 
 
-class _Cut:
-    """A bucket's values as several buckets: those of a checkpoint, while DDP has not built its own anew."""
-
-    def __init__(self, values: torch.Tensor, sizes: Dict[str, int], parts: Sequence[Sequence[str]],
-                 stream: Any = None) -> None:
-        offsets, offset = {}, 0
-        for name, size in sizes.items():
-            offsets[name], offset = values[offset:offset + size], offset + size
-        self._views = [[offsets[name] for name in part] for part in parts]
-        self._gathered: "Dict[int, torch.Tensor]" = {}
-        self._stream = stream if values.is_cuda else None
-
-    def gather(self, number: int) -> torch.Tensor:
-        with torch.cuda.stream(self._stream) if self._stream is not None else contextlib.nullcontext():
-            self._gathered[number] = torch.cat(self._views[number])
-        return self._gathered[number]
-
-    def put_back(self) -> None:
-        for number, gathered in self._gathered.items():
-            offset = 0
-            for view in self._views[number]:
-                view.copy_(gathered[offset:offset + view.numel()])
-                offset += view.numel()
-
-
 reduce = SparseHook.reduce
 
 
@@ -375,6 +365,7 @@ def attach(ddp: torch.nn.parallel.DistributedDataParallel, hook: Optional[Sparse
             raise _second_hook(ddp) from error
         raise
     _hooks[ddp] = hook
+    hook.may_leave(ddp)
     return hook
 
 

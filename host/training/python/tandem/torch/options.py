@@ -66,6 +66,11 @@ class Options:
         """Whether DDP's own all-reduce takes part in the trial of `auto`; else the library's dense sum does."""
         return self.sparsifier == "auto" and not self.dense_exact and not self.rules and self.non_finite != "clip"
 
+    @property
+    def warms_up_densely(self) -> bool:
+        """Of the steps of the warm-up with `auto`."""
+        return self.warmup_density is None or self.warmup_density >= 1
+
     def check_all(self) -> None:
         """Asks the library too, which knows the names of sparsifiers and schemes. Needs no other rank."""
         check_options(self.reducer())
@@ -93,6 +98,8 @@ class Options:
             chosen.update(sparsifier="dense", rules=[], wire="f32")
         elif self.tries_dense_steps:
             chosen.update(sparsifier="exdyna")
+            if self.warmup_steps is None:
+                chosen.setdefault("warmup_density", 1.0)  # the library's for `auto`
         return chosen
 
     def as_dict(self) -> "dict[str, Any]":
