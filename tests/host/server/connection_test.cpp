@@ -230,9 +230,9 @@ TEST(Connection, AnIdleOneKeepsNoneOfTheMemoryOfItsLastExchange) {
   const Json large = completion_body({{"ignore_eos", true}, {"max_tokens", 500}});
   const std::size_t before = heap_bytes();
   for (const auto& client : clients) {
-    EXPECT_EQ(client->get("/health", "Content-Length: 2000000\r\n\r\n" + body).status, 200);
-    EXPECT_EQ(client->get(target).status, 404);
     EXPECT_GT(client->post("/v1/completions", large).body.size(), 2'000'000u);
+    EXPECT_EQ(client->get(target).status, 404);
+    EXPECT_EQ(client->get("/health", "Content-Length: 2000000\r\n\r\n" + body).status, 200);
   }
   const auto few = std::size_t{400'000};  // before: 2 to 4 MB of each
   EXPECT_TRUE(eventually([&] { return heap_bytes() < before + few; })) << heap_bytes() - before;
