@@ -174,9 +174,10 @@ Routes::Routes(RouteOptions options, GenerationService& service, Workers workers
       ledger_(metrics),
       service_(service),
       admin_(service, ledger_, options_.drain),
-      context_(std::make_shared<openai::ApiContext>(
-          openai::ApiContext{service, std::move(workers.pool), std::move(workers.timers),
-                             options_.request_limits, options_.strict, options_.heartbeat})) {}
+      context_(std::make_shared<openai::ApiContext>(openai::ApiContext{
+          service, std::move(workers.pool), std::move(workers.timers), options_.request_limits,
+          options_.strict, options_.heartbeat,
+          std::make_shared<openai::AnswerMemory>(options_.request_limits.max_held_bytes)})) {}
 
 // A request that HTTP refuses before its head is read gets its record with its answer.
 RequestRecord& Routes::record_of(http::Request& request) {
@@ -239,7 +240,7 @@ std::optional<http::Response> Routes::check_role(Role role, const http::Request&
 std::optional<http::Response> Routes::admit(http::Request& request) {
   RequestRecord& record = record_of(request);
   spdlog::debug("[server] {}: {} {} from {}", record.id(), request.method, printable(request.path),
-                request.peer.text);
+                request.peer.text.empty() ? "a Unix socket" : request.peer.text);
   if (!names_this_server(request)) {
     return openai::error_response(
         ApiError(403,

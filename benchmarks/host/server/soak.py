@@ -27,7 +27,7 @@ from pathlib import Path
 
 import http_client
 from servers import Server, exit_on_sigterm, memory_of, print_json
-from soak_clients import CONTEXT, MAX_BODY, Client, Tally
+from soak_clients import CONTEXT, MAX_BODY, READ_TIMEOUT_S, Client, Tally
 from soak_faults import CARD_TIMEOUT_S, Faults, Site, card_processes
 
 RESIDENT_LIMIT_PERCENT = 2.0
@@ -52,7 +52,7 @@ def start(options, site):
     command = [options.tandem, "serve", "--port", "0", "--port-file", Server.PORT_FILE, "--attention", "xrt:0,xrt:1",
                "--unix", site.unix, "--tls-cert", site.cert, "--tls-key", site.key, "--api-keys", site.key_file,
                "--context", CONTEXT, "--kv-memory", "2MiB", "--max-running", "8", "--max-waiting", "24",
-               "--max-body", MAX_BODY, "--read-timeout-ms", "4000", "--max-choices", "16",
+               "--max-body", MAX_BODY, "--read-timeout-ms", READ_TIMEOUT_S * 1000, "--max-choices", "16",
                "--device-timeout-ms", CARD_TIMEOUT_S * 1000, "--revive-seconds", "1", "--log-level", "warn"]
     server = Server("soak", command, site.folder, environment=card_environment(options.tandem))
     site.port, site.tls = server.port, http_client.unverified_tls()

@@ -22,6 +22,7 @@ BUSY = {429, 503}
 WORDS = "Once upon a time there was little girl who saw big dog and they went to the park with red ball".split()
 MAX_BODY = 256 * 1024  # as soak.py starts the daemon
 CONTEXT = 192
+READ_TIMEOUT_S = 4  # as well: a request that takes longer to arrive gets 408
 
 
 class Tally:
@@ -146,12 +147,14 @@ def slow_writer(client):
     data, tokens, allowed = client.generation()
     cuts = sorted(client.random.sample(range(1, len(data)), 8)) + [len(data)]
     with client.connect() as connection:
-        begin = 0
+        begin, begin_s = 0, time.monotonic()
         for cut in cuts:
             send_all(connection, data[begin:cut])  # a refusal may come before the end of the body
             begin = cut
             time.sleep(client.random.uniform(0, 0.2))
-        return judge_generated(AnswerReader(connection).answer(), tokens, allowed)
+        # On a busy machine this client itself may have been too late.
+        late = {408} if time.monotonic() - begin_s > READ_TIMEOUT_S / 2 else set()
+        return judge_generated(AnswerReader(connection).answer(), tokens, allowed | late)
 
 
 def cut_stream(client):

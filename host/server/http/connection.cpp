@@ -86,12 +86,23 @@ void Connection::begin_handling() {
   read_timer_.cancel();
 }
 
+// A string that is emptied or assigned an empty one keeps its memory; one that is moved out does
+// not.
+void Connection::release_buffers() {
+  std::exchange(request_, {});
+  std::exchange(output_, {});
+  std::exchange(in_flight_, {});
+  sent_bytes_ = 0;
+  if (input_.empty()) std::exchange(input_, {});
+}
+
 void Connection::begin_request() {
   phase_ = Phase::kIdle;
   const auto self = std::exchange(self_, nullptr);
   reader_.restart();
-  request_ = {};
+  release_buffers();
   pending_.reset();
+  held_.reset();
   framing_ = Framing::kLength;
   keep_alive_ = true;
   answer_begun_ = answer_complete_ = false;
@@ -242,6 +253,7 @@ void Connection::close() {
   stream_->close();
   read_timer_.cancel();
   write_timer_.cancel();
+  held_.reset();
   if (const auto pending = std::exchange(pending_, nullptr)) pending->abandon();
 }
 

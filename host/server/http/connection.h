@@ -81,6 +81,8 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void complete_answer();
   void finish_exchange();
   void report_end(bool complete);
+  void append_body(std::string body);
+  void release_buffers();
 
   void read_more();
   void on_read(const ErrorCode& error);
@@ -120,6 +122,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   std::shared_ptr<Connection> self_;
   Request request_;
   std::shared_ptr<PendingAnswer> pending_;
+  std::shared_ptr<const void> held_;  // by the answer
   Framing framing_ = Framing::kLength;
   bool keep_alive_ = true;
   bool answer_begun_ = false;

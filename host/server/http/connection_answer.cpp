@@ -42,8 +42,19 @@ void Connection::respond(Response response) {
   keep_alive_ = keep_alive_ && !draining_;
   hooks_->finalize(request_, response);
   output_ += response_head(response, Framing::kLength, keep_alive_);
-  if (request_.method != "HEAD" && response.status != 204) output_ += response.body;
+  if (request_.method != "HEAD" && response.status != 204) append_body(std::move(response.body));
+  held_ = std::move(response.held);
   complete_answer();
+}
+
+// A long body is not copied, so that its memory is not taken twice.
+void Connection::append_body(std::string body) {
+  if (body.size() <= output_.size() || body.capacity() - body.size() < output_.size()) {
+    output_ += body;
+  } else {
+    body.insert(0, output_);
+    output_ = std::move(body);
+  }
 }
 
 void Connection::begin_stream(Response head) {

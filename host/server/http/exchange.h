@@ -51,6 +51,7 @@ struct Response {
   std::string content_type = "application/json";
   std::vector<Header> headers;
   std::string body;
+  std::shared_ptr<const void> held;  // destroyed when the client has taken the answer, or is gone
 };
 
 // Runs work on the connection's strand, in order; drops it when the connection is closed.

@@ -3,7 +3,7 @@
 // Limits: how much of the daemon's memory, sockets and time one client may use.
 //
 // The server takes at most about max_connections x (max_header_bytes + max_body_bytes +
-// max_stream_buffer_bytes + the largest piece of a stream). An idle connection has no buffer.
+// max_stream_buffer_bytes + largest piece of a stream) + AnswerMemory. An idle one has no buffer.
 #pragma once
 
 #include <chrono>

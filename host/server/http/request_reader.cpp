@@ -94,10 +94,10 @@ RequestReader::RequestReader(const Limits& limits)
     : limits_(limits), scanner_(limits.max_header_bytes) {}
 
 void RequestReader::restart() {
-  scanner_ = HeadScanner(limits_.max_header_bytes);
+  std::exchange(scanner_, HeadScanner(limits_.max_header_bytes));  // assigned, it keeps its memory
   chunks_.reset();
   body_left_ = 0;
-  request_ = {};
+  std::exchange(request_, {});
   head_read_ = refused_ = keep_alive_ = expects_continue_ = false;
 }
 

@@ -86,7 +86,7 @@ bool percent_decode(std::string_view text, std::string* out) {
     }
     if (i + 2 >= text.size()) return false;
     const int high = hex_digit(text[i + 1]), low = hex_digit(text[i + 2]);
-    if (high < 0 || low < 0) return false;
+    if (high < 0 || low < 0 || high + low == 0) return false;  // NUL would end it elsewhere
     out->push_back(static_cast<char>(high * 16 + low));
     i += 2;
   }

@@ -12,9 +12,10 @@
 namespace tandem::server::openai {
 
 AnswerBuilder::AnswerBuilder(const GenerationService& service, const GenerationPlan& plan,
-                             std::size_t max_plain_bytes)
+                             std::size_t max_plain_bytes, std::shared_ptr<AnswerMemory> memory)
     : plan_(plan),
       max_plain_bytes_(max_plain_bytes),
+      share_(std::make_shared<AnswerMemory::Share>(std::move(memory))),
       format_(plan.kind, service.model().id, plan.include_usage),
       choices_(plan.num_choices()),
       num_unfinished_(choices_.size()) {
@@ -97,7 +98,7 @@ void AnswerBuilder::keep(Choice& choice, AnswerPiece piece) {
   if (choice.completion_logprobs) bytes += choice.completion_logprobs->bytes();
   if (choice.chat_logprobs) bytes += choice.chat_logprobs->bytes();
   bytes_ += bytes - std::exchange(choice.bytes, bytes);
-  if (bytes_ <= max_plain_bytes_) return;
+  if (bytes_ <= max_plain_bytes_) return share_->hold(bytes_);
   throw ApiError(400,
                  "the answer has passed " + std::to_string(max_plain_bytes_) +
                      " bytes; use stream: true, or lower n, max_tokens or top_logprobs",
@@ -132,13 +133,16 @@ void AnswerBuilder::append_end(std::string& out) {
 }
 
 std::string AnswerBuilder::whole() {
+  constexpr std::size_t kFrameBytes = 256;  // about those around a choice, and around all
   std::string body;
+  body.reserve(bytes_ + kFrameBytes * (choices_.size() + 2));
   format_.begin_whole(body);
   for (Choice& choice : choices_) {
     if (&choice != choices_.data()) body += ',';
     take_logprobs(choice, choice.piece);
-    format_.append_choice(body, choice.piece);
-    choice.piece = {};  // its memory, before that of the next
+    // Moved out, so that its memory goes before that of the next is taken.
+    const AnswerPiece piece = std::exchange(choice.piece, {});
+    format_.append_choice(body, piece);
   }
   format_.end_whole(body, usage());
   return body;

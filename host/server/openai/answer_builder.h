@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "server/generation_service.h"
+#include "server/openai/answer_memory.h"
 #include "server/openai/generation_plan.h"
 #include "server/openai/logprobs.h"
 
@@ -22,7 +23,7 @@ namespace tandem::server::openai {
 class AnswerBuilder {
  public:
   AnswerBuilder(const GenerationService& service, const GenerationPlan& plan,
-                std::size_t max_plain_bytes);
+                std::size_t max_plain_bytes, std::shared_ptr<AnswerMemory> memory);
 
   // What a stream sends before anything is generated.
   void append_opening(std::string& out) const;
@@ -39,6 +40,9 @@ class AnswerBuilder {
   // Once complete: the rest of a stream, or the whole plain answer.
   void append_end(std::string& out);
   std::string whole();
+
+  // What the plain answer takes of the memory for answers, until it is destroyed.
+  std::shared_ptr<const void> held() const { return share_; }
 
  private:
   struct Choice {
@@ -59,6 +63,7 @@ class AnswerBuilder {
 
   const GenerationPlan& plan_;
   const std::size_t max_plain_bytes_;
+  const std::shared_ptr<AnswerMemory::Share> share_;
   AnswerFormat format_;
   std::vector<Choice> choices_;
   std::size_t num_unfinished_;

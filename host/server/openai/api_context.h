@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "server/generation_service.h"
+#include "server/openai/answer_memory.h"
 #include "server/openai/request_parser.h"
 #include "server/timers.h"
 #include "server/work_pool.h"
@@ -22,6 +23,7 @@ struct ApiContext {
   bool strict = false;  // fields of common clients are refused, not ignored
   // A stream sends a comment when it has sent nothing for this time.
   std::chrono::milliseconds heartbeat{10'000};
+  std::shared_ptr<AnswerMemory> answers;
 };
 
 }  // namespace tandem::server::openai

@@ -61,7 +61,8 @@ void GenerationCall::run(const Prepare& prepare, const std::string& body) {
   if (dead_) return;
   try {
     plan_ = prepare(body);
-    builder_.emplace(context_->service, plan_, context_->limits.max_answer_bytes);
+    builder_.emplace(context_->service, plan_, context_->limits.max_answer_bytes,
+                     context_->answers);
     uses_pool_ = !plan_.stream || plan_.logprobs ||
                  std::ranges::any_of(plan_.prompts, [](const PlannedPrompt& prompt) {
                    return !prompt.echo.empty();
@@ -258,6 +259,7 @@ void GenerationCall::finish(std::string out) {
   }
   auto response = std::make_shared<http::Response>();
   response->body = builder_->whole();
+  response->held = builder_->held();
   if (!plan_.warning.empty()) response->headers.push_back({"Warning", plan_.warning});
   on_strand([this, response](http::Exchange& exchange) {
     over_ = true;

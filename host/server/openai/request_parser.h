@@ -31,6 +31,8 @@ struct RequestLimits {
   int max_biases = 1024;
   // Of an answer that is not streamed, and of what any answer echoes.
   std::size_t max_answer_bytes = std::size_t{32} << 20;
+  // Of all such answers together that are being made or read.
+  std::size_t max_held_bytes = std::size_t{256} << 20;
   int max_tools = 128;       // that a chat describes, and calls of one message
   int max_variables = 64;    // of chat_template_kwargs
   int max_name_bytes = 256;  // "name", "tool_call_id", the id of a call

@@ -49,6 +49,9 @@ http::Response answer_of(Work work, const std::string& body, const ApiContext& c
   try {
     http::Response response;
     response.body = work(body, context);
+    const auto share = std::make_shared<AnswerMemory::Share>(context.answers);
+    share->hold(response.body.size());
+    response.held = share;
     return response;
   } catch (const ApiError& error) {
     return error_response(error);

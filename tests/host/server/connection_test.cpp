@@ -3,11 +3,14 @@
 // The states of a connection: bytes that come late, early, in excess, or not at all, while a
 // request is refused, held or answered.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "host/server/server_fixture.h"
 
@@ -208,6 +211,31 @@ TEST(Connection, ACompleteAnswerGoesOutToAClientThatHasFinishedSendingAFlood) {
   std::string flood;
   while (flood.size() < 64 * 1024) flood += get_request("/health");
   expect_whole_answer_after_half_close(flood, true);
+}
+
+// Bytes of the heap in use; 0 under sanitizers, which have a heap of their own.
+std::size_t heap_bytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+TEST(Connection, AnIdleOneKeepsNoneOfTheMemoryOfItsLastExchange) {
+  RunningServer running({.max_request_tokens = 4096, .padding_bytes = 4000});
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(running.port()));
+    EXPECT_EQ(clients.back()->get("/health").status, 200);
+  }
+  const std::string body(2'000'000, 'x'), target = "/" + std::string(10'000, 'y');
+  const Json large = completion_body({{"ignore_eos", true}, {"max_tokens", 500}});
+  const std::size_t before = heap_bytes();
+  for (const auto& client : clients) {
+    EXPECT_GT(client->post("/v1/completions", large).body.size(), 2'000'000u);
+    EXPECT_EQ(client->get(target).status, 404);
+    EXPECT_EQ(client->get("/health", "Content-Length: 2000000\r\n\r\n" + body).status, 200);
+  }
+  const auto few = std::size_t{400'000};  // before: 2 to 4 MB of each
+  EXPECT_TRUE(eventually([&] { return heap_bytes() < before + few; })) << heap_bytes() - before;
 }
 
 }  // namespace

@@ -112,6 +112,32 @@ TEST(RequestLimits, APlainAnswerThatGrowsTooLargeIsEndedAndCancelled) {
   EXPECT_EQ(running.service.num_cancelled(), 1u);
 }
 
+TEST(RequestLimits, AllAnswersThatWaitForTheirReadersHaveOneBound) {
+  RunningServer running({.max_request_tokens = 1 << 20, .padding_bytes = 4000},
+                        with_limits({.max_held_bytes = 30'000'000}));
+  const Json large = completion_body({{"ignore_eos", true}, {"max_tokens", 5000}});  // 20 MB
+  HttpClient slow(running.port(), 4096), other(running.port());
+  slow.send(post_request("/v1/completions", large.dump()));
+  EXPECT_TRUE(eventually([&] { return running.service.requests().size() == 1; }));
+  EXPECT_EQ(slow.read_head().status, 200);  // the rest waits in the server
+  const Reply refused = other.post("/v1/completions", large);
+  EXPECT_EQ(refused.status, 503) << refused.body.substr(0, 300);
+  EXPECT_EQ(test::error_of(refused)["code"], "answers_too_large");
+  EXPECT_EQ(other.post("/v1/completions", completion_body()).status, 200) << "a small answer";
+  slow.close();
+  EXPECT_TRUE(eventually([&] { return other.post("/v1/completions", large).status == 200; }));
+  EXPECT_EQ(other.post("/v1/completions", large).status, 200) << "what is read is given back";
+  EXPECT_EQ(other.post("/v1/completions", large).status, 200);
+}
+
+TEST(RequestLimits, ALongListOfTokensCountsAmongTheAnswers) {
+  RunningServer running({}, with_limits({.max_held_bytes = 100'000}));
+  HttpClient client(running.port());
+  const std::string path = "/tokenize";
+  EXPECT_EQ(client.post(path, Json{{"content", std::string(100'000, 'x')}}).status, 503);
+  EXPECT_EQ(client.post(path, Json{{"content", std::string(10'000, 'x')}}).status, 200);
+}
+
 TEST(RequestLimits, ARequestEndsWithItsTime) {
   RunningServer running({.hold_after = 4}, with_limits({.max_seconds = 1}));
   HttpClient plain(running.port()), stream(running.port());

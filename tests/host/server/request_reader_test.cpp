@@ -101,6 +101,7 @@ TEST(RequestReader, RefusesMalformedRequests) {
         "GET x HTTP/1.1\r\nHost: h\r\n\r\n",
         "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n",
         "GET /%2 HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET /v1/models%00 HTTP/1.1\r\nHost: h\r\n\r\n",
         "GET / HTTP/1.1\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
         "\x16\x03\x01\x02",
