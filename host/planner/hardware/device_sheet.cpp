@@ -14,13 +14,15 @@ namespace tandem::planner {
 namespace {
 
 constexpr double kGb = 1e9, kTera = 1e12;
+// Memory of a device is sold by the power of two, its bandwidth is not.
+constexpr double kGib = 1024.0 * 1024 * 1024;
 constexpr Reached kOfGpu{0.85, 0.6, 0.8, 0.4};
 constexpr Reached kOfCard{0, 0, 0.85, 0.9};
 constexpr Reached kOfCpu{0.8, 0.5, 0.8, 0.5};
 
 struct GpuFigures {
   const char* name;
-  double memory_gb, gb_per_s, f16_tera, i8_tera, idle_w, busy_w;
+  double memory_gib, gb_per_s, f16_tera, i8_tera, idle_w, busy_w;
   const char* link;
   double price;
   const char* source;
@@ -30,7 +32,7 @@ struct GpuFigures {
 DeviceSheet gpu(const GpuFigures& f) {
   return {f.name,
           DeviceClass::kGpu,
-          f.memory_gb * kGb,
+          f.memory_gib * kGib,
           f.gb_per_s * kGb,
           f.f16_tera * kTera,
           f.i8_tera * kTera,
@@ -46,7 +48,7 @@ DeviceSheet gpu(const GpuFigures& f) {
 
 struct CardFigures {
   const char* name;
-  double memory_gb, gb_per_s;
+  double memory_gib, gb_per_s;
   int dsps;
   double idle_w, busy_w;
   const char* link;
@@ -58,7 +60,7 @@ DeviceSheet card(const CardFigures& f) {
   const double per_dsp = 2 * 300e6;
   return {f.name,
           DeviceClass::kCard,
-          f.memory_gb * kGb,
+          f.memory_gib * kGib,
           f.gb_per_s * kGb,
           f.dsps / 3.0 * per_dsp,
           f.dsps * 2 * per_dsp,
@@ -77,7 +79,7 @@ DeviceSheet cpu(std::string name, double gb_per_s) {
   const double ops = 10 * gb_per_s * kGb;
   return {std::move(name),
           DeviceClass::kCpu,
-          512 * kGb,
+          512 * kGib,
           gb_per_s * kGb,
           ops,
           2 * ops,

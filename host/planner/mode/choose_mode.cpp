@@ -39,7 +39,8 @@ double per_token_s(const AttentionCost& cost, double rows, double tokens) {
 
 std::vector<FillUnit> fill_units(const MachineModel& machine, const AttentionLoad& load,
                                  int num_sub_batches) {
-  const double dense = machine.compute.dense_s(load.rows / num_sub_batches) / machine.num_layers +
+  const double dense = machine.compute.dense_s((load.rows + load.prompt_rows) / num_sub_batches) /
+                           machine.num_layers +
                        machine.compute.launch_s;
   std::vector<FillUnit> units;
   for (std::size_t u = 0; u < machine.units.size(); ++u) {
@@ -62,6 +63,24 @@ std::vector<double> own_first(const MachineModel& machine, const AttentionLoad& 
   for (std::size_t u = 0; u < shares.size(); ++u) {
     if (machine.units[u].is_own) shares[u] = std::min(load.room[u], load.tokens);
   }
+  return shares;
+}
+
+// A part of what water-filling gives to others; the own memory takes the rest. Empty: it cannot.
+std::vector<double> part_of_others(const MachineModel& machine, const AttentionLoad& load,
+                                   std::vector<double> shares, double part) {
+  double moved = 0;
+  for (std::size_t u = 0; u < shares.size(); ++u) {
+    if (machine.units[u].is_own) continue;
+    moved += (1 - part) * shares[u];
+    shares[u] *= part;
+  }
+  for (std::size_t u = 0; u < shares.size(); ++u) {
+    if (!machine.units[u].is_own) continue;
+    const double taken = std::min(moved, load.room[u] - shares[u]);
+    shares[u] += taken, moved -= taken;
+  }
+  if (moved > 0.5) return {};
   return shares;
 }
 
@@ -104,14 +123,19 @@ std::vector<double> water_fill(std::span<const FillUnit> units, double tokens) {
 StepTime time_of_shares(const MachineModel& machine, const AttentionLoad& load,
                         std::span<const double> shares, int num_sub_batches) {
   SubBatch batch;
-  batch.rows = batch.sampled = load.rows / num_sub_batches;
+  batch.rows = (load.rows + load.prompt_rows) / num_sub_batches;
+  batch.sampled = load.rows / num_sub_batches;
   for (std::size_t u = 0; u < machine.units.size(); ++u) {
     const double tokens = shares[u] / num_sub_batches;
-    const double rows = load.tokens > 0 ? batch.rows * shares[u] / load.tokens : 0;
+    const double rows = load.tokens > 0 ? batch.sampled * shares[u] / load.tokens : 0;
     batch.units.push_back({rows, tokens, tokens});
   }
   const std::vector<SubBatch> batches(static_cast<std::size_t>(num_sub_batches), batch);
-  return step_time(machine, batches);
+  StepTime time = step_time(machine, batches);
+  for (std::size_t u = 0; u < load.serial_s.size(); ++u) {
+    time.total += load.serial_s[u] * shares[u] / load.tokens;
+  }
+  return time;
 }
 
 ModeChoice choose_mode(const MachineModel& machine, const AttentionLoad& load) {
@@ -128,9 +152,18 @@ ModeChoice choose_mode(const MachineModel& machine, const AttentionLoad& load) {
     }
   };
   consider(StepMode::kOwnAttention, own_first(machine, load), 1);
-  consider(StepMode::kShares, water_fill(fill_units(machine, load, 1), load.tokens), 1);
-  if (load.rows >= 2) {
-    consider(StepMode::kTwoSubBatches, water_fill(fill_units(machine, load, 2), load.tokens), 2);
+  for (const int num_sub_batches : {1, 2}) {
+    if (load.rows < num_sub_batches) continue;
+    const StepMode mode = num_sub_batches == 1 ? StepMode::kShares : StepMode::kTwoSubBatches;
+    const std::vector<double> filled =
+        water_fill(fill_units(machine, load, num_sub_batches), load.tokens);
+    consider(mode, filled, num_sub_batches);
+    // Water-filling does not see what nothing hides.
+    for (const double part : {0.5, 0.25, 0.1}) {
+      if (load.serial_s.empty()) break;
+      auto shares = part_of_others(machine, load, filled, part);
+      if (!shares.empty()) consider(mode, std::move(shares), num_sub_batches);
+    }
   }
   return *best;
 }

@@ -25,6 +25,9 @@ struct AttentionLoad {
   double rows = 0;
   double tokens = 0;         // of all rows
   std::vector<double> room;  // [units] tokens that the unit can hold
+  double prompt_rows = 0;    // beside them, through the dense layers alone
+  // [units] Seconds that nothing hides, if the unit held all tokens; none where empty.
+  std::vector<double> serial_s = {};
 };
 
 struct ModeChoice {
