@@ -27,6 +27,7 @@ void add_bench(CLI::App& app);
 void add_quantize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_key(CLI::App& app);
+void add_simulate(CLI::App& app);
 void add_xclbin(CLI::App& app);
 
 }  // namespace tandem::apps

@@ -42,6 +42,7 @@ void add_commands(CLI::App& app) {
   add_devices(app);
   add_key(app);
   add_xclbin(app);
+  add_simulate(app);
   add_external_commands(app);
   add_pages(app, TANDEM_VERSION);
   app.add_subcommand("help", "Show the help of a command: `tandem help serve`");

@@ -30,8 +30,9 @@ HOST_MAY_USE = {
     "collectives": BELOW_MODEL | {"transport"},
     "engine": BELOW_ENGINE,
     "training": BELOW_ENGINE,
+    "simulation": BELOW_ENGINE | {"engine"},
     "server": LEAVES | {"trace"},
-    "apps": BELOW_ENGINE | {"engine", "server", "training"},
+    "apps": BELOW_ENGINE | {"engine", "server", "simulation", "training"},
 }
 WITHOUT_DRIVERS = {"common", "tensor", "transport", "server"}
 # The folders of the collectives, each with those it may use ("": the files beside the folders). Those files may use all but

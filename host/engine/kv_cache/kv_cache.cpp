@@ -36,6 +36,11 @@ int KvCache::add_unit(std::uint32_t num_pages, double bandwidth, double share) {
   return static_cast<int>(units_.size()) - 1;
 }
 
+void KvCache::set_share(int unit, double share) {
+  units_[unit].share = share;
+  has_shares_ |= share > 0;
+}
+
 void KvCache::lose_unit(int unit) {
   units_[unit].alive = false;
   units_[unit].pool = PagePool(0);

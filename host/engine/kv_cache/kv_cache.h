@@ -56,6 +56,9 @@ class KvCache {
   // Sequences or pages are dealt in proportion to `share` where any unit has one, else to
   // `bandwidth`. Both have any positive scale; 0 counts as the mean of the others.
   int add_unit(std::uint32_t num_pages, double bandwidth, double share = 0);
+  // From now on pages are dealt to the unit in proportion to `share`, which is above 0; those that
+  // it holds stay.
+  void set_share(int unit, double share);
   // Forgets the unit's pages and prefixes. The caller releases the tables with pages on it.
   void lose_unit(int unit);
   // Adds a lost unit again, or another one under its number, with empty pages.

@@ -35,6 +35,24 @@ TEST(KvShares, DealsSequencesAndPagesByShares) {
   dealt.release(table);
 }
 
+TEST(KvShares, ANewShareHoldsForPagesThatAreDealtLater) {
+  for (const Placement placement : {Placement::kSequences, Placement::kPages}) {
+    KvCache cache(kPageTokens, placement, false);
+    for (int unit = 0; unit < 2; ++unit) cache.add_unit(100, 1e9);
+    cache.set_share(0, 0.9), cache.set_share(1, 0.1);
+    std::vector<PageTable> tables(20);
+    for (PageTable& table : tables) ASSERT_TRUE(cache.extend(table, kPageTokens));
+    const std::uint32_t first = cache.unit_pages(0).used;
+    EXPECT_GE(first, 18u);
+    cache.set_share(0, 1e-9), cache.set_share(1, 1);
+    PageTable late;
+    ASSERT_TRUE(cache.extend(late, 10 * kPageTokens));
+    EXPECT_EQ(cache.unit_pages(0).used, first) << "what lies there stays";
+    for (PageTable& table : tables) cache.release(table);
+    cache.release(late);
+  }
+}
+
 TEST(KvShares, JoinsTheUnitOfAPrefixWhileItsLoadIsAtMostTwiceTheLeast) {
   for (const bool has_other_work : {true, false}) {
     KvCache cache(kPageTokens, Placement::kSequences, true);

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# The studies of `tandem simulate`, one JSON line per figure:
+#   reproduced  published results, the simulated ones and the error
+#   design      what each part of the design gains on cards, switched off in turn
+#   speed       simulated requests per second of real time on one core
+# Usage: studies.py [--tandem build/release/bin/tandem] [--only reproduced|design|speed]
+import argparse
+import json
+import resource
+import subprocess
+import time
+
+DESIGN_LOAD = ["--load", "batch:64,prompt=1024,output=1024,requests=64", "--max-running", "64"]
+# A GQA model with 8-bit weights on a GPU whose memory holds little KV, and four cards.
+DESIGN = ["--model", "llama-3-8b", "--weights", "q8_0", "--devices", "l40s:14+4*u55c"]
+SWITCHES = {
+    "all": ["--kv-dtype", "i8"],
+    "without 8-bit KV": ["--kv-dtype", "f16"],
+    "without the choice of sub-batches (always two)": ["--kv-dtype", "i8", "--sub-batches", "2"],
+    "without the GPU's own attention": ["--kv-dtype", "i8", "--attention", "units"],
+    "without early queries": ["--kv-dtype", "i8", "--early-query", "off"],
+    "with pages split over units": ["--kv-dtype", "i8", "--placement", "pages"],
+    "on the GPU alone": ["--kv-dtype", "i8", "--attention", "own"],
+}
+SPEED = {
+    "a million requests, 64 in flight": [
+        "--model", "llama-2-7b", "--devices", "h200", "--load",
+        "batch:64,prompt=128,output=64,requests=1000000"],
+    "a million requests, 64 in flight, with four cards": [
+        "--model", "llama-2-7b", "--devices", "l40s+4*u55c", "--load",
+        "batch:64,prompt=128,output=64,requests=1000000"],
+    "an hour of load on 1,000 devices": [
+        "--model", "llama-2-7b", "--devices", "200x(l40s+4*u55c)", "--load",
+        "poisson:300,prompt=256,output=128,seconds=3600"],
+}
+
+
+def simulate(tandem, *arguments):
+    answer = subprocess.run([tandem, "simulate", *arguments, "--json"], capture_output=True, text=True)
+    if answer.returncode != 0:
+        raise SystemExit(f"tandem simulate {' '.join(arguments)}: {answer.stderr.strip()}")
+    return json.loads(answer.stdout)
+
+
+def reproduced(tandem):
+    for system in ("hpu", "neo", "lamina"):
+        for row in simulate(tandem, "--reproduce", system)["rows"]:
+            yield {"name": f"reproduced.{system}", **{key: row[key] for key in ("what", "published", "simulated", "error")}}
+
+
+def design(tandem):
+    best = None
+    for name, switches in SWITCHES.items():
+        rate = simulate(tandem, *DESIGN, *DESIGN_LOAD, *switches)["tokens_per_s"]
+        best = best or rate
+        yield {"name": "design", "what": name, "tokens_per_s": rate, "of_all": rate / best}
+
+
+def speed(tandem):
+    for name, arguments in SPEED.items():
+        before, begin = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime, time.monotonic()
+        result = simulate(tandem, *arguments)
+        seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        yield {"name": "simulation.speed", "what": name, "processor_s": seconds, "elapsed_s": time.monotonic() - begin,
+               "requests": result["requests"], "steps": result["steps"], "requests_per_s": result["requests"] / seconds}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tandem", default="build/release/bin/tandem")
+    parser.add_argument("--only", choices=["reproduced", "design", "speed"])
+    options = parser.parse_args()
+    for study in (reproduced, design, speed):
+        if options.only in (None, study.__name__):
+            for figure in study(options.tandem):
+                print(json.dumps(figure), flush=True)
+
+
+if __name__ == "__main__":
+    main()

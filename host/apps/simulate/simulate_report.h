@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `tandem simulate` prints: JSON, a table, CSV and SVG of a result.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "simulation/serving/simulate.h"
+
+namespace tandem::apps {
+
+struct SimulatedCase {
+  std::string model, devices, load;
+  std::uint64_t seed = 1;
+};
+
+// tokens_per_s, ttft_ms, itl_ms, latency_ms (each with p50 and p99), joules_per_token, utilisation
+// per device, and more.
+nlohmann::json simulation_json(const SimulatedCase& of, const simulation::ServingResult& result);
+std::string simulation_table(const SimulatedCase& of, const simulation::ServingResult& result);
+// "field,value" lines of the same JSON; fields of objects are joined by a dot.
+std::string csv_of(const nlohmann::json& object);
+// Bars of utilisation per device, and the latencies below.
+std::string simulation_svg(const SimulatedCase& of, const simulation::ServingResult& result);
+
+}  // namespace tandem::apps

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables and JSON of the studies.
+#include "apps/simulate/studies.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/error.h"
+#include "simulation/reproduce/reproduce.h"
+#include "simulation/serving/words.h"
+#include "simulation/suggest/gain_map.h"
+#include "simulation/suggest/suggest.h"
+
+namespace tandem::apps {
+namespace {
+
+using nlohmann::json;
+using simulation::Suggestion;
+
+constexpr std::size_t kListed = 20;
+constexpr double kTargetItlMs = 100;
+
+json row_json(const simulation::ReproducedRow& row) {
+  return {{"what", row.what},
+          {"published", row.published},
+          {"simulated", row.simulated},
+          {"error", row.error()},
+          {"assumptions", row.assumptions}};
+}
+
+json suggestion_json(const Suggestion& s) {
+  return {{"devices", s.devices},
+          {"meets_target", s.meets_target},
+          {"price_per_hour", s.price_per_hour},
+          {"price_per_million_tokens", s.price_per_million_tokens},
+          {"tokens_per_s", s.tokens_per_s},
+          {"joules_per_token", s.joules_per_token},
+          {"ttft_ms", {{"p99", 1e3 * s.first_token_s}}},
+          {"itl_ms", {{"p99", 1e3 * s.between_tokens_s}}}};
+}
+
+// "l40s,u55c,cpu:200"; all presets where none is named.
+std::vector<planner::DeviceSheet> sheets_of(const SimulateOptions& options) {
+  std::vector<planner::DeviceSheet> sheets;
+  if (options.devices.empty()) {
+    sheets.assign(planner::device_presets().begin(), planner::device_presets().end());
+  } else {
+    for (const std::string_view name : simulation::parts_of(options.devices, ',')) {
+      sheets.push_back(planner::device_preset(name));
+    }
+  }
+  for (planner::DeviceSheet& sheet : sheets) set_price(options, sheet);
+  return sheets;
+}
+
+void print_suggestions(const std::vector<Suggestion>& suggestions) {
+  fmt::print("{:<30} {:>9} {:>11} {:>11} {:>9} {:>12} {:>12}\n", "devices", "USD/h", "USD/Mtoken",
+             "tokens/s", "J/token", "ttft p99 ms", "itl p99 ms");
+  for (std::size_t i = 0; i < std::min(kListed, suggestions.size()); ++i) {
+    const Suggestion& s = suggestions[i];
+    fmt::print("{:<30} {:>9.2f} {:>11.3f} {:>11.1f} {:>9.3f} {:>12.1f} {:>12.1f}{}\n", s.devices,
+               s.price_per_hour, s.price_per_million_tokens, s.tokens_per_s, s.joules_per_token,
+               1e3 * s.first_token_s, 1e3 * s.between_tokens_s,
+               s.meets_target ? "" : "  misses the target");
+  }
+  fmt::print("prices are assumptions: set yours by --price DEVICE=USD\n");
+}
+
+const char* kv_name(DType type) { return type == DType::kI8 ? "i8" : "f16"; }
+
+json map_json(const simulation::GainMap& map) {
+  json cells = json::array();
+  for (const simulation::MapCell& cell : map.cells) {
+    cells.push_back({{"batch", cell.batch},
+                     {"context", cell.context},
+                     {"head_group", cell.head_group},
+                     {"kv_dtype", kv_name(cell.kv_dtype)},
+                     {"tokens_per_s", cell.tokens_per_s},
+                     {"gain", cell.gain},
+                     {"pays", cell.pays}});
+  }
+  return {{"price_ratio", map.price_ratio}, {"cells", cells}};
+}
+
+void print_map(const simulation::GainMap& map) {
+  fmt::print(
+      "gain of the units over the compute device alone; * where it exceeds the ratio of the "
+      "prices, {:.2f}; - where nothing fits\n{:>6} {:>6} {:>8} {:>9} {:>9}\n",
+      map.price_ratio, "kv", "group", "batch", "context", "gain");
+  for (const simulation::MapCell& cell : map.cells) {
+    const std::string gain = cell.gain > 0           ? fmt::format("{:.2f}", cell.gain)
+                             : cell.tokens_per_s > 0 ? "only so"
+                                                     : "-";
+    fmt::print("{:>6} {:>6} {:>8} {:>9} {:>9}{}\n", kv_name(cell.kv_dtype), cell.head_group,
+               cell.batch, cell.context, gain, cell.pays ? " *" : "");
+  }
+}
+
+void need_model(const SimulateOptions& options) {
+  if (options.model.empty()) throw Error("simulate", "--model is missing; see --help");
+}
+
+}  // namespace
+
+void run_reproduce(const SimulateOptions& options) {
+  const simulation::Reproduction result = simulation::reproduce(options.reproduce);
+  if (options.json) {
+    json rows = json::array();
+    for (const simulation::ReproducedRow& row : result.rows) rows.push_back(row_json(row));
+    const json object = {{"system", result.system}, {"source", result.source}, {"rows", rows}};
+    fmt::print("{}\n", object.dump(2));
+    return;
+  }
+  fmt::print("{}\n{:>10} {:>10} {:>8}\n", result.source, "published", "simulated", "error");
+  for (const simulation::ReproducedRow& row : result.rows) {
+    fmt::print("{:>10.3f} {:>10.3f} {:>+7.1f}%  {}\n", row.published, row.simulated,
+               100 * row.error(), row.what);
+  }
+  for (const simulation::ReproducedRow& row : result.rows) {
+    fmt::print("\n{}, assumed:\n", row.what);
+    for (const std::string& assumption : row.assumptions) fmt::print("- {}\n", assumption);
+  }
+}
+
+void run_suggest(const SimulateOptions& options) {
+  need_model(options);
+  if (options.load.empty() && options.trace.empty()) {
+    throw Error("simulate", "--load or --trace is missing; see --help");
+  }
+  const double target_itl_ms = options.target_itl_ms > 0 ? options.target_itl_ms : kTargetItlMs;
+  const bool shows = isatty(STDERR_FILENO) != 0;
+  const std::vector<Suggestion> suggestions = simulation::suggest(
+      sheets_of(options), serving_options(options), [&] { return load_of(options); },
+      {1e-3 * options.target_ttft_ms, 1e-3 * target_itl_ms},
+      [&](const std::string& name) {
+        if (shows) fmt::print(stderr, "\r\033[K{}", name);
+      });
+  if (shows) fmt::print(stderr, "\r\033[K");
+  if (!options.json) return print_suggestions(suggestions);
+  json rows = json::array();
+  for (const Suggestion& s : suggestions) rows.push_back(suggestion_json(s));
+  fmt::print("{}\n", json{{"suggestions", rows}}.dump(2));
+}
+
+void run_map(const SimulateOptions& options) {
+  need_model(options);
+  if (options.devices.empty()) throw Error("simulate", "--devices is missing; see --help");
+  const simulation::GainMap map =
+      simulation::gain_map(machine_of(options, options.devices), serving_options(options));
+  if (options.json) {
+    fmt::print("{}\n", map_json(map).dump(2));
+  } else {
+    print_map(map);
+  }
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The studies of `tandem simulate`: --reproduce, --suggest and --map.
+//
+// They print to standard output. Errors: Error for what is missing or does not fit.
+#pragma once
+
+#include "apps/simulate/simulate_options.h"
+#include "simulation/serving/load.h"
+
+namespace tandem::apps {
+
+simulation::Load load_of(const SimulateOptions& options);
+
+void run_reproduce(const SimulateOptions& options);
+void run_suggest(const SimulateOptions& options);
+void run_map(const SimulateOptions& options);
+
+}  // namespace tandem::apps

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Water-filling, and the comparison of modes.
+//
+// In turn (one sub-batch) a unit competes with the device's own attention from the moment that the
+// queries are known. In two sub-batches the device's own attention comes on top of two passes of
+// the dense layers, which is what the units compete with.
+#include "planner/mode/choose_mode.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+namespace tandem::planner {
+namespace {
+
+constexpr int kBisections = 60;
+
+double held_by(const FillUnit& unit, double time) {
+  if (time <= unit.fixed_s || unit.room <= 0) return 0;
+  if (unit.per_token_s <= 0) return unit.room;
+  return std::min(unit.room, (time - unit.fixed_s) / unit.per_token_s);
+}
+
+double held_by_all(std::span<const FillUnit> units, double time) {
+  double sum = 0;
+  for (const FillUnit& unit : units) sum += held_by(unit, time);
+  return sum;
+}
+
+// Seconds of one token of a layer, where the unit has many.
+double per_token_s(const AttentionCost& cost, double rows, double tokens) {
+  const double mean = tokens / std::max(1.0, rows);
+  const AttentionWork one = cost.work_of(1, mean), two = cost.work_of(1, 2 * mean);
+  return std::max(0.0, cost.seconds(two) - cost.seconds(one)) / std::max(1.0, mean);
+}
+
+std::vector<FillUnit> fill_units(const MachineModel& machine, const AttentionLoad& load,
+                                 int num_sub_batches) {
+  const double dense = machine.compute.dense_s((load.rows + load.prompt_rows) / num_sub_batches) /
+                           machine.num_layers +
+                       machine.compute.launch_s;
+  std::vector<FillUnit> units;
+  for (std::size_t u = 0; u < machine.units.size(); ++u) {
+    const UnitModel& unit = machine.units[u];
+    FillUnit fill{0, per_token_s(unit.attention, load.rows, load.tokens), load.room[u]};
+    if (num_sub_batches > 1) {
+      fill.fixed_s = unit.is_own ? num_sub_batches * dense : 0;
+    } else if (!unit.is_own) {
+      const double way = unit.to_unit.seconds(load.rows * machine.bytes_to_unit) +
+                         unit.from_unit.seconds(load.rows * machine.bytes_from_unit);
+      fill.fixed_s = std::max(0.0, way + unit.launch_s - machine.early_share * dense);
+    }
+    units.push_back(fill);
+  }
+  return units;
+}
+
+std::vector<double> own_first(const MachineModel& machine, const AttentionLoad& load) {
+  std::vector<double> shares(machine.units.size());
+  for (std::size_t u = 0; u < shares.size(); ++u) {
+    if (machine.units[u].is_own) shares[u] = std::min(load.room[u], load.tokens);
+  }
+  return shares;
+}
+
+// A part of what water-filling gives to others; the own memory takes the rest. Empty: it cannot.
+std::vector<double> part_of_others(const MachineModel& machine, const AttentionLoad& load,
+                                   std::vector<double> shares, double part) {
+  double moved = 0;
+  for (std::size_t u = 0; u < shares.size(); ++u) {
+    if (machine.units[u].is_own) continue;
+    moved += (1 - part) * shares[u];
+    shares[u] *= part;
+  }
+  for (std::size_t u = 0; u < shares.size(); ++u) {
+    if (!machine.units[u].is_own) continue;
+    const double taken = std::min(moved, load.room[u] - shares[u]);
+    shares[u] += taken, moved -= taken;
+  }
+  if (moved > 0.5) return {};
+  return shares;
+}
+
+}  // namespace
+
+const char* mode_name(StepMode mode) {
+  switch (mode) {
+    case StepMode::kOwnAttention:
+      return "own attention";
+    case StepMode::kShares:
+      return "shares";
+    case StepMode::kTwoSubBatches:
+      return "two sub-batches";
+  }
+  return "";
+}
+
+std::vector<double> water_fill(std::span<const FillUnit> units, double tokens) {
+  double low = 0, high = 0;
+  for (const FillUnit& unit : units) {
+    if (unit.room <= 0) continue;
+    high = std::max(high, unit.fixed_s + unit.per_token_s * std::min(unit.room, tokens));
+  }
+  high = std::nextafter(high, std::numeric_limits<double>::infinity());
+  for (int i = 0; i < kBisections; ++i) {
+    const double middle = (low + high) / 2;
+    (held_by_all(units, middle) < tokens ? low : high) = middle;
+  }
+  std::vector<double> shares;
+  for (const FillUnit& unit : units) shares.push_back(held_by(unit, high));
+  // Units that take any number of tokens in no time leave a surplus.
+  double surplus = std::accumulate(shares.begin(), shares.end(), 0.0) - tokens;
+  for (double& share : shares) {
+    const double less = std::clamp(surplus, 0.0, share);
+    share -= less, surplus -= less;
+  }
+  return shares;
+}
+
+StepTime time_of_shares(const MachineModel& machine, const AttentionLoad& load,
+                        std::span<const double> shares, int num_sub_batches) {
+  SubBatch batch;
+  batch.rows = (load.rows + load.prompt_rows) / num_sub_batches;
+  batch.sampled = load.rows / num_sub_batches;
+  for (std::size_t u = 0; u < machine.units.size(); ++u) {
+    const double tokens = shares[u] / num_sub_batches;
+    const double rows = load.tokens > 0 ? batch.sampled * shares[u] / load.tokens : 0;
+    batch.units.push_back({rows, tokens, tokens});
+  }
+  const std::vector<SubBatch> batches(static_cast<std::size_t>(num_sub_batches), batch);
+  StepTime time = step_time(machine, batches);
+  for (std::size_t u = 0; u < load.serial_s.size(); ++u) {
+    time.total += load.serial_s[u] * shares[u] / load.tokens;
+  }
+  return time;
+}
+
+ModeChoice choose_mode(const MachineModel& machine, const AttentionLoad& load) {
+  std::optional<ModeChoice> best;
+  const auto consider = [&](StepMode mode, std::vector<double> shares, int num_sub_batches) {
+    ModeChoice choice{mode, std::move(shares), 0, {}};
+    const double held = std::accumulate(choice.shares.begin(), choice.shares.end(), 0.0);
+    choice.missing_tokens = load.tokens - held > 0.5 ? load.tokens - held : 0;
+    choice.time = time_of_shares(machine, load, choice.shares, num_sub_batches);
+    const bool holds_more = best && choice.missing_tokens < best->missing_tokens;
+    const bool holds_less = best && choice.missing_tokens > best->missing_tokens;
+    if (!best || holds_more || (!holds_less && choice.time.total < best->time.total)) {
+      best = std::move(choice);
+    }
+  };
+  consider(StepMode::kOwnAttention, own_first(machine, load), 1);
+  for (const int num_sub_batches : {1, 2}) {
+    if (load.rows < num_sub_batches) continue;
+    const StepMode mode = num_sub_batches == 1 ? StepMode::kShares : StepMode::kTwoSubBatches;
+    const std::vector<double> filled =
+        water_fill(fill_units(machine, load, num_sub_batches), load.tokens);
+    consider(mode, filled, num_sub_batches);
+    // Water-filling does not see what nothing hides.
+    for (const double part : {0.5, 0.25, 0.1}) {
+      if (load.serial_s.empty()) break;
+      auto shares = part_of_others(machine, load, filled, part);
+      if (!shares.empty()) consider(mode, std::move(shares), num_sub_batches);
+    }
+  }
+  return *best;
+}
+
+}  // namespace tandem::planner

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MachineSpec: the devices of a simulation, from one line of text.
+//
+//   l40s+4*u55c              an L40S and four cards, each at its usual link
+//   2*h100-sxm/nvlink4       two GPUs that divide every matrix, over NVLink
+//   h100-sxm+4*h20@400gbe    units behind another link
+//   8x(l40s+4*u55c)          eight such servers; requests go to the one with the least to do
+//   a100:40                  with 40 GB of memory
+// Threads: values. Errors: Error("devices", ...) with the word that is wrong.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "planner/hardware/device_sheet.h"
+
+namespace tandem::simulation {
+
+struct UnitSpec {
+  planner::DeviceSheet sheet;
+  planner::LinkSheet link;
+  int count = 1;
+};
+
+struct MachineSpec {
+  std::string text;
+  int num_servers = 1;
+  planner::ComputeGroup compute;
+  std::vector<UnitSpec> units;
+
+  int num_devices() const;  // of all servers
+};
+
+MachineSpec parse_machine(std::string_view text);
+
+}  // namespace tandem::simulation

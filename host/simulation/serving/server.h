@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Server: one compute group with its attention units, serving in virtual time.
+//
+// Decisions are those of the engine's own code: plan_step() says who runs, KvCache says where pages
+// lie, choose_batch() deals shares. Only the clock is other: a step takes the time that step_time()
+// predicts. Requests are lengths without tokens, so no prefix is shared. Threads: one. Ownership:
+// borrows the model and the record. Cost of a step: O(running x units), of one that is planned
+// alike O(units).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "engine/kv_cache/kv_cache.h"
+#include "engine/scheduler/scheduler.h"
+#include "planner/mode/choose_batch.h"
+#include "planner/mode/chunk_rows.h"
+#include "simulation/serving/load.h"
+#include "simulation/serving/serving_options.h"
+#include "simulation/serving/time_histogram.h"
+
+namespace tandem::simulation {
+
+// Sums over all servers of a run.
+struct ServingRecord {
+  TimeHistogram first_token, between_tokens, whole;
+  std::uint64_t steps = 0, two_sub_batch_steps = 0;
+  std::uint64_t requests = 0, prompt_tokens = 0, generated_tokens = 0, preemptions = 0;
+  double busiest_batch = 0;  // most sequences in a step
+};
+
+// Seconds of a device, and what bound it meanwhile.
+struct DeviceUse {
+  double busy = 0, memory_bound = 0, arithmetic_bound = 0, link = 0;
+};
+
+class Server {
+ public:
+  Server(const ServerModel& model, const ServingOptions& options, ServingRecord& record);
+
+  // Errors: Error("simulate", ...) for a request that no memory can hold, with what is missing.
+  void submit(const SimulatedRequest& request);
+  bool idle() const { return running_.empty() && waiting_.empty(); }
+  int num_requests() const { return static_cast<int>(running_.size() + waiting_.size()); }
+  double now() const { return now_; }
+  void wait_until(double time) { now_ = std::max(now_, time); }
+  // Returns how many requests ended. The step ends at now(). Steps that the scheduler would plan
+  // alike follow at once, while now() is before `until` and no request ends.
+  int step(double until);
+
+  const DeviceUse& compute_use() const { return compute_use_; }
+  const std::vector<DeviceUse>& unit_use() const { return unit_use_; }
+
+ private:
+  struct Sequence {
+    SimulatedRequest request;
+    int num_tokens = 0, num_computed = 0;
+    double last_token_s = -1;
+    std::uint64_t last_step = 0;
+    engine::PageTable table;
+
+    bool has_ended() const { return num_tokens >= request.prompt + request.output; }
+  };
+
+  Sequence& sequence(engine::SequenceId id) { return *slots_[id]; }
+  int num_known(const Sequence& sequence) const;  // tokens whose KV is there on admission
+  void make_views();
+  void apply(const engine::StepPlan& plan);
+  planner::Outlook outlook() const;
+  void deal_shares();
+  void size_chunks();
+  void list_work(const engine::StepPlan& plan, int num_sub_batches);
+  void add_item(const engine::StepItem& item, planner::SubBatch& batch);
+  void let_time_pass(const engine::StepPlan& plan);
+  void count_use(const planner::StepTime& time, std::span<const planner::SubBatch> batches);
+  void sample(Sequence& sequence);
+  int num_alike(const engine::StepPlan& plan) const;
+  void repeat(int num_steps, double until);
+  int end_sequences();
+
+  const ServerModel& model_;
+  const ServingOptions& options_;
+  ServingRecord& record_;
+  engine::SchedulerOptions scheduler_;
+  planner::ConstantStepCost split_cost_;
+  engine::KvCache kv_;
+  std::vector<std::unique_ptr<Sequence>> slots_;  // by id; a slot is used again
+  std::vector<engine::SequenceId> free_;
+  std::vector<engine::SequenceId> running_;  // in order of admission
+  std::deque<engine::SequenceId> waiting_;
+  std::vector<engine::WaitingView> waiting_views_;
+  std::vector<engine::RunningView> running_views_;
+  std::vector<planner::SubBatch> whole_, halves_;
+  planner::StepTime time_, time_of_halves_;
+  DeviceUse compute_use_;
+  std::vector<DeviceUse> unit_use_;
+  double now_ = 0;
+  std::uint64_t num_steps_ = 0;
+  planner::Outlook dealt_{0, 0, 0};  // when shares were dealt
+  double ended_ = 0, ended_outputs_ = 0;
+};
+
+}  // namespace tandem::simulation

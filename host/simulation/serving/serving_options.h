@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ServingOptions: how the simulated servers serve, and what they may use.
+//
+// Threads: values.
+#pragma once
+
+#include "engine/kv_cache/kv_cache.h"
+#include "planner/hardware/device_sheet.h"
+#include "planner/hardware/model_shape.h"
+#include "planner/mode/step_time.h"
+#include "simulation/serving/machine_spec.h"
+
+namespace tandem::simulation {
+
+// Which units may hold KV.
+enum class AttentionPolicy {
+  kAuto,   // all; shares and sub-batches by predicted time
+  kOwn,    // the memory of the compute device alone
+  kUnits,  // the other units alone, as systems that offload everything
+};
+
+struct ServingOptions {
+  planner::ModelShape model;
+  planner::Precision precision;
+  AttentionPolicy attention = AttentionPolicy::kAuto;
+  int num_sub_batches = 0;  // 1 or 2; 0: by predicted time, in every step
+  engine::Placement placement = engine::Placement::kSequences;
+  int page_tokens = 16;
+  int max_running = 256;
+  int max_step_tokens = 512;
+  double memory_share = 0.9;   // of GPU and host memory, for weights and KV
+  double row_value_bytes = 4;  // of q, k, v and O on a link
+  bool early_query = true;
+  double host_s = 2e-4;  // per step
+  // Chunks of prompts are as long as steps within this allow; 0: max_step_tokens alone bounds them.
+  double target_between_tokens_s = 0;
+  // Other machines compute the prompts: their KV is there on admission, and the first token costs a
+  // decode row.
+  bool prompts_elsewhere = false;
+  bool jumps = true;  // over steps that are planned alike; the result is the same
+};
+
+// A server of the machine as the planner sees it. Errors: Error("simulate", ...) where the weights
+// or one page do not fit, with the memory and what is missing.
+struct ServerModel {
+  planner::MachineModel machine;
+  std::vector<std::string> names;            // [units] "l40s", "u55c:1"
+  std::vector<std::uint32_t> pages;          // [units]
+  std::vector<planner::DeviceSheet> sheets;  // [units]
+  int own_unit = -1;
+};
+
+ServerModel model_server(const MachineSpec& spec, const ServingOptions& options);
+
+}  // namespace tandem::simulation

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recorded traces. Columns: those of the Azure LLM inference traces (TIMESTAMP, ContextTokens,
+// GeneratedTokens), of BurstGPT (Timestamp, Request tokens, Response tokens), and plain names.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <istream>
+#include <span>
+
+#include "common/error.h"
+#include "common/lower_case.h"
+#include "simulation/serving/load.h"
+#include "simulation/serving/words.h"
+
+namespace tandem::simulation {
+namespace {
+
+constexpr std::array<std::string_view, 5> kArrival = {"arrival", "timestamp", "arrival_s", "time",
+                                                      "arrival_time"};
+constexpr std::array<std::string_view, 5> kPrompt = {"prompt", "contexttokens", "request tokens",
+                                                     "prompt_tokens", "input_length"};
+constexpr std::array<std::string_view, 5> kOutput = {"output", "generatedtokens", "response tokens",
+                                                     "output_tokens", "output_length"};
+
+[[noreturn]] void refuse_line(std::int64_t line, const std::string& what) {
+  throw Error("trace", "line " + std::to_string(line) + ": " + what);
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\"";
+  const std::size_t begin = text.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+struct Columns {
+  std::size_t arrival = 0, prompt = 0, output = 0, count = 0;
+};
+
+std::size_t find_column(const std::vector<std::string_view>& header,
+                        std::span<const std::string_view> names) {
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (std::ranges::count(names, lower_case(std::string(trimmed(header[i])))) > 0) return i;
+  }
+  std::string known;
+  for (const std::string_view name : names) known += " " + std::string(name);
+  refuse_line(1, "the header has no column of these:" + known);
+}
+
+Columns columns_of(const std::string& line) {
+  const std::vector<std::string_view> header = parts_of(line, ',');
+  return {find_column(header, kArrival), find_column(header, kPrompt), find_column(header, kOutput),
+          header.size()};
+}
+
+// Days since 1970-01-01 of the proleptic Gregorian calendar (Hinnant, days_from_civil).
+std::int64_t days_of(std::int64_t year, int month, int day) {
+  year -= month <= 2 ? 1 : 0;
+  const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
+  const std::int64_t of_era = year - era * 400;
+  const std::int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+  return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+// "2023-11-16 18:15:46.6805900"
+std::optional<double> seconds_of_date(std::string_view text) {
+  if (text.size() < 19 || text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':') {
+    return std::nullopt;
+  }
+  const auto year = number_of<int>(text.substr(0, 4)), month = number_of<int>(text.substr(5, 2));
+  const auto day = number_of<int>(text.substr(8, 2)), hour = number_of<int>(text.substr(11, 2));
+  const auto minute = number_of<int>(text.substr(14, 2));
+  const auto second = number_of<double>(text.substr(17));
+  if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
+  if (*month < 1 || *month > 12) return std::nullopt;
+  return 86400.0 * static_cast<double>(days_of(*year, *month, *day)) + 3600 * *hour + 60 * *minute +
+         *second;
+}
+
+double time_of(std::string_view text, std::int64_t line) {
+  auto value = number_of<double>(text);
+  if (!value) value = seconds_of_date(text);
+  if (!value)
+    refuse_line(line, "'" + std::string(text) + "' is neither seconds nor a date with a time");
+  if (*value < 0) refuse_line(line, "the time " + std::string(text) + " is negative");
+  return *value;
+}
+
+int length_of(std::string_view text, std::int64_t line, int least) {
+  const auto value = number_of<int>(text);
+  if (!value || *value < least) {
+    refuse_line(line, "'" + std::string(text) + "' is not a number of tokens, at least " +
+                          std::to_string(least));
+  }
+  return *value;
+}
+
+}  // namespace
+
+std::vector<SimulatedRequest> read_trace(std::istream& in) {
+  std::string line;
+  if (!std::getline(in, line)) throw Error("trace", "the file is empty");
+  const Columns columns = columns_of(line);
+  std::vector<SimulatedRequest> requests;
+  double first = 0, last = 0;
+  for (std::int64_t number = 2; std::getline(in, line); ++number) {
+    if (trimmed(line).empty()) continue;
+    const std::vector<std::string_view> fields = parts_of(line, ',');
+    if (fields.size() != columns.count) {
+      refuse_line(number, std::to_string(fields.size()) + " fields, but the header has " +
+                              std::to_string(columns.count));
+    }
+    const double time = time_of(trimmed(fields[columns.arrival]), number);
+    if (number == 2) first = last = time;
+    if (time < last)
+      refuse_line(number, "its time is before that of the line above: sort the trace");
+    last = time;
+    const int prompt = length_of(trimmed(fields[columns.prompt]), number, 1);
+    const int output = length_of(trimmed(fields[columns.output]), number, 0);
+    // Published traces list requests that failed without an answer.
+    if (output > 0) requests.push_back({time - first, prompt, output});
+  }
+  if (requests.empty()) throw Error("trace", "the file has a header and no requests");
+  return requests;
+}
+
+}  // namespace tandem::simulation

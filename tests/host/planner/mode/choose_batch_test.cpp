@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The number of sequences that should run, against every number.
+#include "planner/mode/choose_batch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "host/planner/mode/machines.h"
+
+namespace tandem::planner {
+namespace {
+
+constexpr double kPlenty = 1e9;
+
+TEST(ChooseBatch, IsNearTheBestOfAllNumbers) {
+  std::mt19937 random(11);
+  const auto upto = [&](double most) {
+    return most * static_cast<double>(1 + random() % 1000) / 1000;
+  };
+  for (int i = 0; i < 100; ++i) {
+    const MachineModel machine = machine_with({upto(1e-5), upto(1e-4)}, upto(1e-3));
+    Outlook outlook{1 + upto(2000), 1 + upto(500), 1 + static_cast<double>(random() % 100), 512};
+    outlook.prompts_elsewhere = random() % 2 == 0;
+    outlook.room = {upto(40000), kPlenty, upto(100000)};
+    double best = 0;
+    for (double rows = 1; rows <= outlook.most_rows; ++rows) {
+      const BatchChoice other = batch_of(machine, outlook, rows);
+      if (other.mode.missing_tokens == 0) best = std::max(best, other.tokens_per_s);
+    }
+    EXPECT_GE(choose_batch(machine, outlook).tokens_per_s, 0.97 * best) << i;
+  }
+}
+
+// Ten sequences fit the own memory; host memory that is a hundred times slower would hold all.
+TEST(ChooseBatch, ASlowUnitHoldsUpNobody) {
+  const MachineModel machine = machine_with({1e-4});
+  Outlook outlook{1000, 10, 64, 512};
+  outlook.room = {10 * 1005, kPlenty};
+  outlook.prompts_elsewhere = true;
+  const BatchChoice choice = choose_batch(machine, outlook);
+  EXPECT_GE(choice.rows, 9);
+  EXPECT_LE(choice.rows, 11);
+  outlook.room[0] = kPlenty;
+  EXPECT_EQ(choose_batch(machine, outlook).rows, 64) << "its own memory is as fast for all";
+}
+
+TEST(ChooseBatch, WithoutRoomForOneNobodyRuns) {
+  Outlook outlook{1000, 10, 64, 512};
+  outlook.room = {500, 400};
+  EXPECT_EQ(choose_batch(machine_with({1e-6}), outlook).rows, 0);
+}
+
+// 1000 tokens in chunks of 250: 375,000 pairs, two rows per read; 32 layers.
+TEST(ChooseBatch, APromptPaysForItsWayAndForEarlierChunks) {
+  MachineModel machine = machine_with({2e-6}, 1e-4);
+  machine.bytes_to_unit = 2e6, machine.bytes_from_unit = 1e6;  // at 1e12 bytes/s
+  machine.units[0].launch_s = 1e-5;
+  machine.units[0].attention.rows_per_read = machine.units[1].attention.rows_per_read = 2;
+  const Outlook outlook{1000, 100, 1, 500};
+  const std::vector<double> seconds = prompt_seconds(machine, outlook);
+  EXPECT_NEAR(seconds[0], 32 * (4e-5 + 0.1875), 1e-9);
+  EXPECT_NEAR(seconds[1], 32 * (8e-4 + 1000 * 3e-6 + 0.375), 1e-9);
+  EXPECT_NEAR(prompt_seconds(machine, {200, 100, 1, 500})[0], 32 * 1e-5, 1e-12) << "one chunk";
+}
+
+// The unit is faster for decode rows, but its link is slow for prompts.
+TEST(ChooseBatch, PromptsKeepSequencesOffASlowLink) {
+  MachineModel machine = machine_with({0.5e-6}, 1e-6);
+  machine.bytes_to_unit = 1e6;
+  machine.units[1].to_unit.bytes_per_s = 1e10;  // 0.1 ms per row
+  Outlook outlook{200, 40, 32, 256};
+  outlook.room = {kPlenty, kPlenty};
+  const auto part_there = [&] {
+    const ModeChoice mode = choose_batch(machine, outlook).mode;
+    return mode.shares[1] / (mode.shares[0] + mode.shares[1]);
+  };
+  EXPECT_LT(part_there(), 0.3);
+  machine.units[1].to_unit.bytes_per_s = 1e14;
+  EXPECT_GT(part_there(), 0.5);
+}
+
+}  // namespace
+}  // namespace tandem::planner

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Water-filling and the choice of a mode, against brute force over shares in steps of a tenth.
+#include "planner/mode/choose_mode.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <random>
+
+#include "host/planner/mode/machines.h"
+
+namespace tandem::planner {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+
+constexpr double kPlenty = 1e9;
+constexpr int kParts = 20;
+
+// All ways to deal `parts` to `num` units.
+void for_each_deal(int num, int parts, std::vector<int>& dealt,
+                   const std::function<void(const std::vector<int>&)>& use) {
+  if (static_cast<int>(dealt.size()) + 1 == num) {
+    dealt.push_back(parts);
+    use(dealt);
+    dealt.pop_back();
+    return;
+  }
+  for (int part = 0; part <= parts; ++part) {
+    dealt.push_back(part);
+    for_each_deal(num, parts - part, dealt, use);
+    dealt.pop_back();
+  }
+}
+
+double last_end(const std::vector<FillUnit>& units, std::span<const double> shares) {
+  double end = 0;
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    if (shares[u] > 0) end = std::max(end, units[u].fixed_s + shares[u] * units[u].per_token_s);
+  }
+  return end;
+}
+
+TEST(WaterFill, UnitsThatTakePartEndAtTheSameTime) {
+  const std::vector<FillUnit> units = {{0, 1, 100}, {2, 0.5, 100}, {50, 0.1, 100}};
+  EXPECT_THAT(water_fill(units, 20), ElementsAre(DoubleNear(8, 1e-6), DoubleNear(12, 1e-6), 0));
+}
+
+TEST(WaterFill, AFullUnitLeavesTheRestToOthers) {
+  const std::vector<FillUnit> units = {{0, 1, 5}, {0, 1, 100}};
+  EXPECT_THAT(water_fill(units, 30), ElementsAre(DoubleNear(5, 1e-6), DoubleNear(25, 1e-6)));
+  EXPECT_THAT(water_fill(units, 300), ElementsAre(DoubleNear(5, 1e-6), DoubleNear(100, 1e-6)));
+}
+
+TEST(WaterFill, IsNeverSlowerThanAnyOtherDeal) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<FillUnit> units;
+    for (int u = 0; u < 3; ++u) {
+      units.push_back({static_cast<double>(random() % 50),
+                       0.125 * static_cast<double>(random() % 9),
+                       static_cast<double>(20 + random() % 100)});
+    }
+    const double tokens = static_cast<double>(1 + random() % 60);
+    const std::vector<double> shares = water_fill(units, tokens);
+    ASSERT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), tokens, 1e-6);
+    std::vector<int> dealt;
+    for_each_deal(3, kParts, dealt, [&](const std::vector<int>& parts) {
+      std::vector<double> other;
+      for (std::size_t u = 0; u < 3; ++u) {
+        other.push_back(tokens * parts[u] / kParts);
+        if (other.back() > units[u].room) return;
+      }
+      EXPECT_LE(last_end(units, shares), last_end(units, other) + 1e-6) << i;
+    });
+  }
+}
+
+struct Fixed {
+  std::vector<double> shares;
+  int num_sub_batches = 1;
+  double seconds = 0;
+};
+
+// Every mode that an operator might have fixed, with its time.
+std::vector<Fixed> all_modes(const MachineModel& machine, const AttentionLoad& load) {
+  std::vector<Fixed> modes;
+  std::vector<int> dealt;
+  const int num_units = static_cast<int>(machine.units.size());
+  for_each_deal(num_units, kParts, dealt, [&](const std::vector<int>& parts) {
+    for (int sub_batches = 1; sub_batches <= (load.rows >= 2 ? 2 : 1); ++sub_batches) {
+      Fixed fixed{{}, sub_batches, 0};
+      for (const int part : parts) fixed.shares.push_back(load.tokens * part / kParts);
+      fixed.seconds = time_of_shares(machine, load, fixed.shares, sub_batches).total;
+      modes.push_back(std::move(fixed));
+    }
+  });
+  return modes;
+}
+
+// Batch 1 to 64, context 32 to 8K, units from an eighth to eight times as fast as the own memory,
+// near and far.
+TEST(ChooseMode, IsWithinThreePercentOfTheBestAndFarFromTheWorst) {
+  double least_gain = 1e9;
+  for (const double speed : {0.125, 0.5, 1.0, 3.0, 8.0}) {
+    for (const double latency : {1e-6, 5e-5, 1e-3}) {
+      const MachineModel machine = machine_with({1e-6 / speed, 2e-6 / speed}, latency);
+      for (const double rows : {1.0, 2.0, 5.0, 16.0, 64.0}) {
+        for (const double context : {32.0, 256.0, 2048.0, 8192.0}) {
+          const AttentionLoad load{rows, rows * context, {kPlenty, kPlenty, kPlenty}};
+          const std::vector<Fixed> modes = all_modes(machine, load);
+          const auto [best, worst] = std::ranges::minmax(modes, {}, &Fixed::seconds);
+          const ModeChoice choice = choose_mode(machine, load);
+          EXPECT_LE(choice.time.total, 1.03 * best.seconds)
+              << speed << ' ' << latency << ' ' << rows << ' ' << context;
+          if (rows >= 2) {
+            least_gain = std::min(least_gain, worst.seconds / choice.time.total);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GE(least_gain, 1.2) << "the weights are read twice, if nothing else";
+}
+
+TEST(ChooseMode, FollowsWhatPays) {
+  const AttentionLoad small{1, 100, {kPlenty, kPlenty}};
+  EXPECT_EQ(choose_mode(machine_with({1e-6}, 1e-3), small).mode, StepMode::kOwnAttention);
+  const AttentionLoad large{64, 64 * 1000, {kPlenty, kPlenty}};
+  const ModeChoice shares = choose_mode(machine_with({1e-6}, 1e-5), large);
+  EXPECT_EQ(shares.mode, StepMode::kShares);
+  EXPECT_NEAR(shares.shares[0], shares.shares[1], 0.01 * large.tokens);
+  const AttentionLoad cannot{64, 64 * 100, {0, kPlenty}};
+  EXPECT_EQ(choose_mode(machine_with({1e-6}, 1e-5), cannot).mode, StepMode::kTwoSubBatches);
+}
+
+TEST(ChooseMode, TakesUnitsForWhatTheOwnMemoryCannotHold) {
+  const MachineModel machine = machine_with({8e-6}, 1e-3);
+  const ModeChoice choice = choose_mode(machine, {4, 4000, {1000, 2000}});
+  EXPECT_NE(choice.mode, StepMode::kOwnAttention);
+  EXPECT_NEAR(choice.missing_tokens, 1000, 1);
+  EXPECT_NEAR(choice.shares[0], 1000, 1);
+  EXPECT_EQ(choose_mode(machine, {4, 900, {1000, 2000}}).missing_tokens, 0);
+}
+
+}  // namespace
+}  // namespace tandem::planner

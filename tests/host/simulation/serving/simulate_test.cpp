@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Serving in virtual time: against closed forms, conservation, and what pays.
+#include "simulation/serving/simulate.h"
+
+#include <gmock/gmock.h>
+
+#include "host/simulation/serving/message_of.h"
+
+namespace tandem::simulation {
+namespace {
+
+using ::testing::HasSubstr;
+
+ServingOptions options_of(const char* model) {
+  ServingOptions options;
+  options.model = planner::model_preset(model);
+  return options;
+}
+
+ServingResult run(const char* machine, const ServingOptions& options, const char* load,
+                  std::uint64_t seed = 1) {
+  return simulate_serving(parse_machine(machine), options, Load(parse_load(load), seed));
+}
+
+// One step for the prompts, then nine for a token each.
+TEST(Simulate, ABatchTakesTheSumOfItsSteps) {
+  const ServingOptions options = options_of("llama-2-7b");
+  const ServingResult result = run("l40s", options, "batch:4,prompt=16,output=10,requests=4");
+  const ServerModel model = model_server(parse_machine("l40s"), options);
+  double seconds = 0;
+  for (int step = 0; step < 10; ++step) {
+    const double seen = 16 + step;
+    planner::SubBatch batch{step == 0 ? 64.0 : 4.0, 4, 0, {{}}};
+    if (step == 0) {
+      batch.causal_pairs = 4 * 16 * 17 / 2, batch.units[0] = {0, 0, 0};
+    } else {
+      batch.units[0] = {4, 4 * seen, 4 * seen};
+    }
+    seconds += planner::step_time(model.machine, std::vector{batch}).total;
+  }
+  // A unit also hears of a chunk without earlier tokens: one launch per layer.
+  seconds += 32 * model.machine.units[0].launch_s;
+  EXPECT_NEAR(result.seconds, seconds, 1e-9 * seconds);
+  EXPECT_EQ(result.record.steps, 10u);
+  EXPECT_EQ(result.record.generated_tokens, 40u);
+  EXPECT_EQ(result.record.first_token.count(), 4u);
+  EXPECT_EQ(result.record.between_tokens.count(), 36u);
+  EXPECT_NEAR(result.tokens_per_s(), 40 / seconds, 1e-6);
+}
+
+TEST(Simulate, EnergyIsIdleAndBusyPowerOfEveryDevice) {
+  ServingOptions options = options_of("llama-2-7b");
+  options.attention = AttentionPolicy::kUnits;
+  const ServingResult result = run("2x(l40s+2*u55c)", options, "batch:40,prompt=300,output=20");
+  ASSERT_EQ(result.devices.size(), 3u);
+  double joules = 0;
+  for (const DeviceReport& device : result.devices) {
+    const planner::DeviceSheet sheet =
+        device.name == "l40s" ? planner::device_preset("l40s") : planner::device_preset("u55c");
+    EXPECT_EQ(device.count, 2);
+    EXPECT_GT(device.utilisation, 0) << device.name;
+    EXPECT_LE(device.utilisation, 1) << device.name;
+    const double busy = device.utilisation * (sheet.busy_w - sheet.idle_w);
+    EXPECT_NEAR(device.joules, 2 * result.seconds * (sheet.idle_w + busy), 1e-6 * device.joules);
+    joules += device.joules;
+  }
+  EXPECT_NEAR(result.joules_per_token() * result.record.generated_tokens, joules, 1e-6 * joules);
+}
+
+TEST(Simulate, TheSameSeedGivesTheSameResultToTheLastBit) {
+  const char* load = "poisson:30,prompt=10..900,output=1..200,requests=300";
+  const auto result = [&](std::uint64_t seed) {
+    return run("2x(l40s+2*u55c)", options_of("llama-2-7b"), load, seed);
+  };
+  const ServingResult first = result(3), again = result(3), other = result(4);
+  EXPECT_EQ(first.seconds, again.seconds);
+  EXPECT_EQ(first.joules_per_token(), again.joules_per_token());
+  EXPECT_EQ(first.record.between_tokens.mean(), again.record.between_tokens.mean());
+  EXPECT_EQ(first.record.whole.quantile(0.99), again.record.whole.quantile(0.99));
+  EXPECT_NE(first.seconds, other.seconds);
+}
+
+// Over steps that are planned alike; with arrivals, ends, several servers and little memory.
+TEST(Simulate, AJumpChangesNothing) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"l40s", "batch:8,prompt=30..300,output=1..200,requests=60"},
+      {"3x(l40s)", "batch:8,prompt=30..300,output=1..200,requests=60"},
+      {"2x(l40s)", "poisson:3,prompt=30..300,output=1..200,requests=60"},
+      {"l40s:18", "batch:32,prompt=200..700,output=100..300,requests=80"}};
+  for (const auto& [machine, load] : cases) {
+    ServingOptions options = options_of("llama-2-7b");
+    const ServingResult jumps = run(machine, options, load, 5);
+    options.jumps = false;
+    const ServingResult steps = run(machine, options, load, 5);
+    EXPECT_EQ(jumps.seconds, steps.seconds) << machine << load;
+    EXPECT_EQ(jumps.record.steps, steps.record.steps);
+    EXPECT_EQ(jumps.record.generated_tokens, steps.record.generated_tokens);
+    EXPECT_EQ(jumps.record.preemptions, steps.record.preemptions);
+    EXPECT_EQ(jumps.devices[0].joules, steps.devices[0].joules);
+    EXPECT_EQ(jumps.record.whole.mean(), steps.record.whole.mean());
+    for (const double quantile : {0.01, 0.5, 0.99}) {
+      EXPECT_EQ(jumps.record.between_tokens.quantile(quantile),
+                steps.record.between_tokens.quantile(quantile));
+    }
+  }
+}
+
+TEST(Simulate, NoTokenIsLostWhereMemoryIsShort) {
+  ServingOptions options = options_of("llama-2-7b");
+  for (const auto placement : {engine::Placement::kSequences, engine::Placement::kPages}) {
+    options.placement = placement;
+    const ServingResult result =
+        run("l40s:17+u55c:2", options, "batch:32,prompt=200..700,output=100..300,requests=200", 7);
+    Load load(parse_load("batch:32,prompt=200..700,output=100..300,requests=200"), 7);
+    std::uint64_t outputs = 0;
+    while (const auto request = load.next()) outputs += static_cast<std::uint64_t>(request->output);
+    EXPECT_GT(result.record.preemptions, 0u);
+    EXPECT_EQ(result.record.requests, 200u);
+    EXPECT_EQ(result.record.generated_tokens, outputs);
+    EXPECT_EQ(result.record.first_token.count(), 200u);
+  }
+}
+
+TEST(Simulate, RequestsThatArriveLateWaitForNobody) {
+  const ServingResult result =
+      run("l40s", options_of("llama-2-7b"), "burst:1,every=100,prompt=64,output=8,requests=5");
+  EXPECT_NEAR(result.record.whole.quantile(1), result.record.whole.quantile(0.01), 1e-3);
+  EXPECT_GT(result.seconds, 400);
+  EXPECT_LT(result.devices[0].utilisation, 0.02);
+}
+
+TEST(Simulate, EightServersServeEightTimesAsMany) {
+  const ServingOptions options = options_of("llama-3-8b");
+  const double one = run("l40s", options, "batch:16,prompt=500,output=64").tokens_per_s();
+  const double eight = run("8x(l40s)", options, "batch:128,prompt=500,output=64").tokens_per_s();
+  EXPECT_NEAR(eight / one, 8, 0.1);
+}
+
+// The rule of the planner, in the whole loop: batches and contexts, cards near, far, fast and slow.
+TEST(Simulate, AutoIsNeverMuchSlowerThanWhatAnOperatorMightFix) {
+  for (const char* machine : {"l40s+4*u55c", "l40s+2*u50@25gbe", "l40s+cpu:100", "t4+cpu:400"}) {
+    for (const char* load : {"batch:1,prompt=32,output=32", "batch:8,prompt=500,output=32",
+                             "batch:48,prompt=100,output=32", "batch:48,prompt=1000,output=32"}) {
+      ServingOptions options = options_of("llama-3-8b");
+      options.precision.weight_bytes = 1;
+      options.precision.kv_dtype = DType::kI8;
+      const double chosen = run(machine, options, load).seconds;
+      for (const auto policy : {AttentionPolicy::kOwn, AttentionPolicy::kUnits}) {
+        for (const int sub_batches : {1, 2}) {
+          options.attention = policy, options.num_sub_batches = sub_batches;
+          EXPECT_LE(chosen, 1.03 * run(machine, options, load).seconds)
+              << machine << ' ' << load << ' ' << static_cast<int>(policy) << sub_batches;
+        }
+      }
+    }
+  }
+}
+
+// Long prompts arrive while others stream.
+TEST(Simulate, ChunksFollowTheTargetBetweenTokens) {
+  ServingOptions options = options_of("llama-3-8b");
+  options.max_step_tokens = 2048;
+  const char* load = "poisson:1,prompt=1500..3000,output=100,requests=100";
+  const ServingResult free = run("l40s", options, load);
+  EXPECT_GT(free.record.between_tokens.quantile(0.99), 0.1);
+  options.target_between_tokens_s = 0.05;
+  const ServingResult bound = run("l40s", options, load);
+  // Attention of a chunk to the chunks before it comes on top of the prediction.
+  EXPECT_LT(bound.record.between_tokens.quantile(0.99), 0.055);
+  EXPECT_EQ(bound.record.generated_tokens, free.record.generated_tokens);
+  EXPECT_LT(bound.seconds, 1.1 * free.seconds);
+}
+
+TEST(Simulate, SaysWhichMemoryIsTooSmallAndByHowMuch) {
+  const auto refusal = [](const char* machine, const char* model, const char* load) {
+    return message_of([&] { run(machine, options_of(model), load); });
+  };
+  EXPECT_THAT(refusal("l40s", "llama-3-70b", "batch:1"),
+              HasSubstr("141.1 GB, but the memory of 1 x l40s has 46.4 GB for them: 94.7 GB"));
+  EXPECT_THAT(refusal("l40s:15.1", "llama-2-7b", "batch:1,prompt=2000,output=100"),
+              HasSubstr("tokens is missing"));
+  EXPECT_THAT(refusal("l40s", "llama-2-7b", "batch:1,prompt=4000,output=100"),
+              HasSubstr("context of 4096"));
+  EXPECT_THAT(refusal("l40s:14.98", "llama-2-7b", "batch:1"), HasSubstr("no memory holds a page"));
+  ServingOptions options = options_of("llama-2-7b");
+  options.attention = AttentionPolicy::kUnits;
+  EXPECT_THAT(message_of([&] { run("l40s", options, "batch:1"); }), HasSubstr("no unit attends"));
+}
+
+}  // namespace
+}  // namespace tandem::simulation

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# `tandem simulate` as a user runs it: fields, files, repeated runs, and what is refused.
+import csv
+import json
+import pathlib
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+from daemon import TANDEM
+
+CASE = ["--model", "llama-2-7b", "--devices", "l40s+4*u55c", "--seed", "5"]
+LOAD = ["--load", "poisson:20,prompt=50..500,output=1..60,requests=200"]
+
+
+def simulate(*arguments):
+    return subprocess.run([TANDEM, "simulate", *arguments], capture_output=True, text=True, timeout=300)
+
+
+def figures(*arguments):
+    process = simulate(*arguments, "--json")
+    if process.returncode != 0:
+        raise AssertionError(f"tandem simulate ended with {process.returncode}:\n{process.stderr}")
+    return json.loads(process.stdout)
+
+
+class SimulateTest(unittest.TestCase):
+    def test_json_has_what_readers_rely_on(self):
+        result = figures(*CASE, *LOAD)
+        for name in ("tokens_per_s", "joules_per_token", "seconds"):
+            self.assertLess(0, result[name], name)
+        for name in ("ttft_ms", "itl_ms", "latency_ms"):
+            self.assertLess(0, result[name]["p50"], name)
+            self.assertLessEqual(result[name]["p50"], result[name]["p99"], name)
+        self.assertEqual(set(result["utilisation"]), {"l40s", "u55c:0", "u55c:1", "u55c:2", "u55c:3"})
+        for value in result["utilisation"].values():
+            self.assertTrue(0 <= value <= 1, value)
+        self.assertEqual(result["requests"], 200)
+
+    def test_a_seed_gives_the_same_bytes(self):
+        first, again = (simulate(*CASE, *LOAD, "--json").stdout for _ in range(2))
+        self.assertEqual(first, again)
+        other = simulate(*CASE[:-1], "6", *LOAD, "--json").stdout
+        self.assertNotEqual(first, other)
+
+    def test_table_csv_and_drawing_show_the_same(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table, drawing = pathlib.Path(folder, "a.csv"), pathlib.Path(folder, "a.svg")
+            text = simulate(*CASE, *LOAD, "--csv", str(table), "--svg", str(drawing)).stdout
+            result = figures(*CASE, *LOAD)
+            fields = {row["field"]: row["value"] for row in csv.DictReader(table.open())}
+            self.assertEqual(float(fields["tokens_per_s"]), result["tokens_per_s"])
+            self.assertEqual(float(fields["itl_ms.p99"]), result["itl_ms"]["p99"])
+            rate = f"{result['tokens_per_s']:.1f} tokens/s"
+            self.assertIn(rate, text)
+            words = " ".join(xml.etree.ElementTree.parse(drawing).getroot().itertext())
+            self.assertIn(rate, words)
+            self.assertIn("u55c:3", words)
+
+    def test_a_trace_is_served_or_refused_with_its_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = pathlib.Path(folder, "trace.csv")
+            trace.write_text("arrival,prompt,output\n0,100,10\n0.5,200,20\n")
+            self.assertEqual(figures(*CASE, "--trace", str(trace))["generated_tokens"], 30)
+            for line, words in (("0.2,1,1", "line 4: its time is before"), ("-1,1,1", "line 4: the time -1 is negative")):
+                trace.write_text(f"arrival,prompt,output\n0,100,10\n0.5,200,20\n{line}\n")
+                process = simulate(*CASE, "--trace", str(trace))
+                self.assertEqual(process.returncode, 2)
+                self.assertIn(words, process.stderr)
+
+    def test_what_cannot_be_is_named(self):
+        cases = [(["--model", "llama2-7b", *CASE[2:], *LOAD], "did you mean llama-2-7b?"),
+                 (["--model", "llama-2-7b", "--devices", "l40s+u55", *LOAD], "did you mean u55c?"),
+                 (["--model", "llama-3-70b", "--devices", "l40s", *LOAD], "94.7 GB are missing"),
+                 ([*CASE, "--load", "steady:4"], "batch:N"), (CASE, "--load or --trace is missing"),
+                 ([*CASE, *LOAD, "--price", "l40s"], "USD per hour"), (["--reproduce", "vllm"], "hpu")]
+        for arguments, words in cases:
+            process = simulate(*arguments)
+            self.assertEqual(process.returncode, 2, arguments)
+            self.assertIn(words, process.stderr)
+
+    def test_published_results_come_with_assumptions_and_error(self):
+        for name in ("hpu", "neo", "lamina"):
+            for row in figures("--reproduce", name)["rows"]:
+                self.assertAlmostEqual(row["error"], row["simulated"] / row["published"] - 1)
+                self.assertTrue(row["assumptions"])
+
+    def test_suggestions_are_ordered_by_price(self):
+        rows = figures("--suggest", "--model", "llama-3-8b", "--devices", "l40s,a100,u55c", "--load",
+                       "poisson:3,prompt=300,output=50,requests=60", "--target-itl-ms", "80")["suggestions"]
+        prices = [row["price_per_hour"] for row in rows if row["meets_target"]]
+        self.assertTrue(prices)
+        self.assertEqual(prices, sorted(prices))
+        self.assertTrue(all(row["itl_ms"]["p99"] <= 80 for row in rows if row["meets_target"]))
+
+    def test_a_model_file_gives_its_shape(self):
+        model = pathlib.Path(TANDEM).parent.parent / "share/tandem/models/tandem-stories-q8_0.gguf"
+        result = figures("--model", str(model), "--devices", "t4", "--load", "batch:2,prompt=20,output=5")
+        self.assertEqual(result["generated_tokens"], 40)
+
+    def test_the_map_has_every_cell(self):
+        cells = figures("--map", "--model", "llama-2-7b", "--devices", "l40s+4*u55c")["cells"]
+        self.assertEqual(len(cells), 120)
+        self.assertTrue(any(cell["pays"] for cell in cells) and not all(cell["pays"] for cell in cells))
+
+    def test_presets_are_listed_with_their_sources(self):
+        text = simulate("--list").stdout
+        for word in ("mixtral-8x7b", "b200", "v80", "400gbe", "datasheet"):
+            self.assertIn(word, text)
+
+
+if __name__ == "__main__":
+    unittest.main()
