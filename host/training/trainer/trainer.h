@@ -10,7 +10,8 @@
 // All ranks run it alike. The samples of a step depend on seed and step alone, so a run that is
 // resumed has the bits of one that was not interrupted, with the same threads and ranks. A NaN or
 // an infinity in loss or gradient acts by the option, on all ranks alike. run() may be called again
-// with a smaller group after a TransportError; it then goes on from the last checkpoint. Ownership:
+// with another group, after a TransportError or when wants_ranks(); it then goes on from the last
+// checkpoint. Ownership:
 // borrows all it is given. Threads: one; request_stop() from any, and from signal handlers.
 // Errors: Error("train", ...); those of libtorch and the reducer.
 #pragma once
@@ -67,7 +68,10 @@ struct TrainerParts {
   const TokenText& text;
   const TokenText* evaluated = nullptr;  // null: none
   // Called on rank 0 before its first step, with the number of steps that are done. May be empty.
+  // Again after a step back.
   std::function<std::vector<TrainingLog*>(std::uint64_t step)> open_logs;
+  // Called on rank 0 before a checkpoint: whether new ranks want to join at it. May be empty.
+  std::function<bool()> ranks_wait = {};
 };
 
 class Trainer {
@@ -80,6 +84,8 @@ class Trainer {
 
   std::uint64_t steps_done() const { return step_; }
   bool was_stopped() const { return stopped_; }
+  // run() has ended at a checkpoint, because new ranks wait; on all ranks alike.
+  bool wants_ranks() const { return wants_ranks_; }
   static void request_stop() { stop_requested().store(true); }
 
  private:
@@ -101,9 +107,13 @@ class Trainer {
   void log_step(Interval& interval, double loss, double norm);
   void evaluate_now();
 
-  void save_if_due();
+  bool is_save_due(std::uint64_t step) const;
+  bool ranks_wait() const;
+  void open_logs();
+  bool save_if_due();
   void save();
   void write_files(const std::string& folder);
+  nlohmann::ordered_json checkpoint_fields(const ReduceState& reduce) const;
   void restore_values(const Checkpoint& checkpoint);
   void restore_reduction(const Checkpoint& checkpoint);
 
@@ -123,6 +133,7 @@ class Trainer {
   std::uint64_t samples_ = 0;  // used by all ranks
   int times_back_ = 0;         // since the last checkpoint
   bool stopped_ = false;
+  bool wants_ranks_ = false;
 };
 
 }  // namespace tandem::training
