@@ -109,10 +109,10 @@ void MeetingFolder::announce(const std::string& name) {
   const fs::path draft = path_ / ("." + name + "." + token_);
   lock_ = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (lock_ < 0) fail(draft, "write");
-  const bool written = ::flock(lock_, LOCK_EX | LOCK_NB) == 0 &&
-                       ::write(lock_, token_.data(), token_.size()) ==
-                           static_cast<ssize_t>(token_.size()) &&
-                       ::rename(draft.c_str(), own_.c_str()) == 0;
+  const bool written =
+      ::flock(lock_, LOCK_EX | LOCK_NB) == 0 &&
+      ::write(lock_, token_.data(), token_.size()) == static_cast<ssize_t>(token_.size()) &&
+      ::rename(draft.c_str(), own_.c_str()) == 0;
   if (!written) {
     const int error = errno;
     ::unlink(draft.c_str());

@@ -33,8 +33,7 @@ struct Launcher {
 
 constexpr std::array kLaunchers = {
     Launcher{"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", false},
-    Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
-             true},
+    Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", true},
     Launcher{"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", true},
     Launcher{"SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", false},
 };

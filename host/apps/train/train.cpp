@@ -119,8 +119,7 @@ void take_in(Ranks& ranks, const Compare& compare) {
 
 // Runs to the end. With --elastic, ranks that are left after a loss go on from the last checkpoint,
 // and new ranks join at one.
-void run_ranks(training::Trainer& trainer, Ranks& ranks, bool elastic,
-               const Compare& compare) {
+void run_ranks(training::Trainer& trainer, Ranks& ranks, bool elastic, const Compare& compare) {
   for (;;) {
     try {
       trainer.run(ranks.group());

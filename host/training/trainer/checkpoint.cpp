@@ -43,7 +43,7 @@ std::string sum_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> piece(kPieceBytes);
   const std::unique_ptr<XXH64_state_t, XXH_errorcode (*)(XXH64_state_t*)> state(XXH64_createState(),
-                                                                               XXH64_freeState);
+                                                                                XXH64_freeState);
   XXH64_reset(state.get(), 0);
   while (file) {
     file.read(piece.data(), kPieceBytes);

@@ -25,7 +25,8 @@ constexpr char kAtWork = 'w', kDone = 'd', kFailed = 'f';
 class Rounds {
  public:
   Rounds(collectives::Group& group, std::chrono::milliseconds timeout)
-      : group_(group), timeout_(std::max<std::chrono::milliseconds>(timeout, 2 * kBetweenRounds)),
+      : group_(group),
+        timeout_(std::max<std::chrono::milliseconds>(timeout, 2 * kBetweenRounds)),
         thread_([this] { run(); }) {}
   ~Rounds() {
     end(kDone, {});

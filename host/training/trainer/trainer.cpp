@@ -147,9 +147,7 @@ bool Trainer::is_save_due(std::uint64_t step) const {
 }
 
 // Rank 0 looks; the others hear of it.
-bool Trainer::ranks_wait() const {
-  return rank() == 0 && parts_.ranks_wait && parts_.ranks_wait();
-}
+bool Trainer::ranks_wait() const { return rank() == 0 && parts_.ranks_wait && parts_.ranks_wait(); }
 
 // Returns the mean loss of this rank's tokens.
 double Trainer::backward() {

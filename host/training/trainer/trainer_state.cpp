@@ -46,11 +46,13 @@ void Trainer::write_files(const std::string& folder) {
 }
 
 nlohmann::ordered_json Trainer::checkpoint_fields(const ReduceState& reduce) const {
-  return {{"family", "llama"},         {"samples", samples_},
-          {"world", world()},          {"seed", options_.seed},
-          {"tied", parts_.model.tied}, {"optimizer", rule_name(options_.rule)},
-          {"reduce",
-           {{"choice", to_string(options_.reduce.choice)}, {"order", reduce.order}}}};
+  return {{"family", "llama"},
+          {"samples", samples_},
+          {"world", world()},
+          {"seed", options_.seed},
+          {"tied", parts_.model.tied},
+          {"optimizer", rule_name(options_.rule)},
+          {"reduce", {{"choice", to_string(options_.reduce.choice)}, {"order", reduce.order}}}};
 }
 
 void Trainer::save() {
