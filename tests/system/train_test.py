@@ -5,18 +5,47 @@ import json
 import math
 import os
 import random
+import re
 import shlex
 import shutil
 import signal
+import struct
 import subprocess
-import tempfile
 import time
 import unittest
-from pathlib import Path
 
 import directory_model_test
 from daemon import BUILD, TANDEM, Daemon, run_json
 from train_runs import SMALL, TrainRuns
+
+
+def gguf_value(value):
+    """Type number and bytes of a value, as GGUF stores them."""
+    if isinstance(value, str):
+        return 8, struct.pack("<Q", len(value.encode())) + value.encode()
+    if isinstance(value, float):
+        return 6, struct.pack("<f", value)
+    if isinstance(value, int):
+        return 4, struct.pack("<I", value)
+    items = [gguf_value(item) for item in value]
+    return 9, struct.pack("<IQ", items[0][0], len(items)) + b"".join(data for _, data in items)
+
+
+def write_tokenizer(path, tokenizer):
+    """A GGUF file with the tokens of a Llama-2-like tokenizer.json, and nothing else."""
+    tokens = dict(tokenizer["model"]["vocab"])
+    tokens.update({token["content"]: token["id"] for token in tokenizer["added_tokens"]})
+    names = sorted(tokens, key=tokens.get)
+    kinds = [2 if name == "<unk>" else 3 if name in ("<s>", "</s>") else 6 if re.fullmatch("<0x..>", name) else 1
+             for name in names]
+    fields = {"general.architecture": "llama", "tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": names,
+              "tokenizer.ggml.scores": [-float(number) for number in range(len(names))],
+              "tokenizer.ggml.token_type": kinds, "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2}
+    data = b"GGUF" + struct.pack("<IQQ", 3, 0, len(fields))
+    for name, value in fields.items():
+        kind, stored = gguf_value(value)
+        data += gguf_value(name)[1] + struct.pack("<I", kind) + stored
+    path.write_bytes(data)
 
 
 class TrainTest(TrainRuns):
@@ -137,12 +166,21 @@ class TrainTest(TrainRuns):
         source = self.folder / "published"
         source.mkdir()
         directory_model_test.write_model(source)
-        out = self.folder / "run"
+        out, exported = self.folder / "run", self.folder / "model.gguf"
         arguments = ["--from", source, "--valid", self.folder / "valid.txt", "--out", out]
-        scored = self.train(*arguments, "--steps", 1, "--rate", "1e-9")[-1]
+        self.assertIn("name a GGUF file with its tokenizer by --tokenizer",
+                      self.train(*arguments, "--steps", 1, code=2))
+        tokenizer = self.folder / "tokenizer.gguf"
+        write_tokenizer(tokenizer, json.loads(directory_model_test.TOKENIZER.read_text()))
+        scored = self.train(*arguments, "--tokenizer", tokenizer, "--steps", 1, "--rate", "1e-9")[-1]
         engine = run_json("perplexity", "--model", source, "--file", self.folder / "valid.txt", "--context", 32,
                           "--attention", "cpu", "--no-lists")
+        self.assertEqual(engine["tokens_scored"], scored["tokens_scored"])
         self.assertTrue(math.isclose(engine["mean_nll"], scored["mean_nll"], rel_tol=2e-3), (engine, scored))
+        self.train("export", out, exported, small=False)
+        again = run_json("perplexity", "--model", exported, "--file", self.folder / "valid.txt", "--context", 32,
+                         "--attention", "cpu", "--no-lists")
+        self.assertTrue(math.isclose(again["mean_nll"], scored["mean_nll"], rel_tol=2e-4), (again, scored))
 
     def test_the_daemon_answers_with_the_exported_model(self):
         out, exported = self.folder / "run", self.folder / "model.gguf"
