@@ -12,13 +12,13 @@
 
 #include "collectives/collective.h"
 #include "common/error.h"
+#include "training/trainer/together.h"
 #include "transport/transport_error.h"
 
 namespace tandem::training {
 namespace {
 
 constexpr int kMostTimesBack = 3;
-constexpr std::chrono::minutes kEvaluationTime{10};
 
 bool decays(const ParameterSpec& spec) { return spec.shape.size() > 1; }
 
@@ -38,6 +38,14 @@ std::uint64_t window_tokens(const TokenText& text, const DecoderModel& model) {
 struct Trainer::Interval {
   SteadyClock::time_point begin = SteadyClock::now();
   std::uint64_t steps = 0;
+
+  // Runs what is not part of a step.
+  template <typename Part>
+  void outside(const Part& part) {
+    const auto before = SteadyClock::now();
+    part();
+    begin += SteadyClock::now() - before;
+  }
 };
 
 std::atomic<bool>& Trainer::stop_requested() {
@@ -83,18 +91,26 @@ void Trainer::run(collectives::Group* group) {
     if (std::exchange(has_run_, true)) restore_values(find_checkpoint(last_));
     if (!last_.empty()) restore_reduction(find_checkpoint(last_));
     windows_.require(samples_of_step());
-    if (rank() == 0 && logs_.empty() && parts_.open_logs) logs_ = parts_.open_logs(step_);
+    open_logs();
     run_steps();
+    if (wants_ranks_) mean_.reset();
   } catch (const transport::TransportError&) {
     mean_.reset();  // it holds the group, which the caller replaces
     throw;
   }
 }
 
+// Also of a run that goes on from an earlier step: lines behind it go.
+void Trainer::open_logs() {
+  if (rank() == 0 && parts_.open_logs) logs_ = parts_.open_logs(step_);
+}
+
 void Trainer::run_steps() {
   if (options_.save_first && last_.empty()) save();
+  wants_ranks_ = false;
   Interval interval;
-  while (step_ < options_.steps && !stopped_) train_step(interval);
+  while (step_ < options_.steps && !stopped_ && !wants_ranks_) train_step(interval);
+  if (wants_ranks_) return;
   if (options_.evaluate_every == 0) evaluate_now();
   if (rank() != 0) return;
   for (TrainingLog* log : logs_) log->end();
@@ -103,7 +119,8 @@ void Trainer::run_steps() {
 void Trainer::train_step(Interval& interval) {
   const double loss_here = backward();
   GradientMean::Numbers numbers = {static_cast<float>(loss_here),
-                                   stop_requested().load() ? 1.0f : 0.0f};
+                                   stop_requested().load() ? 1.0f : 0.0f,
+                                   is_save_due(step_ + 1) && ranks_wait() ? 1.0f : 0.0f};
   mean_->finish(numbers);
   const double loss = numbers[0];
   samples_ += samples_of_step();
@@ -118,9 +135,19 @@ void Trainer::train_step(Interval& interval) {
   stopped_ = numbers[1] > 0 && step_ < options_.steps;
   const bool last = step_ == options_.steps || stopped_;
   if (last || step_ % options_.log_every == 0) log_step(interval, loss, norm);
-  if (options_.evaluate_every > 0 && (last || step_ % options_.evaluate_every == 0)) evaluate_now();
-  save_if_due();
+  interval.outside([&] {
+    const std::uint64_t every = options_.evaluate_every;
+    if (every > 0 && (last || step_ % every == 0)) evaluate_now();
+    wants_ranks_ = save_if_due() && numbers[2] > 0 && !last;
+  });
 }
+
+bool Trainer::is_save_due(std::uint64_t step) const {
+  return options_.save_every > 0 && step % options_.save_every == 0;
+}
+
+// Rank 0 looks; the others hear of it.
+bool Trainer::ranks_wait() const { return rank() == 0 && parts_.ranks_wait && parts_.ranks_wait(); }
 
 // Returns the mean loss of this rank's tokens.
 double Trainer::backward() {
@@ -196,6 +223,7 @@ void Trainer::go_back() {
   restore_values(checkpoint);
   restore_reduction(checkpoint);
   samples_ = samples;  // other samples than those that led here
+  open_logs();
 }
 
 void Trainer::log_step(Interval& interval, double loss, double norm) {
@@ -221,12 +249,16 @@ void Trainer::log_step(Interval& interval, double loss, double norm) {
 
 void Trainer::evaluate_now() {
   if (parts_.evaluated == nullptr) return;
-  const Likelihood own = evaluate(parts_.computation, *parts_.evaluated, rows_,
-                                  parts_.model.tokenizer->bos(), {rank(), world()});
+  Likelihood own;
+  together(group_, options_.reduce.timeout, [&] {
+    own = evaluate(parts_.computation, *parts_.evaluated, rows_, parts_.model.tokenizer->bos(),
+                   {rank(), world()});
+    return "";
+  });
   std::vector<double> sums = {own.nll, static_cast<double>(own.tokens)};
   if (world() > 1) {
     collectives::ReduceOptions sum;
-    sum.timeout = kEvaluationTime;
+    sum.timeout = options_.reduce.timeout;
     collectives::allreduce(*group_, collectives::DenseView::of(sums), sum);
   }
   if (rank() != 0 || sums[1] == 0) return;
@@ -234,17 +266,21 @@ void Trainer::evaluate_now() {
   for (TrainingLog* log : logs_) log->evaluation(figures);
 }
 
-void Trainer::save_if_due() {
+// False: not due, or it failed in mid-run.
+bool Trainer::save_if_due() {
   const bool last = step_ == options_.steps || stopped_;
-  const bool due = options_.save_every > 0 && step_ % options_.save_every == 0;
-  if (options_.out.empty() || !(last || due)) return;
-  if (last) return save();
+  if (options_.out.empty() || !(last || is_save_due(step_))) return false;
   try {
     save();
+    return true;
   } catch (const transport::TransportError&) {
     throw;
   } catch (const Error& error) {
-    spdlog::error("{}; the checkpoints before stay, and the run goes on", error.what());
+    if (last) throw;
+    if (rank() == 0) {
+      spdlog::error("{}; the checkpoints before stay, and the run goes on", error.what());
+    }
+    return false;
   }
 }
 

@@ -4,10 +4,10 @@
 // checkpoints, logs.
 //
 // All ranks run it alike. The samples of a step depend on seed and step only. So a resumed run has
-// the bits of an uninterrupted one, with the same threads and ranks. After a TransportError, run()
-// may be called again with a smaller group; it then continues from the last checkpoint. Ownership:
-// borrows all arguments. Threads: one; request_stop() from any, and from signal handlers. Errors:
-// Error("train", ...); those of libtorch and the reducer.
+// the bits of an uninterrupted one, with the same threads and ranks. After a TransportError, or when
+// wants_ranks(), run() may be called again with another group; it then continues from the last
+// checkpoint. Ownership: borrows all arguments. Threads: one; request_stop() from any, and from
+// signal handlers. Errors: Error("train", ...); those of libtorch and the reducer.
 #pragma once
 
 #include <atomic>
@@ -63,7 +63,10 @@ struct TrainerParts {
   const TokenText& text;
   const TokenText* evaluated = nullptr;  // null: none
   // Called on rank 0 before its first step, with the number of steps that are done. May be empty.
+  // Again after a step back.
   std::function<std::vector<TrainingLog*>(std::uint64_t step)> open_logs;
+  // Called on rank 0 before a checkpoint: whether new ranks want to join at it. May be empty.
+  std::function<bool()> ranks_wait = {};
 };
 
 // Trainer trainer(options, {model, parameters, computation, text});
@@ -79,6 +82,8 @@ class Trainer {
 
   std::uint64_t steps_done() const { return step_; }
   bool was_stopped() const { return stopped_; }
+  // run() has ended at a checkpoint, because new ranks wait; on all ranks alike.
+  bool wants_ranks() const { return wants_ranks_; }
   static void request_stop() { stop_requested().store(true); }
 
  private:
@@ -100,9 +105,13 @@ class Trainer {
   void log_step(Interval& interval, double loss, double norm);
   void evaluate_now();
 
-  void save_if_due();
+  bool is_save_due(std::uint64_t step) const;
+  bool ranks_wait() const;
+  void open_logs();
+  bool save_if_due();
   void save();
   void write_files(const std::string& folder);
+  nlohmann::ordered_json checkpoint_fields(const ReduceState& reduce) const;
   void restore_values(const Checkpoint& checkpoint);
   void restore_reduction(const Checkpoint& checkpoint);
 
@@ -122,6 +131,7 @@ class Trainer {
   std::uint64_t samples_ = 0;  // used by all ranks
   int times_back_ = 0;         // since the last checkpoint
   bool stopped_ = false;
+  bool wants_ranks_ = false;
 };
 
 }  // namespace tandem::training
