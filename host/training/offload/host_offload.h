@@ -3,7 +3,7 @@
 // HostOffload: the optimiser's step in host memory, while the backward pass and the sums of
 // gradients go on.
 //
-//   HostOffload offload(&group, options);           // a group of its own, beside the reducer's
+//   HostOffload offload(&group, options);           // a group of its own, or gathers_last
 //   const auto weight = offload.add({.name = "w", .rule = Adam{}, .weights = weights});
 //   offload.begin_step({.iteration = 1, .learning_rate = 1e-3});
 //   const Ticket ticket = reducer.submit(bucket);   // per bucket, as the reducer takes them
@@ -37,6 +37,8 @@ namespace tandem::training {
 struct OffloadOptions {
   int threads = 0;                            // that update; 0: one per physical core
   std::chrono::milliseconds timeout{60'000};  // of a gather
+  // Gathers begin in finish(): for a group that is also the reducer's, which must be idle then.
+  bool gathers_last = false;
 };
 
 struct OffloadedParameter {

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# What tests of `tandem train` share: a text, a small model, and runs of the program.
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from daemon import BUILD, TANDEM
+
+SHAPE = """
+name = "tiny"
+layers = 2
+width = 64
+heads = 4
+kv_heads = 2
+ffn = 64
+context = 64
+"""
+WORDS = "the a cat dog bird sat ran flew on under over mat tree house red blue old new and then".split()
+SMALL = ["--batch", 2, "--context", 32, "--rate", "1e-2", "--json", "--threads", 1]
+
+
+def text_of(seed, words=4000):
+    draw = random.Random(seed)
+    return " ".join(draw.choice(WORDS) for _ in range(words)) + ".\n"
+
+
+HAVE_LIBTORCH = (BUILD / "lib" / "tandem" / "libtandem_trainer.so").exists()
+
+
+class TrainingRun(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        (self.folder / "text.txt").write_text(text_of(1))
+        (self.folder / "valid.txt").write_text(text_of(2, 300))
+        (self.folder / "shape.toml").write_text(SHAPE)
+
+    def start(self, *arguments, ranks=0, mpi_arguments=(), **options):
+        prefix = ["mpirun", "--oversubscribe", "--bind-to", "none", *mpi_arguments, "-n", str(ranks)] if ranks else []
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        return subprocess.Popen([*prefix, TANDEM, "train", *map(str, arguments)], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env=environment, **options)
+
+    def train(self, *arguments, ranks=0, code=0, small=True, mpi_arguments=()):
+        if ranks and shutil.which("mpirun") is None:
+            self.skipTest("mpirun is not installed")
+        common = ["--text", self.folder / "text.txt", *SMALL] if small else []
+        process = self.start(*common, *arguments, ranks=ranks, mpi_arguments=mpi_arguments)
+        out, error = process.communicate(timeout=240)
+        if (process.returncode == 0) != (code == 0):
+            raise AssertionError(f"{arguments} ended with {process.returncode}:\n{out}{error}")
+        if code != 0:
+            return error
+        self.log = error
+        return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+
+    def from_scratch(self, *arguments, **options):
+        return self.train("--model-config", self.folder / "shape.toml", *arguments, **options)
