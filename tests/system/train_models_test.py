@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 from daemon import BUILD
-from training_run import HAVE_LIBTORCH, TrainingRun
+from train_runs import TrainRuns
 
 CLICKS = """
 kind = "recommender"
@@ -50,8 +50,7 @@ def losses(lines):
     return {line["step"]: (line["loss"], line["gradient_norm"]) for line in lines if "step" in line}
 
 
-@unittest.skipUnless(HAVE_LIBTORCH, "this build has no libtorch")
-class RecommenderTest(TrainingRun):
+class RecommenderTest(TrainRuns):
     def setUp(self):
         super().setUp()
         (self.folder / "clicks.toml").write_text(CLICKS)
@@ -149,8 +148,7 @@ class RecommenderTest(TrainingRun):
         self.assertEqual(model_bytes(self.folder / "cards"), model_bytes(self.folder / "host"))
 
 
-@unittest.skipUnless(HAVE_LIBTORCH, "this build has no libtorch")
-class LstmTest(TrainingRun):
+class LstmTest(TrainRuns):
     def setUp(self):
         super().setUp()
         (self.folder / "shape.toml").write_text(LSTM)
@@ -179,8 +177,7 @@ class LstmTest(TrainingRun):
                       self.train("export", out, self.folder / "a.gguf", small=False, code=2))
 
 
-@unittest.skipUnless(HAVE_LIBTORCH, "this build has no libtorch")
-class OffloadTest(TrainingRun):
+class OffloadTest(TrainRuns):
     def test_the_update_in_host_memory_has_the_bits_of_the_update_in_place(self):
         for ranks, clip in ((0, 0), (3, 0), (3, 1)):
             of = {}

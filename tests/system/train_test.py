@@ -5,18 +5,50 @@ import json
 import math
 import os
 import random
+import re
+import shlex
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import unittest
 
-from daemon import BUILD, TANDEM, run_json
-from training_run import HAVE_LIBTORCH, SMALL, TrainingRun
+import directory_model_test
+from daemon import BUILD, TANDEM, Daemon, run_json
+from train_runs import SMALL, TrainRuns
 
 
-@unittest.skipUnless(HAVE_LIBTORCH, "this build has no libtorch")
-class TrainTest(TrainingRun):
+def gguf_value(value):
+    """Type number and bytes of a value, as GGUF stores them."""
+    if isinstance(value, str):
+        return 8, struct.pack("<Q", len(value.encode())) + value.encode()
+    if isinstance(value, float):
+        return 6, struct.pack("<f", value)
+    if isinstance(value, int):
+        return 4, struct.pack("<I", value)
+    items = [gguf_value(item) for item in value]
+    return 9, struct.pack("<IQ", items[0][0], len(items)) + b"".join(data for _, data in items)
+
+
+def write_tokenizer(path, tokenizer):
+    """A GGUF file with the tokens of a Llama-2-like tokenizer.json, and nothing else."""
+    tokens = dict(tokenizer["model"]["vocab"])
+    tokens.update({token["content"]: token["id"] for token in tokenizer["added_tokens"]})
+    names = sorted(tokens, key=tokens.get)
+    kinds = [2 if name == "<unk>" else 3 if name in ("<s>", "</s>") else 6 if re.fullmatch("<0x..>", name) else 1
+             for name in names]
+    fields = {"general.architecture": "llama", "tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": names,
+              "tokenizer.ggml.scores": [-float(number) for number in range(len(names))],
+              "tokenizer.ggml.token_type": kinds, "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2}
+    data = b"GGUF" + struct.pack("<IQQ", 3, 0, len(fields))
+    for name, value in fields.items():
+        kind, stored = gguf_value(value)
+        data += gguf_value(name)[1] + struct.pack("<I", kind) + stored
+    path.write_bytes(data)
+
+
+class TrainTest(TrainRuns):
     def test_a_model_from_scratch_is_trained_exported_and_scored(self):
         out = self.folder / "run"
         lines = self.from_scratch("--steps", 40, "--out", out, "--valid", self.folder / "valid.txt")
@@ -124,6 +156,80 @@ class TrainTest(TrainingRun):
             self.assertGreater(found, last)
             last = found
         self.train("--resume", out, "--steps", last + 1)
+
+    def test_bf16_learns_as_f32_does(self):
+        plain, rounded = (self.from_scratch("--steps", 40, "--precision", name) for name in ("f32", "bf16"))
+        self.assertNotEqual([line["loss"] for line in plain], [line["loss"] for line in rounded])
+        self.assertAlmostEqual(plain[-1]["loss"], rounded[-1]["loss"], delta=0.02 * plain[-1]["loss"])
+
+    def test_a_run_begins_with_a_published_directory(self):
+        source = self.folder / "published"
+        source.mkdir()
+        directory_model_test.write_model(source)
+        out, exported = self.folder / "run", self.folder / "model.gguf"
+        arguments = ["--from", source, "--valid", self.folder / "valid.txt", "--out", out]
+        self.assertIn("name a GGUF file with its tokenizer by --tokenizer",
+                      self.train(*arguments, "--steps", 1, code=2))
+        tokenizer = self.folder / "tokenizer.gguf"
+        write_tokenizer(tokenizer, json.loads(directory_model_test.TOKENIZER.read_text()))
+        scored = self.train(*arguments, "--tokenizer", tokenizer, "--steps", 1, "--rate", "1e-9")[-1]
+        engine = run_json("perplexity", "--model", source, "--file", self.folder / "valid.txt", "--context", 32,
+                          "--attention", "cpu", "--no-lists")
+        self.assertEqual(engine["tokens_scored"], scored["tokens_scored"])
+        self.assertTrue(math.isclose(engine["mean_nll"], scored["mean_nll"], rel_tol=2e-3), (engine, scored))
+        self.train("export", out, exported, small=False)
+        again = run_json("perplexity", "--model", exported, "--file", self.folder / "valid.txt", "--context", 32,
+                         "--attention", "cpu", "--no-lists")
+        self.assertTrue(math.isclose(again["mean_nll"], scored["mean_nll"], rel_tol=2e-4), (again, scored))
+
+    def test_the_daemon_answers_with_the_exported_model(self):
+        out, exported = self.folder / "run", self.folder / "model.gguf"
+        self.from_scratch("--steps", 3, "--out", out)
+        self.train("export", out, exported, small=False)
+        with Daemon("--model", exported, "--attention", "cpu") as daemon:
+            name = daemon.request("GET", "/v1/models")[2]["data"][0]["id"]
+            answer = daemon.complete("the cat", model=name, max_tokens=4, temperature=0)
+        self.assertEqual(answer["usage"]["completion_tokens"], 4)
+
+    def test_a_full_disk_leaves_the_checkpoint_before(self):
+        out = self.folder / "run"
+        out.mkdir()
+        common = ["--text", self.folder / "text.txt", *SMALL, "--out", out]
+        first = [TANDEM, "train", *common, "--model-config", self.folder / "shape.toml", "--steps", 2]
+        again = [TANDEM, "train", *common, "--resume", out, "--steps", 4]
+        script = (f"mount -t tmpfs -o size=8m tmpfs {out} || exit 77\n{shlex.join(map(str, first))} || exit 1\n"
+                  f"cat /dev/zero > {out}/filler\n{shlex.join(map(str, again))} && exit 2\n"
+                  f"cat {out}/latest; ls -A {out}; rm {out}/filler\n{shlex.join(map(str, again))} || exit 3\n"
+                  f"cat {out}/latest")
+        process = subprocess.run(["unshare", "--mount", "bash", "-c", script], capture_output=True, text=True,
+                                 timeout=240)
+        if process.returncode == 77 or "unshare failed" in process.stderr:
+            self.skipTest("this user cannot mount a tmpfs")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertIn("No space left on device", process.stderr)
+        self.assertEqual([line for line in process.stdout.splitlines() if line.startswith("step-")],
+                         ["step-00000002", "step-00000002", "step-00000004"])
+        self.assertNotIn("partial", process.stdout)
+
+    def test_a_program_without_libtorch_says_so(self):
+        program = self.folder / "bin" / "tandem-train"
+        program.parent.mkdir()
+        shutil.copy(BUILD / "bin" / "tandem-train", program)
+        process = subprocess.run([program, "train", "--text", self.folder / "text.txt", "--steps", "1"],
+                                 capture_output=True, text=True)
+        self.assertEqual(process.returncode, 2)
+        self.assertIn("this build has no libtorch, which computes gradients; install libtorch-dev", process.stderr)
+
+    def test_another_runs_checkpoint_is_refused(self):
+        out = self.folder / "run"
+        self.from_scratch("--steps", 1, "--out", out)
+        saved = out / "step-00000001" / "model.safetensors"
+        whole = saved.read_bytes()
+        saved.write_bytes(whole[:-100])
+        self.assertIn(f"has {len(whole) - 100} bytes, not the {len(whole)} that were written",
+                      self.train("--resume", out, "--steps", 2, code=2))
+        saved.write_bytes(whole)
+        self.assertIn("of the optimizer adam", self.train("--resume", out, "--steps", 2, "--optimizer", "sgd", code=2))
 
     def test_wrong_inputs_are_named(self):
         shape = self.folder / "shape.toml"

@@ -4,13 +4,17 @@
 //
 // A job is started by mpirun, torchrun, srun, or anything that sets RANK and WORLD_SIZE. Under
 // mpirun the ranks use MPI; else, and with --elastic, they use gloo and meet in a folder that all
-// of them reach. Errors: Error("train", ...) for an environment that names half of it.
+// of them reach. Threads: one. Errors: Error("train", ...) for an environment that names half of
+// it; TransportError naming the rank that has not come.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "apps/train/meeting_folder.h"
 #include "collectives/group.h"
 
 namespace tandem::apps {
@@ -19,7 +23,6 @@ struct RankPlace {
   int rank = 0;
   int world = 1;
   int local_world = 1;  // ranks of this host
-  std::string job;      // a name for it, where the launcher gives one
   bool under_mpi = false;
 };
 
@@ -32,9 +35,13 @@ struct MeetingOptions {
   std::string address;             // gloo: to listen on
   double timeout_s = 60;
   bool elastic = false;
+  bool join = false;  // as a new rank of an elastic run that is under way
 };
 
-// The group, and MPI's environment if it uses it. `group` is empty for one rank.
+// Whether mpirun leaves the other ranks alone when one dies; true where it did not start them.
+bool outlives_ranks(const RankPlace& place);
+
+// The group, and MPI's environment if it uses it. No group: one rank that is not elastic.
 class Ranks {
  public:
   Ranks(const RankPlace& place, const MeetingOptions& options);
@@ -43,13 +50,30 @@ class Ranks {
   Ranks& operator=(const Ranks&) = delete;
 
   collectives::Group* group() { return group_ ? &*group_ : nullptr; }
-  // After a TransportError: the group of those that are left.
-  void shrink(double timeout_s);
+  // After a TransportError: the group of those that are left. Returns the numbers of those that are
+  // not, as their launcher gave them; a rank that has joined has the next free number.
+  std::vector<int> shrink();
+
+  // Elastic ranks. Whether processes wait to join; for rank 0.
+  bool ranks_wait() const;
+  // Collective, also of the processes that wait, which are in their constructor: forms the group
+  // with them. `check` may refuse it by an Error. False, on all old ranks: it did not come about,
+  // and the group is as before.
+  bool grow(const std::function<void(collectives::Group&)>& check);
 
  private:
   class Mpi;
+  void begin(const RankPlace& place);
+  void join();
+  collectives::Group connect(const GroupPlace& place) const;
+  std::string offer(const std::vector<std::string>& names);
+
+  const MeetingOptions options_;
   std::unique_ptr<Mpi> mpi_;
+  std::unique_ptr<MeetingFolder> folder_;
   std::optional<collectives::Group> group_;
+  std::vector<int> numbers_;  // of the group's ranks
+  int next_number_ = 0;
 };
 
 }  // namespace tandem::apps

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -59,6 +60,7 @@ using Logs = std::vector<std::unique_ptr<training::TrainingLog>>;
 // step: the first lines of a resumed run's table stay up to it.
 std::vector<training::TrainingLog*> open_logs(const TrainOptions& options, std::uint64_t step,
                                               Logs& logs) {
+  logs.clear();
   if (options.json) logs.push_back(training::make_json_log());
   logs.push_back(training::make_progress_log(options.steps));
   if (!options.out.empty()) {
@@ -73,17 +75,43 @@ std::vector<training::TrainingLog*> open_logs(const TrainOptions& options, std::
   return all;
 }
 
-// Runs to the end. With --elastic, ranks that are left after a loss go on from the last checkpoint.
-void run_ranks(training::Trainer& trainer, Ranks& ranks, const TrainOptions& options) {
+using Compare = std::function<void(collectives::Group&)>;
+
+// "rank 2", "ranks 1, 2"
+std::string list_of(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank" : "ranks";
+  for (std::size_t at = 0; at < ranks.size(); ++at) {
+    text += (at == 0 ? " " : ", ") + std::to_string(ranks[at]);
+  }
+  return text;
+}
+
+void go_on_without(Ranks& ranks, const transport::TransportError& error) {
+  spdlog::warn("{}", transport::first_cause(error).what());
+  const std::vector<int> lost = ranks.shrink();
+  if (ranks.group()->rank() != 0) return;
+  const int world = ranks.group()->world();
+  spdlog::set_level(spdlog::level::info);
+  spdlog::warn("without {}: {} of {} go on from the last checkpoint", list_of(lost), world,
+               static_cast<std::size_t>(world) + lost.size());
+}
+
+void take_in(Ranks& ranks, const Compare& compare) {
+  if (!ranks.grow(compare)) return;
+  if (ranks.group()->rank() == 0) spdlog::info("{} ranks from here on", ranks.group()->world());
+}
+
+// Runs to the end. With --elastic, ranks that are left after a loss go on from the last checkpoint,
+// and new ranks join at one.
+void run_ranks(training::Trainer& trainer, Ranks& ranks, bool elastic, const Compare& compare) {
   for (;;) {
     try {
-      return trainer.run(ranks.group());
+      trainer.run(ranks.group());
+      if (!trainer.wants_ranks()) return;
+      take_in(ranks, compare);
     } catch (const transport::TransportError& error) {
-      if (!options.meeting.elastic) throw;
-      spdlog::warn("{}; the other ranks go on without it", transport::first_cause(error).what());
-      ranks.shrink(options.meeting.timeout_s);
-      if (ranks.group()->rank() == 0) spdlog::set_level(spdlog::level::info);
-      spdlog::info("rank {} of {} now", ranks.group()->rank(), ranks.group()->world());
+      if (!elastic) throw;
+      go_on_without(ranks, error);
     } catch (const std::exception& error) {
       if (ranks.group() != nullptr && !ranks.group()->broken()) ranks.group()->abort(error.what());
       throw;
@@ -92,7 +120,14 @@ void run_ranks(training::Trainer& trainer, Ranks& ranks, const TrainOptions& opt
 }
 
 void check_inputs(const TrainOptions& options) {
-  if (options.meeting.elastic && options.out.empty() && options.resume.empty()) {
+  const MeetingOptions& meeting = options.meeting;
+  if (meeting.join && options.out.empty() && options.resume.empty()) {
+    throw Error("train", "--join takes part in a run that is under way; name its folder by --out");
+  }
+  if (meeting.elastic && meeting.transport == "mpi") {
+    throw Error("train", "--elastic needs --transport gloo: MPI does not outlive a rank");
+  }
+  if (meeting.elastic && options.out.empty() && options.resume.empty()) {
     throw Error("train", "--elastic goes on from checkpoints; name a folder by --out");
   }
   const std::string& offload = options.offload;
@@ -105,24 +140,59 @@ void check_inputs(const TrainOptions& options) {
 // What the options leave open.
 void complete(TrainOptions& options) {
   if (options.out.empty() && !options.resume.empty()) options.out = options.resume;
+  if (options.meeting.join) options.resume = options.out;
+  options.meeting.elastic = options.meeting.elastic || options.meeting.join;
   if (options.meeting.store.empty() && !options.out.empty()) {
     options.meeting.store = options.out + "/.ranks";
   }
 }
 
 // Before the first step; also the first time that the ranks wait for each other.
-void compare(const TrainOptions& options, TrainJob& job, Ranks& ranks) {
-  if (ranks.group() == nullptr) return;
-  training::OptionValues compared = compared_options(options);
-  add_contents(job, compared);
-  training::require_equal_options(*ranks.group(), compared);
+Compare comparison(const TrainOptions& options, const training::Trainer& trainer,
+                   const training::ParameterSet& parameters, const training::TokenText& text) {
+  return [&](collectives::Group& group) {
+    training::OptionValues compared = compared_options(options);
+    compared.emplace_back("the steps that are done", std::to_string(trainer.steps_done()));
+    add_contents(job, compared);
+    training::require_equal_options(group, compared);
+  };
+}
+
+// Whose process this is, and what the log says of it.
+RankPlace place_of(const TrainOptions& options) {
+  if (options.meeting.join) return {};
+  const RankPlace place = find_rank_place();
+  if (place.rank != 0) spdlog::set_level(spdlog::level::warn);
+  if (place.rank == 0 && options.meeting.elastic && !outlives_ranks(place)) {
+    spdlog::warn("mpirun ends all ranks when one dies, unless it is given --enable-recovery");
+  }
+  return place;
+}
+
+std::unique_ptr<Ranks> meet(const TrainOptions& options, const RankPlace& place) {
+  if (options.meeting.join) spdlog::info("waits for the run's next checkpoint");
+  auto ranks = std::make_unique<Ranks>(place, options.meeting);
+  if (!options.meeting.join) return ranks;
+  spdlog::info("rank {} of {}", ranks->group()->rank(), ranks->group()->world());
+  spdlog::set_level(spdlog::level::warn);
+  return ranks;
+}
+
+void train(const TrainOptions& options, training::Trainer& trainer, Ranks& ranks,
+           const Compare& compare) {
+  if (options.meeting.join) trainer.resume(training::find_checkpoint(options.out));
+  if (ranks.group() != nullptr) compare(*ranks.group());
+  std::signal(SIGTERM, stop_on_signal);
+  std::signal(SIGINT, stop_on_signal);
+  run_ranks(trainer, ranks, options.meeting.elastic, compare);
+  if (!trainer.was_stopped()) return;
+  spdlog::info("stopped after step {}; --resume {} goes on", trainer.steps_done(), options.out);
 }
 
 void run(TrainOptions options) {
-  const RankPlace place = find_rank_place();
-  if (place.rank != 0) spdlog::set_level(spdlog::level::warn);
   check_inputs(options);
   complete(options);
+  const RankPlace place = place_of(options);
   training::TrainerOptions settings = trainer_options(options);
   settings.threads = threads_of(options, place);
   OffloadCards cards(options.offload, place);
@@ -136,20 +206,17 @@ void run(TrainOptions options) {
   const auto job =
       make_job({options, checkpoint ? &*checkpoint : nullptr, library, settings.threads});
   Logs logs;
-  training::Trainer trainer(settings, {job->task(), job->parameters(), [&](std::uint64_t step) {
-                                         return open_logs(options, step, logs);
-                                       }});
+  std::unique_ptr<Ranks> ranks;
+  training::Trainer trainer(settings,
+                            {job->task(), job->parameters(),
+                             [&](std::uint64_t step) { return open_logs(options, step, logs); },
+                             [&] { return ranks->ranks_wait(); }});
   if (checkpoint) trainer.resume(*checkpoint);
-  Ranks ranks(place, options.meeting);
-  compare(options, *job, ranks);
+  ranks = meet(options, place);
   spdlog::info("{} parameters, {}, {} ranks of {} threads, libtorch {}",
                job->parameters().num_values(), job->size(), place.world, settings.threads,
                library.libtorch_version());
-  std::signal(SIGTERM, stop_on_signal);
-  std::signal(SIGINT, stop_on_signal);
-  run_ranks(trainer, ranks, options);
-  if (!trainer.was_stopped()) return;
-  spdlog::info("stopped after step {}; --resume {} goes on", trainer.steps_done(), options.out);
+  train(options, trainer, *ranks, comparison(options, trainer, *job));
 }
 
 }  // namespace

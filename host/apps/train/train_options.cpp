@@ -128,7 +128,12 @@ void add_rank_options(CLI::App& command, TrainOptions& o) {
       ->group(group);
   command
       .add_flag("--elastic", o.meeting.elastic,
-                "ranks that are left after a loss go on from the last checkpoint")
+                "ranks that are left after a loss go on from the last checkpoint (mpirun needs its "
+                "option --enable-recovery)")
+      ->group(group);
+  command
+      .add_flag("--join", o.meeting.join,
+                "join the elastic run of --out as a new rank, at its next checkpoint")
       ->group(group);
   command.add_option("--timeout", o.meeting.timeout_s, "seconds that a rank may be late")
       ->check(CLI::Range(0.1, 1e6))
@@ -261,7 +266,6 @@ training::OptionValues compared_options(const TrainOptions& o) {
           {"--evaluate-every", number(o.evaluate_every)},
           {"--keep", number(o.keep)},
           {"--out", o.out},
-          {"--resume", o.resume},
           {"--elastic", number(o.meeting.elastic)}};
 }
 

@@ -2,7 +2,7 @@
 //
 // The rename of a synced folder is the instant at which a checkpoint exists; `latest` follows by a
 // rename of its own. A crash between the two leaves a complete checkpoint that `latest` does not
-// name yet.
+// name yet. A checkpoint of the same step changes places with its folder in one instant, too.
 #include "training/trainer/checkpoint.h"
 
 #include <fcntl.h>
@@ -15,6 +15,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <random>
+#include <utility>
 
 #include "common/error.h"
 #include "training/trainer/file_sync.h"
@@ -28,6 +31,7 @@ constexpr const char* kFields = "checkpoint.json";
 constexpr const char* kLatest = "latest";
 constexpr const char* kFormat = "tandem-checkpoint-1";
 constexpr const char* kPrefix = "step-";
+constexpr std::streamsize kPieceBytes = 1 << 20;
 
 std::string step_name(std::uint64_t step) {
   char name[40];
@@ -36,10 +40,19 @@ std::string step_name(std::uint64_t step) {
 }
 
 std::string sum_of(const std::string& path) {
-  const std::vector<std::byte> bytes = read_bytes(path);
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> piece(kPieceBytes);
+  const std::unique_ptr<XXH64_state_t, XXH_errorcode (*)(XXH64_state_t*)> state(XXH64_createState(),
+                                                                                XXH64_freeState);
+  XXH64_reset(state.get(), 0);
+  while (file) {
+    file.read(piece.data(), kPieceBytes);
+    XXH64_update(state.get(), piece.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  if (!file.eof()) throw Error("train", "cannot read '" + path + "': " + std::strerror(errno));
   char text[20];
   std::snprintf(text, sizeof(text), "%016llx",
-                static_cast<unsigned long long>(XXH64(bytes.data(), bytes.size(), 0)));
+                static_cast<unsigned long long>(XXH64_digest(state.get())));
   return text;
 }
 
@@ -72,8 +85,54 @@ void remove_older(const std::string& out, const std::string& newest, int keep) {
   const std::size_t kept = static_cast<std::size_t>(keep);
   std::error_code ignored;  // what cannot be removed costs only room
   for (std::size_t at = 0; at + kept < names.size(); ++at) {
-    fs::remove_all(out + "/" + names[at], ignored);
+    const std::string aside = out + "/." + names[at] + ".removed";  // never seen in part
+    fs::rename(out + "/" + names[at], aside, ignored);
+    fs::remove_all(aside, ignored);
   }
+}
+
+// What was being written or removed when a process was killed.
+void remove_leftovers(const std::string& out) {
+  std::error_code ignored;
+  std::vector<fs::path> leftovers;
+  for (const auto& entry : fs::directory_iterator(out, ignored)) {
+    if (entry.path().filename().string().starts_with("." + std::string(kPrefix))) {
+      leftovers.push_back(entry.path());
+    }
+  }
+  for (const fs::path& leftover : leftovers) fs::remove_all(leftover, ignored);
+}
+
+// `to` becomes what `from` is; what `to` was, if anything, may be at `from` then.
+void move_into_place(const std::string& from, const std::string& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return;
+  std::error_code error;
+  if (errno != ENOENT) {  // a file system that cannot exchange
+    const std::string aside = from + ".replaced";
+    fs::rename(to, aside, error);
+  }
+  fs::rename(from, to, error);
+  if (error) throw Error("train", "cannot write '" + to + "': " + error.message());
+}
+
+// For a `latest` whose folder somebody has removed. "": there is none.
+std::string newest(const std::string& out) {
+  std::string found;
+  for (const auto& entry : fs::directory_iterator(out)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kPrefix) && fs::exists(entry.path() / kFields)) {
+      found = std::max(found, name);
+    }
+  }
+  return found;
+}
+
+std::string writer_name(const std::string& out, std::uint64_t step) {
+  std::random_device random;
+  char name[80];
+  std::snprintf(name, sizeof(name), "/.%s.partial-%08x%08x", step_name(step).c_str(), random(),
+                random());
+  return out + name;
 }
 
 void verify(const Checkpoint& checkpoint) {
@@ -101,15 +160,11 @@ std::string CheckpointWriter::folder(const std::string& out, std::uint64_t step)
   return out + "/" + step_name(step);
 }
 
-std::string CheckpointWriter::partial_folder(const std::string& out, std::uint64_t step) {
-  return out + "/." + step_name(step) + ".partial";
-}
-
 CheckpointWriter::CheckpointWriter(std::string out, std::uint64_t step)
-    : out_(std::move(out)), folder_(partial_folder(out_, step)), step_(step) {
+    : out_(std::move(out)), folder_(writer_name(out_, step)), step_(step) {
   std::error_code error;
   fs::create_directories(out_, error);
-  fs::remove_all(folder_, error);  // of a run that was killed
+  remove_leftovers(out_);
   if (!fs::create_directory(folder_, error)) {
     throw Error("train", "cannot make the folder '" + folder_ + "': " + error.message());
   }
@@ -120,28 +175,30 @@ CheckpointWriter::~CheckpointWriter() {
   if (!folder_.empty()) fs::remove_all(folder_, ignored);
 }
 
-void CheckpointWriter::commit(nlohmann::ordered_json fields, int keep) {
+void CheckpointWriter::seal(nlohmann::ordered_json fields) {
   fields["format"] = kFormat;
   fields["step"] = step_;
   fields["files"] = list_files(folder_);
   write_text(folder_ + "/" + kFields, fields.dump(1) + "\n");
   sync_folder(folder_);
-  const std::string name = step_name(step_), target = out_ + "/" + name;
+}
+
+void CheckpointWriter::publish(int keep) {
+  const std::string name = step_name(step_), written = std::exchange(folder_, {});
   std::error_code error;
-  if (fs::exists(target)) {  // of a run that went the same way before
-    const std::string aside = out_ + "/." + name + ".replaced";
-    fs::remove_all(aside, error);
-    fs::rename(target, aside, error);
+  try {
+    move_into_place(written, out_ + "/" + name);
+    sync_folder(out_);
+    const std::string next = out_ + "/." + kLatest + ".partial";
+    write_text(next, name + "\n");
+    fs::rename(next, out_ + "/" + kLatest, error);
+    if (error) throw Error("train", "cannot write '" + out_ + "/latest': " + error.message());
+    sync_folder(out_);
+  } catch (...) {
+    remove_leftovers(out_);
+    throw;
   }
-  fs::rename(folder_, target, error);
-  if (error) throw Error("train", "cannot write '" + target + "': " + error.message());
-  folder_.clear();
-  sync_folder(out_);
-  write_text(out_ + "/." + kLatest + ".partial", name + "\n");
-  fs::rename(out_ + "/." + kLatest + ".partial", out_ + "/" + kLatest, error);
-  if (error) throw Error("train", "cannot write '" + out_ + "/latest': " + error.message());
-  sync_folder(out_);
-  fs::remove_all(out_ + "/." + name + ".replaced", error);
+  remove_leftovers(out_);
   if (keep > 0) remove_older(out_, name, keep);
 }
 
@@ -151,6 +208,7 @@ Checkpoint find_checkpoint(const std::string& path) {
   if (std::ifstream latest(path + "/" + kLatest); latest) {
     std::string name;
     latest >> name;
+    if (!fs::exists(path + "/" + name)) name = newest(path);
     checkpoint.folder = path + "/" + name;
   }
   const std::string file = checkpoint.file(kFields);

@@ -3,11 +3,11 @@
 // Checkpoints: folders OUT/step-00000100, each complete and on the disk or not there; OUT/latest
 // names the newest.
 //
-// A CheckpointWriter collects files in a folder of another name. commit() adds checkpoint.json with
-// every file's size and XXH64, syncs files and folders, and renames. What it replaces stays until
-// then. Several processes may write files; one commits. find_checkpoint() verifies sizes and sums
-// before anything is used. Threads: one. Errors: Error("train", ...) naming the file and the
-// system's reason, such as a full disk; the destructor removes what was not committed.
+// A CheckpointWriter collects files in a folder of its own. seal() adds checkpoint.json with every
+// file's size and XXH64, and syncs all; publish() renames. What it replaces stays until then.
+// Several processes may write files; one seals and publishes. find_checkpoint() verifies sizes and
+// sums before anything is used. Threads: one. Errors: Error("train", ...) naming the file and the
+// system's reason, such as a full disk; the destructor removes what was not published.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,18 @@ namespace tandem::training {
 class CheckpointWriter {
  public:
   static std::string folder(const std::string& out, std::uint64_t step);
-  // Where the files of `step` go before they are committed.
-  static std::string partial_folder(const std::string& out, std::uint64_t step);
 
+  // Also removes what writers that were killed have left in `out`.
   CheckpointWriter(std::string out, std::uint64_t step);
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
+  // Where the files go. No other writer, also of another process, has the same.
+  const std::string& files() const { return folder_; }
+  void seal(nlohmann::ordered_json fields);
   // keep: of the newest checkpoints, this one included; others are removed. 0: all stay.
-  void commit(nlohmann::ordered_json fields, int keep);
+  void publish(int keep);
 
  private:
   std::string out_, folder_;

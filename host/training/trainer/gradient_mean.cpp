@@ -11,15 +11,10 @@
 namespace tandem::training {
 namespace {
 
-constexpr std::uint64_t kUntimedSteps = 2;  // the buckets are composed anew after the first
-constexpr std::uint64_t kTimedSteps = 8;
 constexpr const char* kNumbersName = "the step's numbers";
 
-double seconds_since(SteadyClock::time_point begin) {
-  return std::chrono::duration<double>(SteadyClock::now() - begin).count();
-}
-
-ReducerOptions reducer_options(const ReduceOptions& options, const ReduceChoice& choice) {
+ReducerOptions reducer_options(const ReduceOptions& options) {
+  const ReduceChoice& choice = options.choice;
   ReducerOptions reducer;
   reducer.sparsifier = choice.sparsifier;
   reducer.density = choice.density;
@@ -37,23 +32,16 @@ ReducerOptions reducer_options(const ReduceOptions& options, const ReduceChoice&
 
 GradientMean::GradientMean(collectives::Group* group, ParameterSet& parameters,
                            const ReduceOptions& options, MeanListener listener)
-    : group_(group),
-      parameters_(parameters),
-      options_(options),
-      choice_(options.choice),
-      listener_(std::move(listener)) {
+    : group_(group), parameters_(parameters), options_(options), listener_(std::move(listener)) {
   build({});
 }
 
 GradientMean::~GradientMean() = default;
 
 void GradientMean::build(const std::vector<std::uint32_t>& order) {
-  if (group_ == nullptr || group_->world() == 1) {
-    if (choice_.automatic) choice_ = ReduceChoice{};
-    return;
-  }
+  if (group_ == nullptr || group_->world() == 1) return;
   buckets_.reset();
-  reducer_ = std::make_shared<Reducer>(*group_, reducer_options(options_, choice_));
+  reducer_ = std::make_shared<Reducer>(*group_, reducer_options(options_));
   std::vector<GradientBuckets::NamedShape> shapes;
   for (std::size_t parameter = 0; parameter < parameters_.size(); ++parameter) {
     shapes.emplace_back(parameters_.spec(parameter).name, parameters_.spec(parameter).shape);
@@ -93,7 +81,6 @@ void GradientMean::tell(const GradientBuckets::Submitted& bucket) {
 }
 
 void GradientMean::ready(std::size_t parameter) {
-  if (!step_begin_) step_begin_ = SteadyClock::now();
   if (buckets_) return buckets_->ready(parameter, parameters_.gradient(parameter));
   if (!listener_) return;
   listener_({{static_cast<std::uint32_t>(parameter)}, parameters_.gradient(parameter), {}});
@@ -101,32 +88,10 @@ void GradientMean::ready(std::size_t parameter) {
 
 void GradientMean::finish(Numbers& numbers) {
   if (!buckets_) return;
-  const auto begin = SteadyClock::now();
   numbers_ = numbers;
   buckets_->ready(parameters_.size(), numbers_);
   buckets_->finish(Deadline::never());  // every call has its timeout
   numbers = numbers_;
-  waiting_seconds_ += seconds_since(begin);
-  if (choice_.automatic) decide();
-}
-
-// Every rank gives its share of waiting; the smallest counts: ranks that are ahead wait for the
-// slowest one's computation, not for the network.
-void GradientMean::decide() {
-  const auto now = SteadyClock::now();
-  if (++timed_steps_ == kUntimedSteps) {
-    step_begin_ = now;
-    waiting_seconds_ = 0;
-  }
-  if (timed_steps_ < kUntimedSteps + kTimedSteps) return;
-  const double all = seconds_since(*step_begin_);
-  std::vector<double> share = {-waiting_seconds_ / all};
-  collectives::ReduceOptions most;
-  most.reduction = collectives::Reduction::kMax;
-  most.timeout = options_.timeout;
-  collectives::allreduce(*group_, collectives::DenseView::of(share), most);
-  choice_ = decided(-share.front());
-  if (choice_ != ReduceChoice{}) build(buckets_->order());
 }
 
 ReduceFigures GradientMean::figures() {
@@ -137,8 +102,8 @@ ReduceFigures GradientMean::figures() {
   calls_before_.resize(now.buckets.size());
   for (std::size_t at = 0; at < now.buckets.size(); ++at) {
     const BucketStatistics& bucket = now.buckets[at];
-    const bool was_called = bucket.calls > std::exchange(calls_before_[at], bucket.calls);
-    if (!was_called || bucket.calls == bucket.dense_calls) continue;
+    const std::uint64_t calls = bucket.calls - bucket.dense_calls;
+    if (calls == std::exchange(calls_before_[at], calls)) continue;
     const auto values = static_cast<double>(bucket.sparsified_values);
     sparsified += values;
     sent += values * bucket.density_sent;
@@ -154,7 +119,6 @@ ReduceFigures GradientMean::figures() {
 
 ReduceState GradientMean::state() {
   ReduceState state;
-  state.choice = choice_;
   if (reducer_) {
     state.order = buckets_->order();
     state.reducer = reducer_->state();
@@ -163,8 +127,6 @@ ReduceState GradientMean::state() {
 }
 
 void GradientMean::restore(const ReduceState& state) {
-  choice_ = state.choice;
-  timed_steps_ = 0;
   build(state.order);
   if (reducer_ && !state.reducer.empty()) reducer_->restore(state.reducer);
 }

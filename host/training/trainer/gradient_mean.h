@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GradientMean: the mean of gradients over ranks while the backward pass runs, with the mean of a
-// few numbers of the step: the loss, and whether a rank wants to stop.
+// few numbers of the step: the loss, whether a rank wants to stop, whether new ranks wait.
 //
-// It fills the reducer's buckets. With `--reduce auto` the first steps are dense and timed; then
-// all ranks take the same decision. A NaN or an infinity on one rank is a NaN on all. One rank
-// alone has no reducer: its gradients are the mean. Ownership: borrows group and parameters.
+// It fills the reducer's buckets. `--reduce auto` is the reducer's own sparsifier auto. A NaN or an
+// infinity on one rank is a NaN on all. One rank alone has no reducer: its gradients are the mean.
+// Ownership: borrows group and parameters.
 // Threads: one. Errors: those of the reducer; TransportError when a rank is lost or late.
 #pragma once
 
@@ -13,7 +13,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,14 +38,13 @@ struct ReduceOptions {
 
 // Of the steps since the last reading, on this rank.
 struct ReduceFigures {
-  double density_sent = 1;  // of the sparsified values
+  double density_sent = 1;  // of the sparsified values, in the last call of each bucket
   double build_up = 1;
   std::uint64_t bytes_sent = 0;
 };
 
 // What a checkpoint keeps of it.
 struct ReduceState {
-  ReduceChoice choice;
   std::vector<std::uint32_t> order;  // of the buckets; empty: not settled
   std::vector<std::byte> reducer;    // of this rank; empty: none
 };
@@ -61,7 +59,7 @@ using MeanListener = std::function<void(const MeanBucket&)>;
 
 class GradientMean final : public GradientListener {
  public:
-  static constexpr std::size_t kNumbers = 2;
+  static constexpr std::size_t kNumbers = 3;
   using Numbers = std::array<float, kNumbers>;
 
   // group: null for one rank. listener: hears of every parameter once per step, while the backward
@@ -74,32 +72,24 @@ class GradientMean final : public GradientListener {
   // After the backward pass: gradients and numbers are their means.
   void finish(Numbers& numbers);
 
-  // The choice that is in force; may have been decided in the last finish().
-  const ReduceChoice& choice() const { return choice_; }
   ReduceFigures figures();
 
   ReduceState state();
-  // A state of another number of ranks, or of another rank, only gives the choice.
   void restore(const ReduceState& state);
 
  private:
   void build(const std::vector<std::uint32_t>& order);
-  void decide();
   void tell(const GradientBuckets::Submitted& bucket);
 
   collectives::Group* group_;
   ParameterSet& parameters_;
   ReduceOptions options_;
-  ReduceChoice choice_;
   MeanListener listener_;
   std::shared_ptr<Reducer> reducer_;  // also of buckets that somebody waits for
   std::unique_ptr<GradientBuckets> buckets_;
   Numbers numbers_{};
-  std::uint64_t timed_steps_ = 0;
-  double step_seconds_ = 0, waiting_seconds_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> step_begin_;
   std::uint64_t bytes_before_ = 0;
-  std::vector<std::uint64_t> calls_before_;
+  std::vector<std::uint64_t> calls_before_;  // that sparsified
 };
 
 }  // namespace tandem::training

@@ -11,15 +11,17 @@
 #include "common/error.h"
 #include "training/trainer/mixing.h"
 #include "training/trainer/score.h"
+#include "training/trainer/together.h"
 
 namespace tandem::training {
 namespace {
 
-std::vector<float> gathered(collectives::Group* group, std::span<const float> own) {
+std::vector<float> gathered(collectives::Group* group, std::span<const float> own,
+                            std::chrono::milliseconds timeout) {
   std::vector<float> all;
   if (group == nullptr) return {own.begin(), own.end()};
   for (const auto& bytes :
-       collectives::allgatherv(*group, std::as_bytes(own), {.timeout = kEvaluationTime})) {
+       collectives::allgatherv(*group, std::as_bytes(own), {.timeout = timeout})) {
     const auto* values = reinterpret_cast<const float*>(bytes.data());
     all.insert(all.end(), values, values + bytes.size() / sizeof(float));
   }
@@ -146,14 +148,19 @@ std::vector<float> RecommenderTask::score(const RecommenderSamples& samples, std
   return pairs;
 }
 
-std::optional<EvaluationFigures> RecommenderTask::evaluate(collectives::Group* group) {
+std::optional<EvaluationFigures> RecommenderTask::evaluate(collectives::Group* group,
+                                                           std::chrono::milliseconds timeout) {
   if (parts_.evaluated == nullptr) return {};
   const auto rank = static_cast<std::uint64_t>(group == nullptr ? 0 : group->rank());
   const auto world = static_cast<std::uint64_t>(group == nullptr ? 1 : group->world());
   const std::uint64_t there = parts_.evaluated->size();
   const std::uint64_t all = there > 0 ? there : kSyntheticScored;
-  const std::vector<float> pairs =
-      gathered(group, score(*parts_.evaluated, all * rank / world, all * (rank + 1) / world));
+  std::vector<float> own;
+  together(group, timeout, [&] {
+    own = score(*parts_.evaluated, all * rank / world, all * (rank + 1) / world);
+    return "";
+  });
+  const std::vector<float> pairs = gathered(group, own, timeout);
   if (rank != 0) return {};
   std::vector<float> odds, labels;
   for (std::size_t at = 0; at < pairs.size(); at += 2) {

@@ -41,7 +41,8 @@ class RecommenderTask final : public TrainingTask {
   double backward(std::uint64_t first, float scale, GradientListener* listener) override;
   std::span<const TrainedTable> tables() const override { return tables_; }
   TableGradient table_gradient(std::size_t table) const override;
-  std::optional<EvaluationFigures> evaluate(collectives::Group* group) override;
+  std::optional<EvaluationFigures> evaluate(collectives::Group* group,
+                                            std::chrono::milliseconds timeout) override;
   void describe(nlohmann::ordered_json& fields) const override;
 
  private:

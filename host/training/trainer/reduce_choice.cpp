@@ -11,13 +11,12 @@
 #include "collectives/sparsifier/sparsifier.h"
 #include "common/error.h"
 #include "common/suggestion.h"
+#include "training/reducer/options.h"
 
 namespace tandem::training {
 namespace {
 
-constexpr double kMostWaiting = 0.1;
-constexpr const char* kDenseName = "dense";
-constexpr const char* kAutoName = "auto";
+constexpr double kAutomaticDensity = 0.01;
 
 [[noreturn]] void refuse(const std::string& text, const std::string& what) {
   throw Error("train", "--reduce " + text + ": " + what);
@@ -26,10 +25,10 @@ constexpr const char* kAutoName = "auto";
 }  // namespace
 
 ReduceChoice parse_reduce(const std::string& text) {
-  if (text == kDenseName) return {};
-  if (text == kAutoName) return {.automatic = true};
+  if (text == kDense) return {};
+  if (text == kAuto) return {text, kAutomaticDensity};
   const std::size_t at = text.find('@');
-  ReduceChoice choice{false, text.substr(0, at), 0};
+  ReduceChoice choice{text.substr(0, at), 0};
   const std::vector<std::string> known = collectives::sparsifier_names();
   if (std::ranges::find(known, choice.sparsifier) == known.end()) {
     const std::vector<std::string_view> views(known.begin(), known.end());
@@ -52,15 +51,10 @@ ReduceChoice parse_reduce(const std::string& text) {
 }
 
 std::string to_string(const ReduceChoice& choice) {
-  if (choice.automatic) return kAutoName;
-  if (choice.sparsifier == kDenseName) return kDenseName;
+  if (choice.sparsifier == kDense || choice.sparsifier == kAuto) return choice.sparsifier;
   char density[32];
   std::snprintf(density, sizeof(density), "@%.9g", choice.density);
   return choice.sparsifier + density;
-}
-
-ReduceChoice decided(double waiting) {
-  return waiting > kMostWaiting ? ReduceChoice{false, "exdyna", 0.01} : ReduceChoice{};
 }
 
 }  // namespace tandem::training

@@ -3,9 +3,8 @@
 // `--reduce`: how ranks add up their gradients: dense, auto, or a sparsifier with its density, as
 // in exdyna@0.01.
 //
-// auto measures dense steps first. Where ranks wait for the network for more than a tenth of their
-// time, it goes on with exdyna@0.01. Threads: pure. Errors: Error("train", ...) naming what is
-// known.
+// auto is the reducer's own: exdyna@0.01 where a trial shows that it pays, else dense. Threads:
+// pure. Errors: Error("train", ...) naming what is known.
 #pragma once
 
 #include <string>
@@ -13,8 +12,7 @@
 namespace tandem::training {
 
 struct ReduceChoice {
-  bool automatic = false;  // not decided yet; dense until then
-  std::string sparsifier = "dense";
+  std::string sparsifier = "dense";  // also auto
   double density = 1;
 
   bool operator==(const ReduceChoice&) const = default;
@@ -22,8 +20,5 @@ struct ReduceChoice {
 
 ReduceChoice parse_reduce(const std::string& text);
 std::string to_string(const ReduceChoice& choice);
-
-// What auto becomes. waiting: share of the steps' time in which the slowest rank waited.
-ReduceChoice decided(double waiting);
 
 }  // namespace tandem::training

@@ -7,6 +7,7 @@
 
 #include "collectives/collective.h"
 #include "training/trainer/checkpoint.h"
+#include "training/trainer/together.h"
 
 namespace tandem::training {
 namespace {
@@ -42,16 +43,21 @@ double TextTask::backward(std::uint64_t first, float scale, GradientListener* li
   return parts_.computation.backward(rows_.view(), scale, listener);
 }
 
-std::optional<EvaluationFigures> TextTask::evaluate(collectives::Group* group) {
+std::optional<EvaluationFigures> TextTask::evaluate(collectives::Group* group,
+                                                    std::chrono::milliseconds timeout) {
   if (parts_.evaluated == nullptr) return {};
   const int rank = group == nullptr ? 0 : group->rank();
   const int world = group == nullptr ? 1 : group->world();
-  const Likelihood own = training::evaluate(parts_.computation, *parts_.evaluated, rows_,
-                                            parts_.model.tokenizer->bos(), {rank, world});
+  Likelihood own;
+  together(group, timeout, [&] {
+    own = training::evaluate(parts_.computation, *parts_.evaluated, rows_,
+                             parts_.model.tokenizer->bos(), {rank, world});
+    return "";
+  });
   std::vector<double> sums = {own.nll, static_cast<double>(own.tokens)};
   if (world > 1) {
     collectives::ReduceOptions sum;
-    sum.timeout = kEvaluationTime;
+    sum.timeout = timeout;
     collectives::allreduce(*group, collectives::DenseView::of(sums), sum);
   }
   if (rank != 0 || sums[1] == 0) return {};

@@ -33,7 +33,8 @@ class TextTask final : public TrainingTask {
   std::uint64_t losses_of_sample() const override;
   void require(std::uint64_t samples) const override { windows_.require(samples); }
   double backward(std::uint64_t first, float scale, GradientListener* listener) override;
-  std::optional<EvaluationFigures> evaluate(collectives::Group* group) override;
+  std::optional<EvaluationFigures> evaluate(collectives::Group* group,
+                                            std::chrono::milliseconds timeout) override;
   void describe(nlohmann::ordered_json& fields) const override;
   void write_files(const std::string& folder) const override;
 

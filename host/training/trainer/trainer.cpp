@@ -32,6 +32,14 @@ std::unique_ptr<TrainingTask> text_task(const TrainerOptions& options,
 struct Trainer::Interval {
   SteadyClock::time_point begin = SteadyClock::now();
   std::uint64_t steps = 0;
+
+  // Runs what is not part of a step.
+  template <typename Part>
+  void outside(const Part& part) {
+    const auto before = SteadyClock::now();
+    part();
+    begin += SteadyClock::now() - before;
+  }
 };
 
 std::atomic<bool>& Trainer::stop_requested() {
@@ -48,7 +56,7 @@ Trainer::Trainer(const TrainerOptions& options, const TrainerParts& parts)
 Trainer::Trainer(const TrainerOptions& options, const TextTrainerParts& parts)
     : options_(options),
       own_task_(text_task(options, parts)),
-      parts_{*own_task_, parts.parameters, parts.open_logs} {
+      parts_{*own_task_, parts.parameters, parts.open_logs, parts.ranks_wait} {
   check_schedule(options.schedule);
   check_rule(options.rule);
 }
@@ -78,14 +86,20 @@ void Trainer::run(collectives::Group* group) {
     }
     if (tables_) tables_->load();
     parts_.task.require(samples_of_step());
-    if (rank() == 0 && logs_.empty() && parts_.open_logs) logs_ = parts_.open_logs(step_);
+    open_logs();
     run_steps();
+    if (wants_ranks_) drop_updates();
   } catch (const transport::TransportError&) {
-    tables_.reset();  // they hold the group, which the caller replaces
-    dense_.reset();
-    mean_.reset();
+    drop_updates();
     throw;
   }
+}
+
+// They hold the group, which the caller replaces.
+void Trainer::drop_updates() {
+  tables_.reset();
+  dense_.reset();
+  mean_.reset();
 }
 
 // Only where no step takes back what it has done, but for one that other weights follow.
@@ -110,8 +124,7 @@ void Trainer::choose_place() {
 }
 
 void Trainer::make_updates() {
-  tables_.reset();
-  dense_.reset();
+  drop_updates();
   choose_place();
   const DenseUpdateOptions dense{options_.rule, options_.threads, updates_early(),
                                  options_.reduce.timeout};
@@ -140,10 +153,17 @@ StepFactors Trainer::step_factors() const {
   return factors;
 }
 
+// Also of a run that goes on from an earlier step: lines behind it go.
+void Trainer::open_logs() {
+  if (rank() == 0 && parts_.open_logs) logs_ = parts_.open_logs(step_);
+}
+
 void Trainer::run_steps() {
   if (options_.save_first && last_.empty()) save();
+  wants_ranks_ = false;
   Interval interval;
-  while (step_ < options_.steps && !stopped_) train_step(interval);
+  while (step_ < options_.steps && !stopped_ && !wants_ranks_) train_step(interval);
+  if (wants_ranks_) return;
   if (options_.evaluate_every == 0) evaluate_now();
   if (rank() != 0) return;
   for (TrainingLog* log : logs_) log->end();
@@ -153,7 +173,8 @@ void Trainer::train_step(Interval& interval) {
   dense_->begin(step_factors());
   const double loss_here = backward();
   GradientMean::Numbers numbers = {static_cast<float>(loss_here),
-                                   stop_requested().load() ? 1.0f : 0.0f};
+                                   stop_requested().load() ? 1.0f : 0.0f,
+                                   is_save_due(step_ + 1) && ranks_wait() ? 1.0f : 0.0f};
   mean_->finish(numbers);
   const double loss = numbers[0];
   samples_ += samples_of_step();
@@ -168,9 +189,19 @@ void Trainer::train_step(Interval& interval) {
   stopped_ = numbers[1] > 0 && step_ < options_.steps;
   const bool last = step_ == options_.steps || stopped_;
   if (last || step_ % options_.log_every == 0) log_step(interval, loss, norm);
-  if (options_.evaluate_every > 0 && (last || step_ % options_.evaluate_every == 0)) evaluate_now();
-  save_if_due();
+  interval.outside([&] {
+    const std::uint64_t every = options_.evaluate_every;
+    if (every > 0 && (last || step_ % every == 0)) evaluate_now();
+    wants_ranks_ = save_if_due() && numbers[2] > 0 && !last;
+  });
 }
+
+bool Trainer::is_save_due(std::uint64_t step) const {
+  return options_.save_every > 0 && step % options_.save_every == 0;
+}
+
+// Rank 0 looks; the others hear of it.
+bool Trainer::ranks_wait() const { return rank() == 0 && parts_.ranks_wait && parts_.ranks_wait(); }
 
 // Returns the mean loss of this rank's samples.
 double Trainer::backward() {
@@ -242,6 +273,7 @@ void Trainer::go_back() {
   restore_reduction(checkpoint);
   if (tables_) tables_->load();
   samples_ = samples;  // other samples than those that led here
+  open_logs();
 }
 
 void Trainer::log_step(Interval& interval, double loss, double norm) {
@@ -265,23 +297,27 @@ void Trainer::log_step(Interval& interval, double loss, double norm) {
 }
 
 void Trainer::evaluate_now() {
-  std::optional<EvaluationFigures> figures = parts_.task.evaluate(group_);
+  std::optional<EvaluationFigures> figures = parts_.task.evaluate(group_, options_.reduce.timeout);
   if (!figures) return;
   figures->step = step_;
   for (TrainingLog* log : logs_) log->evaluation(*figures);
 }
 
-void Trainer::save_if_due() {
+// False: not due, or it failed in mid-run.
+bool Trainer::save_if_due() {
   const bool last = step_ == options_.steps || stopped_;
-  const bool due = options_.save_every > 0 && step_ % options_.save_every == 0;
-  if (options_.out.empty() || !(last || due)) return;
-  if (last) return save();
+  if (options_.out.empty() || !(last || is_save_due(step_))) return false;
   try {
     save();
+    return true;
   } catch (const transport::TransportError&) {
     throw;
   } catch (const Error& error) {
-    spdlog::error("{}; the checkpoints before stay, and the run goes on", error.what());
+    if (last) throw;
+    if (rank() == 0) {
+      spdlog::error("{}; the checkpoints before stay, and the run goes on", error.what());
+    }
+    return false;
   }
 }
 

@@ -10,7 +10,8 @@
 // All ranks run it alike. The samples of a step depend on seed and step alone, so a run that is
 // resumed has the bits of one that was not interrupted, with the same threads and ranks. A NaN or
 // an infinity in loss or gradient acts by the option, on all ranks alike. run() may be called again
-// with a smaller group after a TransportError; it then goes on from the last checkpoint. Ownership:
+// with another group, after a TransportError or when wants_ranks(); it then goes on from the last
+// checkpoint. Ownership:
 // borrows all it is given. Threads: one; request_stop() from any, and from signal handlers.
 // Errors: Error("train", ...); those of libtorch and the reducer.
 #pragma once
@@ -72,12 +73,16 @@ struct TrainerOptions {
 };
 
 // Called on rank 0 before its first step, with the number of steps that are done. May be empty.
+// Again after a step back.
 using OpenLogs = std::function<std::vector<TrainingLog*>(std::uint64_t step)>;
+// Called on rank 0 before a checkpoint: whether new ranks want to join at it. May be empty.
+using RanksWait = std::function<bool()>;
 
 struct TrainerParts {
   TrainingTask& task;
   ParameterSet& parameters;
   OpenLogs open_logs;
+  RanksWait ranks_wait = {};
 };
 
 // Those of a TextTask with the options' batch, context and seed.
@@ -88,6 +93,7 @@ struct TextTrainerParts {
   const TokenText& text;
   const TokenText* evaluated = nullptr;  // null: none
   OpenLogs open_logs;
+  RanksWait ranks_wait = {};
 };
 
 class Trainer {
@@ -101,6 +107,8 @@ class Trainer {
 
   std::uint64_t steps_done() const { return step_; }
   bool was_stopped() const { return stopped_; }
+  // run() has ended at a checkpoint, because new ranks wait; on all ranks alike.
+  bool wants_ranks() const { return wants_ranks_; }
   static void request_stop() { stop_requested().store(true); }
 
  private:
@@ -111,6 +119,7 @@ class Trainer {
   int world() const { return group_ == nullptr ? 1 : group_->world(); }
   std::uint64_t samples_of_step() const;
 
+  void drop_updates();
   bool updates_early() const;
   StepFactors step_factors() const;
   void choose_place();
@@ -126,9 +135,13 @@ class Trainer {
   void log_step(Interval& interval, double loss, double norm);
   void evaluate_now();
 
-  void save_if_due();
+  bool is_save_due(std::uint64_t step) const;
+  bool ranks_wait() const;
+  void open_logs();
+  bool save_if_due();
   void save();
   void write_files(const std::string& folder);
+  nlohmann::ordered_json checkpoint_fields(const ReduceState& reduce) const;
   std::vector<TensorPlace> state_places() const;
   std::vector<StateView> state(bool with_dense);
   void restore_values(const Checkpoint& checkpoint);
@@ -150,6 +163,7 @@ class Trainer {
   std::uint64_t samples_ = 0;  // used by all ranks
   int times_back_ = 0;         // since the last checkpoint
   bool stopped_ = false;
+  bool wants_ranks_ = false;
 };
 
 }  // namespace tandem::training

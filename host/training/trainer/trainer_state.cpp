@@ -7,13 +7,11 @@
 // Every rank writes its part of the optimizer's state into the one file, so the state does not
 // depend on who had it. The folder must be the same for all ranks. An error of one rank is the
 // error of all.
-#include <exception>
-#include <functional>
 #include <map>
 #include <string_view>
 
-#include "collectives/collective.h"
 #include "common/error.h"
+#include "training/trainer/together.h"
 #include "training/trainer/trainer.h"
 
 namespace tandem::training {
@@ -21,33 +19,8 @@ namespace {
 
 constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
-constexpr std::chrono::minutes kSavingTime{10};
-constexpr std::string_view kModule = "[train] ";
 
 std::string reducer_file(int rank) { return "reducer-" + std::to_string(rank) + ".bin"; }
-
-// Runs a part of the saving on this rank. All ranks throw the first error of any of them.
-void together(collectives::Group* group, const std::function<void()>& part) {
-  if (group == nullptr) return part();
-  std::string own;
-  try {
-    part();
-  } catch (const Error& error) {
-    own = error.what();
-    if (own.starts_with(kModule)) own.erase(0, kModule.size());
-  }
-  const auto texts =
-      collectives::allgatherv(*group, std::as_bytes(std::span(own)), {.timeout = kSavingTime});
-  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    if (texts[rank].empty()) continue;
-    const std::string text(reinterpret_cast<const char*>(texts[rank].data()), texts[rank].size());
-    throw Error("train", "rank " + std::to_string(rank) + ": " + text);
-  }
-}
-
-nlohmann::ordered_json fields_of(const ReduceState& reduce) {
-  return {{"choice", to_string(reduce.choice)}, {"order", reduce.order}};
-}
 
 std::vector<std::int64_t> shape_of(const TrainedTable& table) {
   return {static_cast<std::int64_t>(table.weights.size() / table.width),
@@ -113,29 +86,43 @@ void Trainer::write_files(const std::string& folder) {
   parts_.task.write_files(folder);
 }
 
+nlohmann::ordered_json Trainer::checkpoint_fields(const ReduceState& reduce) const {
+  nlohmann::ordered_json fields = {
+      {"samples", samples_},
+      {"world", world()},
+      {"seed", options_.seed},
+      {"optimizer", rule_name(options_.rule)},
+      {"reduce", {{"choice", to_string(options_.reduce.choice)}, {"order", reduce.order}}}};
+  if (tables_) fields["table_optimizer"] = rule_name(options_.table_rule);
+  parts_.task.describe(fields);
+  return fields;
+}
+
 void Trainer::save() {
-  const std::string folder = CheckpointWriter::partial_folder(options_.out, step_);
   const ReduceState reduce = mean_->state();
+  const auto timeout = options_.reduce.timeout;
   std::unique_ptr<CheckpointWriter> writer;
-  together(group_, [&] {
+  const std::string folder = together(group_, timeout, [&] {
     if (rank() == 0) writer = std::make_unique<CheckpointWriter>(options_.out, step_);
+    return writer ? writer->files() : "";
   });
-  together(group_, [&] {
+  together(group_, timeout, [&] {
     if (rank() == 0) write_files(folder);
     if (!reduce.reducer.empty()) write_bytes(folder + "/" + reducer_file(rank()), reduce.reducer);
+    return "";
   });
-  together(group_,
-           [&] { write_state(folder + "/" + kOptimizerFile, state(rank() == 0 || offloaded_)); });
-  together(group_, [&] {
-    if (rank() != 0) return;
-    nlohmann::ordered_json fields = {{"samples", samples_},
-                                     {"world", world()},
-                                     {"seed", options_.seed},
-                                     {"optimizer", rule_name(options_.rule)},
-                                     {"reduce", fields_of(reduce)}};
-    if (tables_) fields["table_optimizer"] = rule_name(options_.table_rule);
-    parts_.task.describe(fields);
-    writer->commit(std::move(fields), options_.keep);
+  together(group_, timeout, [&] {
+    write_state(folder + "/" + kOptimizerFile, state(rank() == 0 || offloaded_));
+    return "";
+  });
+  together(group_, timeout, [&] {
+    if (writer) writer->seal(checkpoint_fields(reduce));
+    return "";
+  });
+  // Between the two all ranks are there: one that was left out and comes back publishes nothing.
+  together(group_, timeout, [&] {
+    if (writer) writer->publish(options_.keep);
+    return "";
   });
   last_ = CheckpointWriter::folder(options_.out, step_);
   times_back_ = 0;
@@ -171,12 +158,9 @@ void Trainer::restore_state(const Checkpoint& checkpoint) {
 
 void Trainer::restore_reduction(const Checkpoint& checkpoint) {
   const auto reduce = field<nlohmann::json>(checkpoint, "reduce");
-  ReduceState state;
-  state.choice = options_.reduce.choice.automatic
-                     ? parse_reduce(reduce.at("choice").get<std::string>())
-                     : options_.reduce.choice;
+  ReduceState state;  // of the same ranks, else empty
   const bool same = field<int>(checkpoint, "world") == world() &&
-                    to_string(state.choice) == reduce.at("choice").get<std::string>();
+                    reduce.at("choice") == to_string(options_.reduce.choice);
   if (same && world() > 1) {
     state.order = reduce.at("order").get<std::vector<std::uint32_t>>();
     state.reducer = read_bytes(checkpoint.file(reducer_file(rank())));

@@ -35,8 +35,6 @@ struct TableGradient {
   std::span<const float> values;  // [rows.size(), width]
 };
 
-inline constexpr std::chrono::minutes kEvaluationTime{10};  // that ranks wait for each other
-
 class TrainingTask {
  public:
   virtual ~TrainingTask() = default;
@@ -55,8 +53,10 @@ class TrainingTask {
   // Of this rank's passes since begin_step(); valid until the next pass.
   virtual TableGradient table_gradient(std::size_t /*table*/) const { return {}; }
 
-  // All ranks call it. Rank 0 gets the figures, where there is something to score.
-  virtual std::optional<EvaluationFigures> evaluate(collectives::Group* group) = 0;
+  // All ranks call it. Rank 0 gets the figures, where there is something to score. timeout: of a
+  // rank that says nothing.
+  virtual std::optional<EvaluationFigures> evaluate(collectives::Group* group,
+                                                    std::chrono::milliseconds timeout) = 0;
 
   // For checkpoint.json and the checkpoint's folder.
   virtual void describe(nlohmann::ordered_json& fields) const = 0;

@@ -6,8 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "common/error.h"
 #include "support/scratch_path.h"
@@ -23,10 +25,10 @@ class CheckpointTest : public testing::Test {
  protected:
   void save(std::uint64_t step, int keep = 0) {
     CheckpointWriter writer(out_, step);
-    const std::string folder = CheckpointWriter::partial_folder(out_, step);
-    write_tensors(folder + "/model.safetensors",
+    write_tensors(writer.files() + "/model.safetensors",
                   {{"a", {2, 3}, values_}, {"b", {1}, std::span(values_).first(1)}});
-    writer.commit({{"family", "test"}}, keep);
+    writer.seal({{"family", "test"}});
+    writer.publish(keep);
   }
   std::string refusal(const std::string& path) {
     try {
@@ -35,6 +37,11 @@ class CheckpointTest : public testing::Test {
       return error.what();
     }
     return {};
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(out_)) found.push_back(entry.path().filename());
+    return found;
   }
   std::string file(std::uint64_t step) const {
     return out_ + "/step-0000000" + std::to_string(step) + "/model.safetensors";
@@ -63,16 +70,50 @@ TEST_F(CheckpointTest, WhatIsNotCommittedLeavesNothing) {
   save(1);
   {
     CheckpointWriter writer(out_, 2);
-    write_bytes(CheckpointWriter::partial_folder(out_, 2) + "/half", {});
+    write_bytes(writer.files() + "/half", {});
+    writer.seal({{"family", "test"}});
   }
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(out_)) names.push_back(entry.path().filename());
-  EXPECT_THAT(names, testing::UnorderedElementsAre("latest", "step-00000001"));
+  EXPECT_THAT(names(), testing::UnorderedElementsAre("latest", "step-00000001"));
+}
+
+TEST_F(CheckpointTest, WhatKilledWritersHaveLeftIsRemoved) {
+  save(1);
+  save(2);
+  fs::create_directories(out_ + "/.step-00000009.partial-1");
+  fs::rename(out_ + "/step-00000001", out_ + "/.step-00000001.removed");
+  save(3);
+  EXPECT_THAT(names(), testing::UnorderedElementsAre("latest", "step-00000002", "step-00000003"));
+}
+
+TEST_F(CheckpointTest, ACheckpointIsReplacedInOneInstant) {
+  save(1);
+  values_[0] = 8;
+  std::atomic<bool> ends{false};
+  int looks = 0, missing = 0;
+  std::thread reader([&] {
+    for (; !ends || looks == 0; ++looks) missing += fs::exists(file(1)) ? 0 : 1;
+  });
+  for (int i = 0; i < 30; ++i) save(1);
+  ends = true;
+  reader.join();
+  EXPECT_EQ(missing, 0) << "of " << looks;
+  std::vector<float> a(6), b(1);
+  read_tensors(find_checkpoint(out_).file("model.safetensors"), {{"a", {2, 3}, a}, {"b", {1}, b}});
+  EXPECT_EQ(a[0], 8);
+  EXPECT_THAT(names(), testing::UnorderedElementsAre("latest", "step-00000001"));
+}
+
+TEST_F(CheckpointTest, TheNewestStandsInForALatestThatIsGone) {
+  save(1);
+  save(2);
+  save(3);
+  fs::remove_all(out_ + "/step-00000003");
+  EXPECT_EQ(find_checkpoint(out_).fields.at("step"), 2);
 }
 
 TEST_F(CheckpointTest, ARunThatWasKilledWhileItSavedLeavesTheOneBefore) {
   save(1);
-  fs::create_directories(CheckpointWriter::partial_folder(out_, 2));
+  fs::create_directories(out_ + "/.step-00000002.partial-1");
   EXPECT_EQ(find_checkpoint(out_).fields.at("step"), 1);
   // Between the rename of the folder and that of `latest`.
   fs::copy(out_ + "/step-00000001", out_ + "/step-00000002", fs::copy_options::recursive);

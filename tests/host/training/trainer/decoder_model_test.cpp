@@ -98,7 +98,7 @@ TEST_F(DecoderModelTest, AFileGoesInAndOutUnchanged) {
     read_decoder_values(in, parameters);
     const std::string run = folder_.string() + "/run";
     CheckpointWriter writer(run, 1);
-    const std::string partial = CheckpointWriter::partial_folder(run, 1);
+    const std::string& partial = writer.files();
     std::vector<StoredTensor> tensors;
     for (std::size_t at = 0; at < parameters.size(); ++at) {
       const ParameterSpec& spec = parameters.spec(at);
@@ -106,7 +106,8 @@ TEST_F(DecoderModelTest, AFileGoesInAndOutUnchanged) {
     }
     write_tensors(partial + "/model.safetensors", tensors);
     write_bytes(partial + "/skeleton.gguf", std::as_bytes(std::span(model.skeleton)));
-    writer.commit({{"family", "llama"}, {"tied", tied}}, 0);
+    writer.seal({{"family", "llama"}, {"tied", tied}});
+    writer.publish(0);
     const ExportedDecoder exported = export_decoder(find_checkpoint(run));
     exported.writer.save(out);
 
@@ -125,7 +126,9 @@ TEST_F(DecoderModelTest, AFileGoesInAndOutUnchanged) {
 }
 
 TEST_F(DecoderModelTest, OnlyCheckpointsOfDecodersAreExported) {
-  CheckpointWriter(folder_.string() + "/run", 1).commit({{"family", "recommender"}}, 0);
+  CheckpointWriter writer(folder_.string() + "/run", 1);
+  writer.seal({{"family", "recommender"}});
+  writer.publish(0);
   EXPECT_THROW(export_decoder(find_checkpoint(folder_.string() + "/run")), Error);
 }
 

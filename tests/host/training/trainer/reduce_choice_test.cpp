@@ -26,7 +26,8 @@ TEST(ReduceChoice, ReadsWhatItPrints) {
   for (const char* text : {"dense", "auto", "exdyna@0.01", "topk@0.001", "micro@1"}) {
     EXPECT_EQ(to_string(parse_reduce(text)), text);
   }
-  EXPECT_EQ(parse_reduce("exdyna@0.01"), (ReduceChoice{false, "exdyna", 0.01}));
+  EXPECT_EQ(parse_reduce("auto"), (ReduceChoice{"auto", 0.01}));
+  EXPECT_EQ(parse_reduce("exdyna@0.01"), (ReduceChoice{"exdyna", 0.01}));
 }
 
 TEST(ReduceChoice, SaysWhatIsWrong) {
@@ -35,11 +36,6 @@ TEST(ReduceChoice, SaysWhatIsWrong) {
   for (const char* text : {"exdyna@", "exdyna@0", "exdyna@2", "exdyna@0.1x", "exdyna@nan"}) {
     EXPECT_THAT(refusal(text), HasSubstr("share")) << text;
   }
-}
-
-TEST(ReduceChoice, AutoTakesASparsifierWhereRanksWait) {
-  EXPECT_EQ(to_string(decided(0.05)), "dense");
-  EXPECT_EQ(to_string(decided(0.4)), "exdyna@0.01");
 }
 
 }  // namespace

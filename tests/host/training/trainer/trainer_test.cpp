@@ -177,6 +177,27 @@ TEST_F(TrainerTest, TheRanksThatAreLeftGoOnFromTheLastCheckpoint) {
   EXPECT_EQ(find_checkpoint(path("out")).fields.at("world"), 2);
 }
 
+TEST_F(TrainerTest, ARunEndsAtACheckpointForRanksThatWait) {
+  KeptLog whole, log;
+  const auto expected = run(options_, whole);
+  options_.out = path("out");
+  options_.save_every = 4;
+  ParameterSet parameters(test::bigram_parameters(vocab_));
+  parameters.draw(5);
+  test::Bigram bigram(parameters, vocab_);
+  int looks = 0;
+  Trainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, only(log),
+                             [&] { return ++looks == 2; }});
+  trainer.run(nullptr);
+  EXPECT_TRUE(trainer.wants_ranks());
+  EXPECT_EQ(trainer.steps_done(), 8u);
+  EXPECT_EQ(find_checkpoint(path("out")).fields.at("step"), 8);
+  trainer.run(nullptr);
+  EXPECT_FALSE(trainer.wants_ranks());
+  EXPECT_EQ(looks, 3);
+  EXPECT_TRUE(std::ranges::equal(parameters.values(0), expected));
+}
+
 TEST_F(TrainerTest, AccumulatedPassesAreOneStep) {
   KeptLog one, four;
   TrainerOptions all = options_, parts = options_;
@@ -248,8 +269,13 @@ TEST_F(TrainerTest, ANaNCanSendTheRunBackToTheLastCheckpoint) {
   test::Bigram bigram(parameters, vocab_);
   bigram.poison_pass = 8;  // of step 9
   KeptLog log, whole;
-  Trainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, only(log)});
+  std::vector<std::uint64_t> opened;
+  Trainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, [&](std::uint64_t step) {
+                               opened.push_back(step);
+                               return std::vector<TrainingLog*>{&log};
+                             }});
   trainer.run(nullptr);
+  EXPECT_EQ(opened, (std::vector<std::uint64_t>{0, 5}));  // a table's later lines go
   EXPECT_EQ(trainer.steps_done(), 12u);
   EXPECT_EQ(bigram.passes, 9 + 7);  // steps 6 to 12 again
   TrainerOptions undisturbed = options_;
@@ -317,10 +343,12 @@ TEST_F(TrainerTest, AFullDiskLeavesTheCheckpointsBefore) {
       text = error.what();
     }
   }
-  EXPECT_THAT(text, HasSubstr("cannot write '" + path("out/.step-00000008.partial")));
+  EXPECT_THAT(text, HasSubstr("cannot write '" + path("out/.step-00000008.partial-")));
   EXPECT_EQ(log.last.step, 8u);
   EXPECT_EQ(find_checkpoint(path("out")).fields.at("step"), 4);
-  EXPECT_FALSE(fs::exists(path("out/.step-00000008.partial")));
+  for (const auto& entry : fs::directory_iterator(path("out"))) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".")) << entry.path();
+  }
   run(options_, log, nullptr, path("out"));
   EXPECT_EQ(find_checkpoint(path("out")).fields.at("step"), 8);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What tests of `tandem train` share: a text, a small model, and runs of the program.
+# TrainRuns: a small text, a small model, and `tandem train` on them: one process, or the ranks of mpirun.
 import json
 import os
 import random
@@ -30,10 +30,8 @@ def text_of(seed, words=4000):
     return " ".join(draw.choice(WORDS) for _ in range(words)) + ".\n"
 
 
-HAVE_LIBTORCH = (BUILD / "lib" / "tandem" / "libtandem_trainer.so").exists()
-
-
-class TrainingRun(unittest.TestCase):
+@unittest.skipUnless((BUILD / "lib" / "tandem" / "libtandem_trainer.so").exists(), "this build has no libtorch")
+class TrainRuns(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parts that last longer than the ranks' timeout, parts that fail, ranks that are lost amid them.
+#include "training/trainer/together.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "common/error.h"
+#include "support/ranks.h"
+#include "transport/transport_error.h"
+
+namespace tandem::training {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTimeout{2000};
+
+TEST(Together, APartMayLastLongerThanTheTimeout) {
+  test::run_ranks(3, [](std::unique_ptr<transport::Transport> transport) {
+    collectives::Group group(std::move(transport));
+    const std::string text = together(&group, kTimeout, [&]() -> std::string {
+      if (group.rank() == 1) std::this_thread::sleep_for(kTimeout + milliseconds(1500));
+      return "of rank " + std::to_string(group.rank());
+    });
+    EXPECT_EQ(text, "of rank 0");
+    EXPECT_EQ(together(&group, kTimeout, [] { return ""; }), "");  // the group goes on
+  });
+}
+
+TEST(Together, AnErrorOfOneRankIsThatOfAll) {
+  test::run_ranks(3, [](std::unique_ptr<transport::Transport> transport) {
+    collectives::Group group(std::move(transport));
+    try {
+      together(&group, kTimeout, [&] {
+        if (group.rank() == 2) throw Error("train", "the disk is full");
+        return "";
+      });
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), "[train] rank 2: the disk is full");
+    }
+    EXPECT_FALSE(group.broken());
+  });
+}
+
+TEST(Together, ARankThatSaysNothingIsLost) {
+  test::run_ranks(2, [](std::unique_ptr<transport::Transport> transport) {
+    collectives::Group group(std::move(transport));
+    if (group.rank() == 1) {
+      std::this_thread::sleep_for(kTimeout + milliseconds(500));
+      return;
+    }
+    EXPECT_THROW(together(&group, kTimeout, [] { return ""; }), transport::TransportError);
+  });
+}
+
+TEST(Together, OneRankOnlyRunsItsPart) {
+  EXPECT_EQ(together(nullptr, kTimeout, [] { return "done"; }), "done");
+  EXPECT_THROW(together(nullptr, kTimeout, []() -> std::string { throw Error("train", "no"); }),
+               Error);
+}
+
+}  // namespace
+}  // namespace tandem::training

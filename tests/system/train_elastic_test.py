@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Ranks of `tandem train` that are killed, stopped and added in mid-run: real processes over gloo, with and without mpirun.
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from daemon import TANDEM
+from train_runs import SMALL, TrainRuns
+
+FOR_EVER = 1_000_000
+PATIENCE_S = 120
+
+
+class ElasticTest(TrainRuns):
+    def setUp(self):
+        super().setUp()
+        self.out = self.folder / "run"
+
+    def rank(self, name, *arguments, **variables):
+        """A process whose output goes to the files NAME.out and NAME.err."""
+        common = ["--text", self.folder / "text.txt", *SMALL, "--out", self.out, "--save-every", 10]
+        with open(self.folder / f"{name}.out", "w") as out, open(self.folder / f"{name}.err", "w") as error:
+            process = subprocess.Popen([TANDEM, "train", *map(str, [*common, *arguments])], stdout=out, stderr=error,
+                                       env={**os.environ, **variables})
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        process.kill()
+        process.wait()
+
+    def ranks(self, world, *arguments, source=None, steps=FOR_EVER):
+        source = source or ["--model-config", self.folder / "shape.toml"]
+        return [self.rank(rank, *source, "--steps", steps, *arguments, RANK=str(rank), WORLD_SIZE=str(world))
+                for rank in range(world)]
+
+    def text(self, name, kind="err"):
+        return (self.folder / f"{name}.{kind}").read_text()
+
+    def wait_for(self, condition, what):
+        end = time.monotonic() + PATIENCE_S
+        while not condition():
+            self.assertLess(time.monotonic(), end, f"{what}\n" + "".join(
+                path.read_text() for path in sorted(self.folder.glob("*.err"))))
+            time.sleep(0.05)
+
+    def wait_for_text(self, name, words):
+        self.wait_for(lambda: words in self.text(name), f"{name} does not say: {words}")
+
+    def last_step(self, name):
+        lines = self.text(name, "out").splitlines()
+        steps = [json.loads(line)["step"] for line in lines if line.startswith("{") and line.endswith("}")]
+        return steps[-1] if steps else 0
+
+    def wait_for_step(self, name, step):
+        self.wait_for(lambda: self.last_step(name) >= step, f"{name} does not come to step {step}")
+
+    def stop(self, *processes):
+        processes[0].send_signal(signal.SIGTERM)
+        for process in processes:
+            self.assertEqual(process.wait(PATIENCE_S), 0)
+
+    def checkpoint(self):
+        return json.loads((self.out / (self.out / "latest").read_text().strip() / "checkpoint.json").read_text())
+
+    def test_a_run_survives_the_kill_of_its_first_rank(self):
+        processes = self.ranks(3, "--elastic", steps=150)
+        self.wait_for_step(0, 25)
+        self.end(processes[0])
+        self.wait_for_text(1, "without rank 0: 2 of 3 go on from the last checkpoint")
+        for process in processes[1:]:
+            self.assertEqual(process.wait(PATIENCE_S), 0)
+        self.assertEqual((self.checkpoint()["world"], self.checkpoint()["step"]), (2, 150))
+        steps = [line.split(",")[0] for line in (self.out / "log.csv").read_text().splitlines()[1:]]
+        self.assertEqual(steps, [str(step) for step in range(1, 151)])
+        # The folder serves the next run, whatever has died in it.
+        again = self.ranks(2, "--elastic", source=["--resume", self.out], steps=155)
+        self.assertEqual([process.wait(PATIENCE_S) for process in again], [0, 0])
+        self.assertEqual(self.last_step(0), 155)
+
+    def test_a_rank_that_hangs_is_left_out_and_ends_when_it_wakes(self):
+        processes = self.ranks(3, "--elastic", "--timeout", 5)
+        self.wait_for_step(0, 15)
+        processes[1].send_signal(signal.SIGSTOP)
+        self.wait_for_text(0, "without rank 1: 2 of 3 go on")
+        before = self.text(0, "out").count("\n")
+        self.wait_for(lambda: self.text(0, "out").count("\n") > before + 5, "the run does not go on")
+        processes[1].send_signal(signal.SIGCONT)
+        self.assertEqual(processes[1].wait(PATIENCE_S), 3)
+        self.assertIn("the smaller group was formed without rank 1", self.text(1))
+        self.stop(processes[0], processes[2])
+
+    def test_a_new_rank_joins_at_a_checkpoint(self):
+        processes = self.ranks(2, "--elastic")
+        self.wait_for_step(0, 15)
+        stranger = self.rank("stranger", "--join", "--steps", FOR_EVER, "--rate", "0.5")
+        self.assertEqual(stranger.wait(PATIENCE_S), 2)
+        self.assertIn("--rate is 0.01 on ranks 0, 1, 0.5 on rank 2", self.text("stranger"))
+        joined = self.rank("new", "--join", "--steps", FOR_EVER)
+        self.wait_for_text(0, "3 ranks from here on")
+        self.wait_for(lambda: self.checkpoint()["world"] == 3, "no checkpoint of three ranks")
+        self.end(processes[1])
+        self.wait_for_text(0, "without rank 1: 2 of 3 go on")
+        self.stop(processes[0], joined)
+
+    def test_nobody_joins_a_run_that_has_ended(self):
+        self.from_scratch("--steps", 2, "--out", self.out)
+        late = self.rank("late", "--join", "--steps", FOR_EVER)
+        self.assertEqual(late.wait(PATIENCE_S), 2)
+        self.assertIn("no run with --elastic is under way in", self.text("late"))
+
+    def test_without_elastic_every_rank_ends_with_an_error_that_names_the_rank(self):
+        for signal_number in (signal.SIGKILL, signal.SIGSTOP):
+            shutil.rmtree(self.out, ignore_errors=True)
+            processes = self.ranks(3, "--timeout", 5)
+            self.wait_for_step(0, 15)
+            processes[2].send_signal(signal_number)
+            for rank in (0, 1):
+                self.assertEqual(processes[rank].wait(PATIENCE_S), 3)
+                self.assertRegex(self.text(rank), "tandem: .*rank [02]")
+            self.assertIn("rank 2", self.text(0) + self.text(1))
+            self.end(processes[2])
+
+    def test_a_run_under_mpirun_survives_a_kill(self):
+        if shutil.which("mpirun") is None:
+            self.skipTest("mpirun is not installed")
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        common = ["--text", self.folder / "text.txt", *SMALL, "--out", self.out, "--save-every", 10, "--elastic",
+                  "--model-config", self.folder / "shape.toml", "--steps", 120]
+        with open(self.folder / "mpi.out", "w") as out, open(self.folder / "mpi.err", "w") as error:
+            process = subprocess.Popen(["mpirun", "--enable-recovery", "--oversubscribe", "--bind-to", "none", "-n", "3",
+                                        TANDEM, "train", *map(str, common)], stdout=out, stderr=error, env=environment)
+        self.addCleanup(self.end, process)
+        self.wait_for_step("mpi", 25)
+        ranks = subprocess.run(["pgrep", "-P", str(process.pid), "tandem-train"], capture_output=True, text=True)
+        os.kill(int(ranks.stdout.split()[-1]), signal.SIGKILL)
+        process.wait(PATIENCE_S)
+        self.assertIn("2 of 3 go on from the last checkpoint", self.text("mpi"))
+        self.assertNotIn("--enable-recovery", self.text("mpi"))  # no warning that it is missing
+        self.assertEqual((self.last_step("mpi"), self.checkpoint()["world"]), (120, 2))
+
+    def test_elastic_wants_what_outlives_a_rank(self):
+        shape = self.folder / "shape.toml"
+        for arguments, words in (
+            (["--elastic"], "--elastic goes on from checkpoints; name a folder by --out"),
+            (["--join"], "name its folder by --out"),
+            (["--elastic", "--out", self.out, "--transport", "mpi"], "--elastic needs --transport gloo"),
+        ):
+            self.assertIn(words, self.train("--model-config", shape, "--steps", 1, *arguments, code=2))
+
+
+if __name__ == "__main__":
+    unittest.main()
