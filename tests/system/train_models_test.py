@@ -97,7 +97,7 @@ class RecommenderTest(TrainRuns):
                 file.write("\t".join([str(label), *numbers, *words]) + "\n")
         (self.folder / "criteo.toml").write_text('kind = "recommender"\ntables = 26\nrows = 100\nwidth = 4\n')
         lines = self.train("--model-config", self.folder / "criteo.toml", "--data", self.folder / "clicks.tsv", "--valid",
-                           self.folder / "clicks.tsv", "--steps", 60, "--batch", 64, "--rate", "1e-2", "--table-rate", 0.1,
+                           self.folder / "clicks.tsv", "--steps", 60, "--batch", 64, "--rate", "1e-2", "--table-rate", 0.1, "--threads", 1,
                            "--json", small=False)
         self.assertGreater(lines[-1]["auc"], 0.9)
         self.assertEqual(lines[-1]["samples_scored"], 400)

@@ -188,16 +188,16 @@ TEST_F(RecommenderRun, RanksTakeTheStepsOfOneRankWithTheirWholeBatch) {
   EXPECT_EQ(four.evaluated.tokens, one.evaluated.tokens);
 }
 
+// Without its state a row's first step would be as long as its rate.
 TEST_F(RecommenderRun, AStateOfOtherRanksIsTakenOver) {
   options_.out = path("three");
   options_.table_rule = RowAdam{};
-  run(3, options_);
-  options_.steps = 6;
+  const Ended whole = run(3, options_);
+  options_.batch = 24;
   options_.out = path("one");
-  run(1, options_, path("three/step-00000006"));
-  for (const std::string name : {"model.safetensors", "optimizer.safetensors"}) {
-    EXPECT_EQ(read_bytes(path("one/step-00000006/" + name)),
-              read_bytes(path("three/step-00000006/" + name)));
+  const Ended resumed = run(1, options_, path("three/step-00000006"));
+  for (std::size_t at = 0; at < whole.weights.size(); ++at) {
+    ASSERT_NEAR(resumed.weights[at], whole.weights[at], 1e-3);
   }
 }
 
