@@ -148,8 +148,7 @@ void complete(TrainOptions& options) {
 }
 
 // Before the first step; also the first time that the ranks wait for each other.
-Compare comparison(const TrainOptions& options, const training::Trainer& trainer,
-                   const training::ParameterSet& parameters, const training::TokenText& text) {
+Compare comparison(const TrainOptions& options, const training::Trainer& trainer, TrainJob& job) {
   return [&](collectives::Group& group) {
     training::OptionValues compared = compared_options(options);
     compared.emplace_back("the steps that are done", std::to_string(trainer.steps_done()));
