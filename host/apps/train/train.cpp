@@ -13,11 +13,11 @@
 #include <thread>
 
 #include "apps/train/command.h"
+#include "apps/train/job.h"
+#include "apps/train/offload_cards.h"
 #include "apps/train/train_options.h"
 #include "common/error.h"
 #include "training/trainer/computation_library.h"
-#include "training/trainer/decoder_export.h"
-#include "training/trainer/decoder_model.h"
 #include "transport/transport_error.h"
 
 namespace tandem::apps {
@@ -40,35 +40,19 @@ int threads_of(const TrainOptions& options, const RankPlace& place) {
   return allowed < get_nprocs() ? allowed : std::max(1, allowed / place.local_world);
 }
 
-training::DecoderModel model_of(const TrainOptions& options,
-                                const std::optional<training::Checkpoint>& checkpoint) {
-  if (checkpoint) return training::checkpoint_decoder(*checkpoint);
-  if (!options.from.empty() && !options.model_config.empty()) {
-    throw Error("train", "--from and --model-config exclude each other");
-  }
-  if (!options.from.empty()) return training::read_decoder(options.from, options.tokenizer);
-  if (!options.model_config.empty()) {
-    return training::make_decoder(options.model_config, options.tokenizer);
-  }
-  throw Error("train",
-              "name a model: --model-config for a new one, --from for one to go on from, "
-              "or --resume");
-}
-
-// A rank with other weights or another text would spoil the mean silently.
-void add_contents(const training::ParameterSet& parameters, const training::TokenText& text,
-                  training::OptionValues& compared) {
+// A rank with other weights or other data would spoil the mean silently.
+void add_contents(TrainJob& job, training::OptionValues& compared) {
   std::uint64_t sum = 0;
+  const training::ParameterSet& parameters = job.parameters();
   for (std::size_t parameter = 0; parameter < parameters.size(); ++parameter) {
     const auto values = parameters.values(parameter);
     sum = XXH64(values.data(), values.size_bytes(), sum);
   }
-  compared.emplace_back("the model's weights (checksum)", std::to_string(sum));
-  std::uint64_t tokens = text.size();
-  for (std::uint64_t at = 0; at < text.size(); ++at) {
-    tokens = tokens * 0x100000001b3u ^ static_cast<std::uint64_t>(text[at]);
+  for (const training::TrainedTable& table : job.task().tables()) {
+    sum = XXH64(table.weights.data(), table.weights.size_bytes(), sum);
   }
-  compared.emplace_back("the text's tokens (checksum)", std::to_string(tokens));
+  compared.emplace_back("the model's weights (checksum)", std::to_string(sum));
+  compared.emplace_back("the data (checksum)", std::to_string(job.data_checksum()));
 }
 
 using Logs = std::vector<std::unique_ptr<training::TrainingLog>>;
@@ -136,7 +120,6 @@ void run_ranks(training::Trainer& trainer, Ranks& ranks, bool elastic, const Com
 }
 
 void check_inputs(const TrainOptions& options) {
-  if (options.text.empty()) throw Error("train", "--text is missing");
   const MeetingOptions& meeting = options.meeting;
   if (meeting.join && options.out.empty() && options.resume.empty()) {
     throw Error("train", "--join takes part in a run that is under way; name its folder by --out");
@@ -147,10 +130,10 @@ void check_inputs(const TrainOptions& options) {
   if (meeting.elastic && options.out.empty() && options.resume.empty()) {
     throw Error("train", "--elastic goes on from checkpoints; name a folder by --out");
   }
-  if (options.offload != "none" && options.offload != "host") {
-    throw Error("train", "--offload " + options.offload +
-                             ": cards hold embedding tables, and a decoder has none; choose none "
-                             "or host");
+  const std::string& offload = options.offload;
+  if (offload != "none" && offload != "host" && offload != "auto" && !offload.starts_with("xrt")) {
+    throw Error("train",
+                "--offload " + offload + ": choose none, host, auto, or cards as in xrt:0,xrt:1");
   }
 }
 
@@ -164,22 +147,12 @@ void complete(TrainOptions& options) {
   }
 }
 
-void set_values(const TrainOptions& options, training::ParameterSet& parameters) {
-  if (!options.resume.empty()) return;  // Trainer::resume() reads them
-  if (options.from.empty()) {
-    parameters.draw(options.seed);
-  } else {
-    training::read_decoder_values(options.from, parameters);
-  }
-}
-
 // Before the first step; also the first time that the ranks wait for each other.
-Compare comparison(const TrainOptions& options, const training::Trainer& trainer,
-                   const training::ParameterSet& parameters, const training::TokenText& text) {
+Compare comparison(const TrainOptions& options, const training::Trainer& trainer, TrainJob& job) {
   return [&](collectives::Group& group) {
     training::OptionValues compared = compared_options(options);
     compared.emplace_back("the steps that are done", std::to_string(trainer.steps_done()));
-    add_contents(parameters, text, compared);
+    add_contents(job, compared);
     training::require_equal_options(group, compared);
   };
 }
@@ -221,36 +194,34 @@ void run(TrainOptions options) {
   const RankPlace place = place_of(options);
   training::TrainerOptions settings = trainer_options(options);
   settings.threads = threads_of(options, place);
+  OffloadCards cards(options.offload, place);
+  if (!cards.empty()) {
+    settings.make_cards = [&] { return cards.make(); };
+    settings.card_link = [&] { return cards.link_bytes_per_s(); };
+  }
   const auto& library = training::ComputationLibrary::open(library_folder());
   std::optional<training::Checkpoint> checkpoint;
   if (!options.resume.empty()) checkpoint = training::find_checkpoint(options.resume);
-  const training::DecoderModel model = model_of(options, checkpoint);
-  training::ParameterSet parameters(training::decoder_parameters(model));
-  set_values(options, parameters);
-  const training::TokenText text(options.text, *model.tokenizer);
-  std::optional<training::TokenText> valid;
-  if (!options.valid.empty()) valid.emplace(options.valid, *model.tokenizer);
-  const auto computation = library.make_decoder(
-      training::decoder_sizes(model, options.context),
-      {settings.threads, options.precision == "bf16", options.recompute, options.seed}, parameters);
+  const auto job =
+      make_job({options, checkpoint ? &*checkpoint : nullptr, library, settings.threads});
   Logs logs;
   std::unique_ptr<Ranks> ranks;
   training::Trainer trainer(settings,
-                            {model, parameters, *computation, text, valid ? &*valid : nullptr,
+                            {job->task(), job->parameters(),
                              [&](std::uint64_t step) { return open_logs(options, step, logs); },
                              [&] { return ranks->ranks_wait(); }});
   if (checkpoint) trainer.resume(*checkpoint);
   ranks = meet(options, place);
-  spdlog::info("{} parameters, {} tokens, {} ranks of {} threads, libtorch {}",
-               parameters.num_values(), text.size(), place.world, settings.threads,
+  spdlog::info("{} parameters, {}, {} ranks of {} threads, libtorch {}",
+               job->parameters().num_values(), job->size(), place.world, settings.threads,
                library.libtorch_version());
-  train(options, trainer, *ranks, comparison(options, trainer, parameters, text));
+  train(options, trainer, *ranks, comparison(options, trainer, *job));
 }
 
 }  // namespace
 
 void add_train(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("train", "Train a language model on one or more ranks");
+  CLI::App* command = app.add_subcommand("train", "Train a model on one or more ranks");
   auto options = std::make_shared<TrainOptions>();
   // The command line comes behind what --config says.
   command->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

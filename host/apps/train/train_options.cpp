@@ -16,11 +16,18 @@ void add_model_options(CLI::App& command, TrainOptions& o) {
   const char* group = "Model and text";
   command.add_option("--text", o.text, "text to learn from (UTF-8), or token ids in .u16 or .u32")
       ->group(group);
-  command.add_option("--valid", o.valid, "text to score: the perplexity of `tandem perplexity`")
+  command
+      .add_option("--data", o.data,
+                  "clicks that a recommender learns: a file of Criteo's format, or synthetic")
+      ->group(group);
+  command
+      .add_option(
+          "--valid", o.valid,
+          "text to score: the perplexity of `tandem perplexity`; of a recommender as --data")
       ->group(group);
   command
       .add_option("--model-config", o.model_config,
-                  "sizes of a decoder from scratch: TOML, or a published config.json")
+                  "sizes of a model from scratch: TOML, or a published config.json")
       ->group(group);
   command.add_option("--from", o.from, "model to go on from: a GGUF file, or a directory")
       ->group(group);
@@ -35,7 +42,7 @@ void add_run_options(CLI::App& command, TrainOptions& o) {
   const char* group = "Run";
   command.add_option("--steps", o.steps, "steps of the whole run, also of a resumed one")
       ->group(group);
-  command.add_option("--batch", o.batch, "windows of each rank in a pass")
+  command.add_option("--batch", o.batch, "windows or samples of each rank in a pass")
       ->check(CLI::Range(1, kMost))
       ->group(group);
   command.add_option("--accumulate", o.accumulate, "passes of a step")
@@ -66,11 +73,19 @@ void add_run_options(CLI::App& command, TrainOptions& o) {
 void add_optimizer_options(CLI::App& command, TrainOptions& o) {
   const char* group = "Optimizer";
   command.add_option("--optimizer", o.optimizer, "rule of the update")
-      ->check(CLI::IsMember({"adamw", "sgd"}))
+      ->check(CLI::IsMember({"adamw", "sgd", "rowwise_adagrad"}))
+      ->group(group);
+  command.add_option("--table-optimizer", o.table_optimizer, "rule of embedding tables")
+      ->check(CLI::IsMember({"rowwise_adagrad", "row_adam", "sgd"}))
+      ->group(group);
+  command.add_option("--table-rate", o.table_rate, "learning rate of embedding tables")
+      ->check(CLI::NonNegativeNumber)
       ->group(group);
   command
       .add_option("--offload", o.offload,
-                  "where the update is: none or host (host memory, where it is also without a GPU)")
+                  "where the update is: none (every rank, all of it), host (divided over ranks, "
+                  "beside the backward pass), auto (the faster of both), or cards for embedding "
+                  "tables, as xrt:0,xrt:1")
       ->group(group);
   command.add_option("--rate", o.rate, "learning rate")->group(group);
   command.add_option("--warmup", o.warmup, "steps in which the rate rises from 0")->group(group);
@@ -94,6 +109,10 @@ void add_rank_options(CLI::App& command, TrainOptions& o) {
       .add_option("--reduce", o.reduce,
                   "how gradients are added up: dense, auto, or a sparsifier with its density, as "
                   "exdyna@0.01")
+      ->group(group);
+  command
+      .add_option("--dense-below", o.dense_below,
+                  "parameters with fewer values are added up densely, as are vectors")
       ->group(group);
   command
       .add_option("--reduce-warmup", o.reduce_warmup,
@@ -152,7 +171,22 @@ void add_output_options(CLI::App& command, TrainOptions& o) {
 training::UpdateRule rule_of(const TrainOptions& o) {
   if (o.optimizer == "sgd")
     return training::Sgd{.momentum = o.momentum, .weight_decay = o.weight_decay};
+  if (o.optimizer == "rowwise_adagrad")
+    return training::RowwiseAdagrad{.weight_decay = o.weight_decay,
+                                    .decay = training::Decay::kDecoupled};
   return training::Adam{.beta1 = o.beta1, .beta2 = o.beta2, .weight_decay = o.weight_decay};
+}
+
+// Of rows: no decay and no momentum, which would change rows without a gradient.
+training::UpdateRule table_rule_of(const std::string& name) {
+  if (name == "sgd") return training::Sgd{};
+  if (name == "row_adam") return training::RowAdam{};
+  return training::RowwiseAdagrad{};
+}
+
+training::Offload offload_of(const std::string& name) {
+  if (name == "host") return training::Offload::kHost;
+  return name == "auto" ? training::Offload::kAuto : training::Offload::kNone;
 }
 
 training::OnNaN on_nan_of(const std::string& name) {
@@ -183,10 +217,14 @@ training::TrainerOptions trainer_options(const TrainOptions& o) {
   options.seed = o.seed;
   options.schedule = {o.rate, o.warmup, o.steps, training::rate_decay_named(o.decay), o.last_rate};
   options.rule = rule_of(o);
+  options.table_rule = table_rule_of(o.table_optimizer);
+  options.table_rate = o.table_rate;
+  options.offload = offload_of(o.offload);
   options.clip = o.clip;
   options.on_nan = on_nan_of(o.on_nan);
   options.reduce.choice = training::parse_reduce(o.reduce);
   options.reduce.scheme = o.scheme;
+  options.reduce.dense_below = o.dense_below;
   options.reduce.warmup_steps = o.reduce_warmup;
   options.reduce.seed = o.seed;
   options.reduce.timeout =
@@ -209,7 +247,11 @@ training::OptionValues compared_options(const TrainOptions& o) {
           {"--reduce", o.reduce},
           {"--reduce-warmup", o.reduce_warmup ? number(*o.reduce_warmup) : "by density"},
           {"--scheme", o.scheme},
+          {"--dense-below", number(o.dense_below)},
           {"--optimizer", o.optimizer},
+          {"--table-optimizer", o.table_optimizer},
+          {"--table-rate", number(o.table_rate)},
+          {"--offload", o.offload},
           {"--rate", number(o.rate)},
           {"--warmup", number(o.warmup)},
           {"--decay", o.decay},

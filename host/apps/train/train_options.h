@@ -18,14 +18,16 @@
 namespace tandem::apps {
 
 struct TrainOptions {
-  std::string config, text, valid, model_config, from, tokenizer;
+  std::string config, text, data, valid, model_config, from, tokenizer;
   std::string out, resume;
   std::uint64_t steps = 0;
   int batch = 8, accumulate = 1, context = 256;
   std::uint64_t seed = 1;
   std::string reduce = "dense", scheme = "allgather_sparse";
   std::optional<std::uint64_t> reduce_warmup;
-  std::string optimizer = "adamw";
+  std::uint64_t dense_below = 16384;
+  std::string optimizer = "adamw", table_optimizer = "rowwise_adagrad";
+  double table_rate = 0.02;
   double rate = 1e-3, last_rate = 0.1, weight_decay = 0.1, momentum = 0.9;
   double beta1 = 0.9, beta2 = 0.95;
   std::uint64_t warmup = 0;

@@ -57,6 +57,7 @@ class HostOffload::State {
   void check(const OffloadBucket& bucket) const;
   void update(const Numbers& parameters, const float* gradients);
   void update_or_break(const Numbers& parameters, const float* gradients);
+  void queue_gather(const Numbers& parameters);
   void gather(const Numbers& parameters);
   RawVector<std::byte> packed(const Numbers& parameters) const;
   void unpack(const Numbers& parameters, int rank, std::span<const std::byte> bytes);
@@ -72,6 +73,7 @@ class HostOffload::State {
   StepFactors step_;
   bool in_step_ = false;
   Ticket last_update_ = 0, last_gather_ = 0;
+  std::vector<Numbers> kept_;          // whose gathers come last
   std::atomic<bool> spoiled_ = false;  // the step has an error: its later buckets do nothing
   mutable std::mutex mutex_;           // of what follows
   std::exception_ptr error_;
@@ -161,18 +163,23 @@ void HostOffload::State::update_or_break(const Numbers& parameters, const float*
   try {
     update(parameters, gradients);
     if (world_ == 1) return;
-    QueuedCall call;
-    call.step = step_.iteration;
-    call.run = [this, parameters] { gather(parameters); };
-    call.finished = [this](const CallTimes& times) {
-      count(&OffloadStatistics::gather_seconds, times.seconds);
-    };
-    last_gather_ = gathers_.submit(std::move(call));
+    if (options_.gathers_last) return kept_.push_back(parameters);
+    queue_gather(parameters);
   } catch (const std::exception& error) {
     spoiled_ = true;
     keep_error(std::current_exception());
     if (group_ != nullptr) group_->abort(std::string("an update failed: ") + error.what());
   }
+}
+
+void HostOffload::State::queue_gather(const Numbers& parameters) {
+  QueuedCall call;
+  call.step = step_.iteration;
+  call.run = [this, parameters] { gather(parameters); };
+  call.finished = [this](const CallTimes& times) {
+    count(&OffloadStatistics::gather_seconds, times.seconds);
+  };
+  last_gather_ = gathers_.submit(std::move(call));
 }
 
 void HostOffload::State::update(const Numbers& parameters, const float* gradients) {
@@ -248,6 +255,7 @@ bool HostOffload::State::finish(Deadline deadline) {
   if (!in_step_) throw Error("training", "no step of the offload is begun");
   const auto begin = SteadyClock::now();
   if (last_update_ != 0 && !updates_.wait(last_update_, deadline)) return false;
+  for (const Numbers& parameters : std::exchange(kept_, {})) queue_gather(parameters);
   if (last_gather_ != 0 && !gathers_.wait(last_gather_, deadline)) return false;
   in_step_ = false;
   count(&OffloadStatistics::exposed_seconds,

@@ -28,6 +28,8 @@ namespace tandem::training {
 struct OffloadOptions {
   int threads = 0;                            // that update; 0: one per physical core
   std::chrono::milliseconds timeout{60'000};  // of a gather
+  // Gathers begin in finish(): for a group that is also the reducer's, which must be idle then.
+  bool gathers_last = false;
 };
 
 struct OffloadedParameter {

@@ -119,6 +119,7 @@ void GradientBuckets::submit_complete() {
     bucket.ticket = reducer_.submit({.parameters = bucket.numbers,
                                      .values = bucket.values.data(),
                                      .last = next_ + 1 == buckets_.size()});
+    if (listener_) listener_({bucket.parameters, bucket.values, bucket.ticket});
   }
 }
 

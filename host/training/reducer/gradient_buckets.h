@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -40,6 +41,17 @@ class GradientBuckets {
   // parameter: a place in the constructor's list. Error for a gradient of another size, or one that
   // is there already.
   void ready(std::size_t parameter, std::span<float> gradient);
+
+  // Hears of every bucket that is submitted; its values are the means once the reducer has waited
+  // for its ticket, until the next step's first ready().
+  struct Submitted {
+    std::span<const std::size_t> parameters;
+    std::span<const float> values;
+    Ticket ticket = 0;
+  };
+  void on_submit(std::function<void(const Submitted&)> listener) {
+    listener_ = std::move(listener);
+  }
 
   // Submits the rest, waits, and writes the means over the gradients. Rethrows the first error of a
   // bucket after all have ended; then the gradients are as they were. Error if the deadline passes;
@@ -81,6 +93,7 @@ class GradientBuckets {
 
   Reducer& reducer_;
   const std::uint64_t bucket_values_;
+  std::function<void(const Submitted&)> listener_;
   std::vector<Slot> slots_;
   std::vector<OpenBucket> buckets_;
   std::vector<std::uint32_t> arrived_;  // of the first step

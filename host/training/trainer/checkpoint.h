@@ -64,8 +64,22 @@ void write_tensors(const std::string& path, const std::vector<StoredTensor>& ten
 struct WantedTensor {
   std::string name;
   std::vector<std::int64_t> shape;
-  std::span<float> values;
+  std::span<float> values;  // all, or a part of them
+  std::uint64_t first = 0;  // of that part
 };
 void read_tensors(const std::string& path, const std::vector<WantedTensor>& tensors);
+
+// The same file, written by several processes: one creates it, each fills in its parts.
+struct TensorPlace {
+  std::string name;
+  std::vector<std::int64_t> shape;
+};
+struct TensorPart {
+  std::string name;
+  std::uint64_t first = 0;  // value of the tensor
+  std::span<const float> values;
+};
+void create_tensors(const std::string& path, const std::vector<TensorPlace>& tensors);
+void write_parts(const std::string& path, const std::vector<TensorPart>& parts);
 
 }  // namespace tandem::training

@@ -33,6 +33,8 @@ ComputationLibrary::ComputationLibrary(const std::string& folder) {
   library.find("tandem_trainer_version", version);
   library.find("tandem_trainer_libtorch", libtorch_);
   library.find("tandem_trainer_make_decoder", make_decoder_);
+  library.find("tandem_trainer_make_lstm", make_lstm_);
+  library.find("tandem_trainer_make_recommender", make_recommender_);
   if (!library.reason().empty()) throw Error("train", library.reason());
   if (version() != kTandemTrainerVersion) {
     throw Error("train", path + " is of another version of Tandem; build it again");
@@ -45,6 +47,21 @@ std::unique_ptr<Computation> ComputationLibrary::make_decoder(const DecoderSizes
   const std::vector<ParameterMemory> memory = parameters.memory();
   return std::unique_ptr<Computation>(
       make_decoder_(&sizes, &options, memory.data(), memory.size()));
+}
+
+std::unique_ptr<Computation> ComputationLibrary::make_lstm(const LstmSizes& sizes,
+                                                           const ComputationOptions& options,
+                                                           ParameterSet& parameters) const {
+  const std::vector<ParameterMemory> memory = parameters.memory();
+  return std::unique_ptr<Computation>(make_lstm_(&sizes, &options, memory.data(), memory.size()));
+}
+
+std::unique_ptr<RecommenderComputation> ComputationLibrary::make_recommender(
+    const RecommenderSizes& sizes, const ComputationOptions& options,
+    ParameterSet& parameters) const {
+  const std::vector<ParameterMemory> memory = parameters.memory();
+  return std::unique_ptr<RecommenderComputation>(
+      make_recommender_(&sizes, &options, memory.data(), memory.size()));
 }
 
 }  // namespace tandem::training

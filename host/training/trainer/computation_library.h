@@ -11,7 +11,9 @@
 #include <string>
 
 #include "training/trainer/computation.h"
+#include "training/trainer/lstm_computation.h"
 #include "training/trainer/parameter_set.h"
+#include "training/trainer/recommender_computation.h"
 
 namespace tandem::training {
 
@@ -24,12 +26,19 @@ class ComputationLibrary {
   std::unique_ptr<Computation> make_decoder(const DecoderSizes& sizes,
                                             const ComputationOptions& options,
                                             ParameterSet& parameters) const;
+  std::unique_ptr<Computation> make_lstm(const LstmSizes& sizes, const ComputationOptions& options,
+                                         ParameterSet& parameters) const;
+  std::unique_ptr<RecommenderComputation> make_recommender(const RecommenderSizes& sizes,
+                                                           const ComputationOptions& options,
+                                                           ParameterSet& parameters) const;
 
  private:
   explicit ComputationLibrary(const std::string& folder);
 
   decltype(&tandem_trainer_libtorch) libtorch_ = nullptr;
   decltype(&tandem_trainer_make_decoder) make_decoder_ = nullptr;
+  decltype(&tandem_trainer_make_lstm) make_lstm_ = nullptr;
+  decltype(&tandem_trainer_make_recommender) make_recommender_ = nullptr;
 };
 
 }  // namespace tandem::training

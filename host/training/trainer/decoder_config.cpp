@@ -3,133 +3,17 @@
 // Both forms become a list of fields, which one table reads.
 #include "training/trainer/decoder_config.h"
 
-#include <toml++/toml.h>
+#include <string>
 
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
-#include <variant>
-
-#include "common/error.h"
-#include "common/suggestion.h"
+#include "training/trainer/config_fields.h"
 
 namespace tandem::training {
 namespace {
 
-using Value = std::variant<std::int64_t, double, bool, std::string>;
-using Fields = std::map<std::string, Value>;
-
-constexpr int kMostWidth = 1 << 20;
-
-class Reader {
- public:
-  Reader(std::string path, Fields fields) : path_(std::move(path)), fields_(std::move(fields)) {}
-
-  [[noreturn]] void fail(const std::string& field, const std::string& what) const {
-    throw Error("train", path_ + ": field '" + field + "': " + what);
-  }
-  void take(const char* name, int& to, bool required) {
-    if (const Value* value = find(name)) {
-      const auto* number = std::get_if<std::int64_t>(value);
-      if (number == nullptr || *number < 1 || *number > kMostWidth) {
-        fail(name, "must be a whole number from 1 to " + std::to_string(kMostWidth));
-      }
-      to = static_cast<int>(*number);
-    } else if (required) {
-      fail(name, "is missing");
-    }
-  }
-  void take(const char* name, double& to) {
-    const Value* value = find(name);
-    if (value == nullptr) return;
-    if (const auto* number = std::get_if<double>(value))
-      to = *number;
-    else if (const auto* whole = std::get_if<std::int64_t>(value))
-      to = static_cast<double>(*whole);
-    else
-      fail(name, "must be a number");
-    if (!(to > 0)) fail(name, "must be greater than 0");
-  }
-  void take(const char* name, bool& to) {
-    const Value* value = find(name);
-    if (value == nullptr) return;
-    if (const auto* flag = std::get_if<bool>(value))
-      to = *flag;
-    else
-      fail(name, "must be true or false");
-  }
-  void take(const char* name, std::string& to) {
-    const Value* value = find(name);
-    if (value == nullptr) return;
-    if (const auto* text = std::get_if<std::string>(value))
-      to = *text;
-    else
-      fail(name, "must be a text");
-  }
-  // A field that nothing has taken is a mistake.
-  void refuse_others() const {
-    for (const auto& [name, value] : fields_) {
-      if (std::find(known_.begin(), known_.end(), name) == known_.end()) {
-        fail(name, "is unknown" + suggestion(name, known_));
-      }
-    }
-  }
-
- private:
-  const Value* find(const char* name) {
-    known_.emplace_back(name);
-    const auto found = fields_.find(name);
-    return found == fields_.end() ? nullptr : &found->second;
-  }
-
-  std::string path_;
-  Fields fields_;
-  std::vector<std::string_view> known_;
-};
-
-Fields fields_of(const toml::table& table, const std::string& path) {
-  Fields fields;
-  for (const auto& [key, node] : table) {
-    const std::string name(key.str());
-    if (const auto* number = node.as_integer())
-      fields[name] = number->get();
-    else if (const auto* real = node.as_floating_point())
-      fields[name] = real->get();
-    else if (const auto* flag = node.as_boolean())
-      fields[name] = flag->get();
-    else if (const auto* text = node.as_string())
-      fields[name] = text->get();
-    else if (name == "model" && node.is_table())
-      return fields_of(*node.as_table(), path);
-    else
-      throw Error("train", path + ": field '" + name + "': must be a number, text or boolean");
-  }
-  return fields;
-}
-
-Fields fields_of(const nlohmann::json& object) {
-  Fields fields;
-  for (const auto& [name, value] : object.items()) {
-    if (value.is_number_integer())
-      fields[name] = value.get<std::int64_t>();
-    else if (value.is_number())
-      fields[name] = value.get<double>();
-    else if (value.is_boolean())
-      fields[name] = value.get<bool>();
-    else if (value.is_string())
-      fields[name] = value.get<std::string>();
-    else if (name == "rope_scaling" && !value.is_null())
-      fields[name] = std::string("scaled");
-  }
-  return fields;
-}
-
-DecoderConfig of_toml(Reader& reader) {
+DecoderConfig of_toml(FieldReader& reader) {
   DecoderConfig config;
-  std::string family = "llama";
+  std::string family = "llama", kind;
+  reader.take("kind", kind);  // which has led here
   reader.take("family", family);
   if (family != "llama") reader.fail("family", "is '" + family + "'; decoders are llama");
   reader.take("name", config.name);
@@ -148,7 +32,7 @@ DecoderConfig of_toml(Reader& reader) {
   return config;
 }
 
-DecoderConfig of_hub(Reader& reader) {
+DecoderConfig of_hub(FieldReader& reader) {
   DecoderConfig config;
   std::string family;
   reader.take("model_type", family);
@@ -171,7 +55,7 @@ DecoderConfig of_hub(Reader& reader) {
   return config;
 }
 
-void check(DecoderConfig& config, const Reader& reader) {
+void check(DecoderConfig& config, const FieldReader& reader) {
   if (config.kv_heads == 0) config.kv_heads = config.heads;
   if (config.heads % config.kv_heads != 0) {
     reader.fail("kv_heads", std::to_string(config.kv_heads) + " do not divide the " +
@@ -187,26 +71,10 @@ void check(DecoderConfig& config, const Reader& reader) {
 }  // namespace
 
 DecoderConfig read_decoder_config(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw Error("train", "cannot read the model's configuration '" + path + "'");
-  const bool hub = path.ends_with(".json");
-  Fields fields;
-  try {
-    fields =
-        hub ? fields_of(nlohmann::json::parse(file)) : fields_of(toml::parse(file, path), path);
-  } catch (const toml::parse_error& error) {
-    throw Error("train", path + ":" + std::to_string(error.source().begin.line) + ": " +
-                             std::string(error.description()));
-  } catch (const nlohmann::json::exception& error) {
-    throw Error("train", path + ": " + error.what());
-  }
-  Reader reader(path, std::move(fields));
-  DecoderConfig config = hub ? of_hub(reader) : of_toml(reader);
+  FieldReader reader = read_fields(path);
+  DecoderConfig config = path.ends_with(".json") ? of_hub(reader) : of_toml(reader);
   check(config, reader);
-  const std::filesystem::path tokenizer(config.tokenizer);
-  if (config.tokenizer != "bytes" && tokenizer.is_relative()) {
-    config.tokenizer = (std::filesystem::path(path).parent_path() / tokenizer).string();
-  }
+  config.tokenizer = beside(path, config.tokenizer);
   return config;
 }
 

@@ -12,15 +12,30 @@
 
 namespace tandem::training {
 
-DecoderModel checkpoint_decoder(const Checkpoint& checkpoint) {
-  const auto family = checkpoint.fields.value("family", "");
-  if (family != "llama") {
-    throw Error("train",
-                "'" + checkpoint.folder + "' is of the family '" + family + "', not of a decoder");
-  }
+namespace {
+
+std::string skeleton_of(const Checkpoint& checkpoint) {
   const std::vector<std::byte> bytes = read_bytes(checkpoint.file("skeleton.gguf"));
-  return decoder_of_skeleton({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                             checkpoint.fields.at("tied").get<bool>());
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void require_family(const Checkpoint& checkpoint, const std::string& wanted) {
+  const auto family = checkpoint.fields.value("family", "");
+  if (family == wanted) return;
+  throw Error("train", "'" + checkpoint.folder + "' is of the family '" + family + "', not of " +
+                           (wanted == "llama" ? "a decoder" : wanted));
+}
+
+}  // namespace
+
+DecoderModel checkpoint_decoder(const Checkpoint& checkpoint) {
+  require_family(checkpoint, "llama");
+  return decoder_of_skeleton(skeleton_of(checkpoint), checkpoint.fields.at("tied").get<bool>());
+}
+
+LstmModel checkpoint_lstm(const Checkpoint& checkpoint) {
+  require_family(checkpoint, "lstm");
+  return lstm_of_skeleton(skeleton_of(checkpoint), checkpoint.fields.at("tied").get<bool>());
 }
 
 ExportedDecoder export_decoder(const Checkpoint& checkpoint) {

@@ -11,6 +11,7 @@
 #include "model/loader/gguf/gguf_writer.h"
 #include "training/trainer/checkpoint.h"
 #include "training/trainer/decoder_model.h"
+#include "training/trainer/lstm_model.h"
 
 namespace tandem::training {
 
@@ -21,7 +22,8 @@ struct ExportedDecoder {
 
 ExportedDecoder export_decoder(const Checkpoint& checkpoint);
 
-// The decoder that a checkpoint is of, without its values.
+// The model that a checkpoint is of, without its values.
 DecoderModel checkpoint_decoder(const Checkpoint& checkpoint);
+LstmModel checkpoint_lstm(const Checkpoint& checkpoint);
 
 }  // namespace tandem::training

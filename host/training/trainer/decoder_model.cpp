@@ -49,11 +49,6 @@ void copy_factors(const model::Checkpoint& from, GgufWriter& to) {
   to.add_tensor(kFactors, {values.size()}, values);
 }
 
-void set_tokenizer(const std::string& tokenizer, GgufWriter& to) {
-  if (tokenizer == "bytes") return set_byte_vocabulary(to);
-  copy_fields(GgufFile(tokenizer), "tokenizer.", to);
-}
-
 void set_sizes(const DecoderConfig& config, GgufWriter& to) {
   const auto u32 = [&](const char* key, int value) {
     to.set_u32(std::string("llama.") + key, static_cast<std::uint32_t>(value));
@@ -125,6 +120,11 @@ void read_rows(const TensorView& view, std::span<float> values,
 }
 
 }  // namespace
+
+void set_tokenizer(const std::string& tokenizer, GgufWriter& to) {
+  if (tokenizer == "bytes") return set_byte_vocabulary(to);
+  copy_fields(GgufFile(tokenizer), "tokenizer.", to);
+}
 
 DecoderModel decoder_of_skeleton(std::string skeleton, bool tied) {
   DecoderModel result;

@@ -10,21 +10,19 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "model/loader/gguf/gguf_writer.h"
 #include "model/model.h"
 #include "training/trainer/computation.h"
+#include "training/trainer/language_model.h"
 #include "training/trainer/parameter_set.h"
 
 namespace tandem::training {
 
-struct DecoderModel {
-  std::string skeleton;  // bytes of a GGUF file
-  bool tied = true;      // the embedding is the output matrix too
+struct DecoderModel : LanguageModel {
   model::ModelConfig config;
-  std::shared_ptr<const model::Tokenizer> tokenizer;
 };
 
 // A GGUF file, or a published directory; then `tokenizer` names a GGUF file with its tokenizer.
@@ -35,6 +33,9 @@ void read_decoder_values(const std::string& path, ParameterSet& parameters);
 // From scratch. file: TOML with the fields of decoder_config.h, or a published config.json.
 // tokenizer: a GGUF file, "bytes", or empty: what the file says, else bytes.
 DecoderModel make_decoder(const std::string& file, const std::string& tokenizer);
+
+// "bytes", or the tokenizer of a GGUF file.
+void set_tokenizer(const std::string& tokenizer, model::GgufWriter& to);
 
 // What a checkpoint holds.
 DecoderModel decoder_of_skeleton(std::string skeleton, bool tied);

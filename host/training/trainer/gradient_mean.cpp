@@ -31,8 +31,8 @@ ReducerOptions reducer_options(const ReduceOptions& options) {
 }  // namespace
 
 GradientMean::GradientMean(collectives::Group* group, ParameterSet& parameters,
-                           const ReduceOptions& options)
-    : group_(group), parameters_(parameters), options_(options) {
+                           const ReduceOptions& options, MeanListener listener)
+    : group_(group), parameters_(parameters), options_(options), listener_(std::move(listener)) {
   build({});
 }
 
@@ -41,19 +41,49 @@ GradientMean::~GradientMean() = default;
 void GradientMean::build(const std::vector<std::uint32_t>& order) {
   if (group_ == nullptr || group_->world() == 1) return;
   buckets_.reset();
-  reducer_ = std::make_unique<Reducer>(*group_, reducer_options(options_));
+  reducer_ = std::make_shared<Reducer>(*group_, reducer_options(options_));
   std::vector<GradientBuckets::NamedShape> shapes;
   for (std::size_t parameter = 0; parameter < parameters_.size(); ++parameter) {
     shapes.emplace_back(parameters_.spec(parameter).name, parameters_.spec(parameter).shape);
   }
   shapes.emplace_back(kNumbersName, std::vector<std::int64_t>{kNumbers});
   buckets_ = std::make_unique<GradientBuckets>(*reducer_, options_.bucket_bytes, shapes, order);
+  if (listener_) buckets_->on_submit([this](const auto& bucket) { tell(bucket); });
   bytes_before_ = 0;
   calls_before_.clear();
 }
 
+// Leaves the step's numbers out, which may lie between parameters.
+void GradientMean::tell(const GradientBuckets::Submitted& bucket) {
+  MeanBucket part;
+  part.arrived = [reducer = reducer_, ticket = bucket.ticket] {
+    reducer->wait(ticket, Deadline::never());
+  };
+  const float* values = bucket.values.data();
+  const auto flush = [&] {
+    if (!part.parameters.empty()) listener_(part);
+    values += part.values.size();
+    part.parameters.clear();
+    part.values = {values, std::size_t{0}};
+  };
+  flush();
+  for (const std::size_t parameter : bucket.parameters) {
+    if (parameter == parameters_.size()) {
+      flush();
+      values += kNumbers;
+      part.values = {values, std::size_t{0}};
+      continue;
+    }
+    part.parameters.push_back(static_cast<std::uint32_t>(parameter));
+    part.values = {values, part.values.size() + parameters_.values(parameter).size()};
+  }
+  flush();
+}
+
 void GradientMean::ready(std::size_t parameter) {
-  if (buckets_) buckets_->ready(parameter, parameters_.gradient(parameter));
+  if (buckets_) return buckets_->ready(parameter, parameters_.gradient(parameter));
+  if (!listener_) return;
+  listener_({{static_cast<std::uint32_t>(parameter)}, parameters_.gradient(parameter), {}});
 }
 
 void GradientMean::finish(Numbers& numbers) {

@@ -11,7 +11,9 @@
 
 #include <array>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,13 +49,23 @@ struct ReduceState {
   std::vector<std::byte> reducer;    // of this rank; empty: none
 };
 
+// Parameters whose mean gradients are on their way.
+struct MeanBucket {
+  std::vector<std::uint32_t> parameters;
+  std::span<const float> values;  // one after another; until the next step
+  std::function<void()> arrived;  // returns when the means are there; empty: they are
+};
+using MeanListener = std::function<void(const MeanBucket&)>;
+
 class GradientMean final : public GradientListener {
  public:
   static constexpr std::size_t kNumbers = 3;
   using Numbers = std::array<float, kNumbers>;
 
-  // group: null for one rank.
-  GradientMean(collectives::Group* group, ParameterSet& parameters, const ReduceOptions& options);
+  // group: null for one rank. listener: hears of every parameter once per step, while the backward
+  // pass goes on; may be empty.
+  GradientMean(collectives::Group* group, ParameterSet& parameters, const ReduceOptions& options,
+               MeanListener listener = {});
   ~GradientMean() override;
 
   void ready(std::size_t parameter) override;
@@ -67,11 +79,13 @@ class GradientMean final : public GradientListener {
 
  private:
   void build(const std::vector<std::uint32_t>& order);
+  void tell(const GradientBuckets::Submitted& bucket);
 
   collectives::Group* group_;
   ParameterSet& parameters_;
   ReduceOptions options_;
-  std::unique_ptr<Reducer> reducer_;
+  MeanListener listener_;
+  std::shared_ptr<Reducer> reducer_;  // also of buckets that somebody waits for
   std::unique_ptr<GradientBuckets> buckets_;
   Numbers numbers_{};
   std::uint64_t bytes_before_ = 0;

@@ -20,4 +20,7 @@ inline std::uint64_t mixed(std::uint64_t seed, std::uint64_t number) {
   return mixed(mixed(seed) ^ mixed(number * 0xd1342543de82ef95u + 1));
 }
 
+// Such bits as a number in (0, 1).
+inline double unit(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }
+
 }  // namespace tandem::training

@@ -24,8 +24,7 @@ float* aligned(float* memory) {
   return reinterpret_cast<float*>((address + 63) / 64 * 64);
 }
 
-// In (0, 1).
-double unit(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }
+}  // namespace
 
 void draw_normal(std::span<float> values, double deviation, std::uint64_t seed) {
   for (std::size_t at = 0; at < values.size(); at += 2) {
@@ -35,8 +34,6 @@ void draw_normal(std::span<float> values, double deviation, std::uint64_t seed) 
     if (at + 1 < values.size()) values[at + 1] = static_cast<float>(radius * std::sin(angle));
   }
 }
-
-}  // namespace
 
 ParameterSet::ParameterSet(std::vector<ParameterSpec> specs) : specs_(std::move(specs)) {
   std::size_t end = 0;

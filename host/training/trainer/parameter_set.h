@@ -25,6 +25,9 @@ struct ParameterSpec {
   float constant = 0;
 };
 
+// From a seed: the same values on every machine.
+void draw_normal(std::span<float> values, double deviation, std::uint64_t seed);
+
 class ParameterSet {
  public:
   explicit ParameterSet(std::vector<ParameterSpec> specs);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of a checkpoint (declared in checkpoint.h): raw bytes, and safetensors of f32.
+// Files of a checkpoint (declared in checkpoint.h): raw bytes, and safetensors of f32. Parts are
+// written at their places in a file of full length.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -17,11 +18,11 @@
 namespace tandem::training {
 namespace {
 
-// A new file that is removed unless it is complete.
+// A new file that is removed unless it is complete; or, with other flags, one that is there.
 class NewFile {
  public:
-  explicit NewFile(std::string path) : path_(std::move(path)) {
-    file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  explicit NewFile(std::string path, int flags = O_CREAT | O_TRUNC) : path_(std::move(path)) {
+    file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
     if (file_ < 0) fail(errno);
   }
   ~NewFile() {
@@ -40,6 +41,12 @@ class NewFile {
       bytes = bytes.subspan(static_cast<std::size_t>(count));
     }
   }
+  void lengthen(std::uint64_t bytes) {
+    if (::ftruncate(file_, static_cast<off_t>(bytes)) != 0) fail(errno);
+  }
+  void seek(std::uint64_t byte) {
+    if (::lseek(file_, static_cast<off_t>(byte), SEEK_SET) < 0) fail(errno);
+  }
   void keep() {
     if (::fsync(file_) != 0 && errno != EINVAL) fail(errno);
     const int file = std::exchange(file_, -1);
@@ -55,18 +62,55 @@ class NewFile {
   int file_ = -1;
 };
 
-std::string header_of(const std::vector<StoredTensor>& tensors) {
+std::uint64_t count_of(const std::vector<std::int64_t>& shape) {
+  std::uint64_t count = 1;
+  for (const std::int64_t size : shape) count *= static_cast<std::uint64_t>(size);
+  return count;
+}
+
+// Writes the head of a file; returns the bytes of the whole.
+std::uint64_t write_head(NewFile& file, const std::vector<TensorPlace>& tensors) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   std::uint64_t end = 0;
-  for (const StoredTensor& tensor : tensors) {
+  for (const TensorPlace& tensor : tensors) {
     const std::uint64_t begin = end;
-    end += tensor.values.size_bytes();
+    end += count_of(tensor.shape) * sizeof(float);
     header[tensor.name] = {
         {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
   }
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  return text;
+  const std::uint64_t length = text.size();
+  file.write(std::as_bytes(std::span(&length, 1)));
+  file.write(std::as_bytes(std::span(text)));
+  return sizeof(length) + length + end;
+}
+
+struct PlacedPart {
+  std::uint64_t byte = 0;  // of the file
+  std::span<const float> values;
+};
+
+std::vector<PlacedPart> placed(const std::string& path, const std::vector<TensorPart>& parts) {
+  const model::SafetensorsFile file(path);
+  std::vector<PlacedPart> result;
+  if (parts.empty()) return result;
+  std::uint64_t values = 0;
+  const std::byte* begin = file.tensors().front().data;
+  for (const model::SafetensorsTensor& tensor : file.tensors()) {
+    values += tensor.size_bytes;
+    begin = std::min(begin, tensor.data);
+  }
+  for (const TensorPart& part : parts) {
+    const model::SafetensorsTensor* found = file.find(part.name);
+    const std::uint64_t first = part.first * sizeof(float);
+    if (found == nullptr || found->size_bytes < first + part.values.size_bytes()) {
+      throw file.tensor_error(part.name, "has no room for values that are to be written");
+    }
+    const auto place = static_cast<std::uint64_t>(found->data - begin);
+    result.push_back({file.size_bytes() - values + place + first, part.values});
+  }
+  return result;
 }
 
 }  // namespace
@@ -89,11 +133,26 @@ std::vector<std::byte> read_bytes(const std::string& path) {
 
 void write_tensors(const std::string& path, const std::vector<StoredTensor>& tensors) {
   NewFile file(path);
-  const std::string header = header_of(tensors);
-  const std::uint64_t length = header.size();
-  file.write(std::as_bytes(std::span(&length, 1)));
-  file.write(std::as_bytes(std::span(header)));
+  std::vector<TensorPlace> places;
+  for (const StoredTensor& tensor : tensors) places.push_back({tensor.name, tensor.shape});
+  write_head(file, places);
   for (const StoredTensor& tensor : tensors) file.write(std::as_bytes(tensor.values));
+  file.keep();
+}
+
+void create_tensors(const std::string& path, const std::vector<TensorPlace>& tensors) {
+  NewFile file(path);
+  file.lengthen(write_head(file, tensors));
+  file.keep();
+}
+
+void write_parts(const std::string& path, const std::vector<TensorPart>& parts) {
+  const std::vector<PlacedPart> places = placed(path, parts);
+  NewFile file(path, 0);
+  for (const PlacedPart& part : places) {
+    file.seek(part.byte);
+    file.write(std::as_bytes(part.values));
+  }
   file.keep();
 }
 
@@ -107,10 +166,13 @@ void read_tensors(const std::string& path, const std::vector<WantedTensor>& tens
       throw Error("train", "'" + path + "' is of another model: it has no '" + wanted.name + "'");
     }
     const std::vector<std::uint64_t> shape(wanted.shape.begin(), wanted.shape.end());
-    if (found->shape != shape || found->size_bytes != wanted.values.size_bytes()) {
+    const std::uint64_t first = wanted.first * sizeof(float);
+    if (found->shape != shape || found->dtype != DType::kF32 ||
+        found->size_bytes < first + wanted.values.size_bytes()) {
       throw file.tensor_error(wanted.name, "has another shape than the model's");
     }
-    std::memcpy(wanted.values.data(), found->data, found->size_bytes);
+    if (wanted.values.empty()) continue;
+    std::memcpy(wanted.values.data(), found->data + first, wanted.values.size_bytes());
   }
   for (const model::SafetensorsTensor& tensor : file.tensors()) {
     if (!names.contains(tensor.name)) {

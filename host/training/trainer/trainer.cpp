@@ -8,11 +8,11 @@
 
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <utility>
 
-#include "collectives/collective.h"
 #include "common/error.h"
-#include "training/trainer/together.h"
+#include "training/trainer/offload_choice.h"
 #include "transport/transport_error.h"
 
 namespace tandem::training {
@@ -20,17 +20,11 @@ namespace {
 
 constexpr int kMostTimesBack = 3;
 
-bool decays(const ParameterSpec& spec) { return spec.shape.size() > 1; }
-
-UpdateRule without_decay(UpdateRule rule) {
-  std::visit([](auto& each) { each.weight_decay = 0; }, rule);
-  return rule;
-}
-
-std::uint64_t window_tokens(const TokenText& text, const DecoderModel& model) {
-  // Without a BOS a window's first token is not predicted by the window itself.
-  return model.tokenizer->bos() == model::kNoToken && text.size() > 0 ? text.size() - 1
-                                                                      : text.size();
+std::unique_ptr<TrainingTask> text_task(const TrainerOptions& options,
+                                        const TextTrainerParts& parts) {
+  return std::make_unique<TextTask>(
+      TextParts{parts.model, parts.computation, parts.text, parts.evaluated},
+      TextSizes{options.batch, options.context, options.seed});
 }
 
 }  // namespace
@@ -54,21 +48,17 @@ std::atomic<bool>& Trainer::stop_requested() {
 }
 
 Trainer::Trainer(const TrainerOptions& options, const TrainerParts& parts)
-    : options_(options),
-      parts_(parts),
-      windows_(window_tokens(parts.text, parts.model), static_cast<std::uint64_t>(options.context),
-               options.seed),
-      rows_(options.batch, options.context),
-      pool_(options.threads),
-      optimizer_(pool_) {
+    : options_(options), parts_(parts) {
   check_schedule(options.schedule);
-  for (std::size_t parameter = 0; parameter < parts.parameters.size(); ++parameter) {
-    const ParameterSpec& spec = parts.parameters.spec(parameter);
-    optimized_.push_back(
-        optimizer_.add({.name = spec.name,
-                        .count = parts.parameters.values(parameter).size(),
-                        .rule = decays(spec) ? options.rule : without_decay(options.rule)}));
-  }
+  check_rule(options.rule);
+}
+
+Trainer::Trainer(const TrainerOptions& options, const TextTrainerParts& parts)
+    : options_(options),
+      own_task_(text_task(options, parts)),
+      parts_{*own_task_, parts.parameters, parts.open_logs, parts.ranks_wait} {
+  check_schedule(options.schedule);
+  check_rule(options.rule);
 }
 
 Trainer::~Trainer() = default;
@@ -86,18 +76,81 @@ void Trainer::resume(const Checkpoint& checkpoint) {
 void Trainer::run(collectives::Group* group) {
   group_ = group;
   try {
-    mean_ = std::make_unique<GradientMean>(group, parts_.parameters, options_.reduce);
+    make_updates();
     if (has_run_ && last_.empty()) throw Error("train", "there is no checkpoint to go on from");
     if (std::exchange(has_run_, true)) restore_values(find_checkpoint(last_));
-    if (!last_.empty()) restore_reduction(find_checkpoint(last_));
-    windows_.require(samples_of_step());
+    if (!last_.empty()) {
+      const Checkpoint checkpoint = find_checkpoint(last_);
+      restore_state(checkpoint);
+      restore_reduction(checkpoint);
+    }
+    if (tables_) tables_->load();
+    parts_.task.require(samples_of_step());
     open_logs();
     run_steps();
-    if (wants_ranks_) mean_.reset();
+    if (wants_ranks_) drop_updates();
   } catch (const transport::TransportError&) {
-    mean_.reset();  // it holds the group, which the caller replaces
+    drop_updates();
     throw;
   }
+}
+
+// They hold the group, which the caller replaces.
+void Trainer::drop_updates() {
+  tables_.reset();
+  dense_.reset();
+  mean_.reset();
+}
+
+// Only where no step takes back what it has done, but for one that other weights follow.
+bool Trainer::updates_early() const {
+  return offloaded_ && options_.clip == 0 && options_.on_nan != OnNaN::kSkip;
+}
+
+void Trainer::choose_place() {
+  offloaded_ = options_.offload == Offload::kHost;
+  if (options_.offload != Offload::kAuto) return;
+  OffloadQuestion question;
+  question.parameters = parts_.parameters.num_values();
+  question.rule = options_.rule;
+  question.threads = options_.threads;
+  question.bucket_bytes = options_.reduce.bucket_bytes;
+  question.timeout = options_.reduce.timeout;
+  const OffloadPrediction prediction = choose_offload(group_, question);
+  offloaded_ = prediction.place == OffloadPlace::kHost;
+  if (rank() == 0) {
+    spdlog::info("--offload auto is {}: {}", offloaded_ ? "host" : "none", prediction.reason);
+  }
+}
+
+void Trainer::make_updates() {
+  drop_updates();
+  choose_place();
+  const DenseUpdateOptions dense{options_.rule, options_.threads, updates_early(),
+                                 options_.reduce.timeout};
+  if (offloaded_) {
+    mean_ = std::make_unique<GradientMean>(group_, parts_.parameters, options_.reduce,
+                                           [this](const MeanBucket& part) { dense_->take(part); });
+    dense_ = make_offloaded_update(group_, parts_.parameters, dense);
+  } else {
+    mean_ = std::make_unique<GradientMean>(group_, parts_.parameters, options_.reduce);
+    dense_ = make_update_in_place(parts_.parameters, dense);
+  }
+  if (parts_.task.tables().empty()) return;
+  TableUpdateOptions tables;
+  tables.rule = options_.table_rule;
+  tables.threads = options_.threads;
+  tables.timeout = options_.reduce.timeout;
+  tables.make_cards = options_.make_cards;
+  tables.card_link = options_.card_link;
+  tables_ = std::make_unique<TableUpdate>(group_, parts_.task, tables);
+}
+
+StepFactors Trainer::step_factors() const {
+  StepFactors factors;
+  factors.iteration = step_ + 1;
+  factors.learning_rate = rate_of(options_.schedule, step_);
+  return factors;
 }
 
 // Also of a run that goes on from an earlier step: lines behind it go.
@@ -117,6 +170,7 @@ void Trainer::run_steps() {
 }
 
 void Trainer::train_step(Interval& interval) {
+  dense_->begin(step_factors());
   const double loss_here = backward();
   GradientMean::Numbers numbers = {static_cast<float>(loss_here),
                                    stop_requested().load() ? 1.0f : 0.0f,
@@ -149,27 +203,21 @@ bool Trainer::is_save_due(std::uint64_t step) const {
 // Rank 0 looks; the others hear of it.
 bool Trainer::ranks_wait() const { return rank() == 0 && parts_.ranks_wait && parts_.ranks_wait(); }
 
-// Returns the mean loss of this rank's tokens.
+// Returns the mean loss of this rank's samples.
 double Trainer::backward() {
   parts_.parameters.clear_gradients();
+  parts_.task.begin_step();
   const auto batch = static_cast<std::uint64_t>(options_.batch);
-  const auto context = static_cast<std::uint64_t>(options_.context);
-  const model::TokenId bos = parts_.model.tokenizer->bos();
-  const std::uint64_t extra = bos == model::kNoToken ? 1 : 0;
   const std::uint64_t mine = samples_of_step() / static_cast<std::uint64_t>(world());
-  const double tokens = static_cast<double>(mine * context);
+  const double losses = static_cast<double>(mine * parts_.task.losses_of_sample());
   std::uint64_t sample = samples_ + static_cast<std::uint64_t>(rank()) * mine;
   double sum = 0;
   for (int pass = 0; pass < options_.accumulate; ++pass, sample += batch) {
-    for (int row = 0; row < options_.batch; ++row) {
-      const std::uint64_t begin = windows_.begin(sample + static_cast<std::uint64_t>(row));
-      rows_.fill(row, parts_.text, begin, context + extra, bos);
-    }
     const bool is_last = pass + 1 == options_.accumulate;
-    sum += parts_.computation.backward(rows_.view(), static_cast<float>(1.0 / tokens),
-                                       is_last ? mean_.get() : nullptr);
+    sum += parts_.task.backward(sample, static_cast<float>(1.0 / losses),
+                                is_last ? mean_.get() : nullptr);
   }
-  return sum / tokens;
+  return sum / losses;
 }
 
 double Trainer::gradient_norm() const {
@@ -183,20 +231,20 @@ double Trainer::gradient_norm() const {
 }
 
 void Trainer::update(double norm) {
-  StepFactors factors;
-  factors.iteration = step_ + 1;
-  factors.learning_rate = rate_of(options_.schedule, step_);
+  StepFactors factors = step_factors();
   if (options_.clip > 0 && norm > options_.clip) factors.gradient_scale = options_.clip / norm;
-  for (std::size_t parameter = 0; parameter < optimized_.size(); ++parameter) {
-    optimizer_.update(factors, {.parameter = optimized_[parameter],
-                                .weights = parts_.parameters.values(parameter),
-                                .gradient = parts_.parameters.gradient(parameter),
-                                .copy = {}});
-  }
+  dense_->apply(factors);
+  if (!tables_) return;
+  Schedule schedule = options_.schedule;
+  schedule.rate = options_.table_rate;
+  factors.learning_rate = rate_of(schedule, step_);
+  factors.gradient_scale = 1.0 / world();
+  tables_->apply(factors);
 }
 
 // True: the run has gone back to another step.
 bool Trainer::act_on_nan() {
+  if (options_.on_nan != OnNaN::kStop) dense_->drop();
   const std::string what =
       "the loss or the gradient of step " + std::to_string(step_ + 1) + " is not a number";
   if (options_.on_nan == OnNaN::kSkip) {
@@ -221,7 +269,9 @@ void Trainer::go_back() {
   const std::uint64_t samples = samples_;
   const Checkpoint checkpoint = find_checkpoint(last_);
   restore_values(checkpoint);
+  restore_state(checkpoint);
   restore_reduction(checkpoint);
+  if (tables_) tables_->load();
   samples_ = samples;  // other samples than those that led here
   open_logs();
 }
@@ -235,8 +285,7 @@ void Trainer::log_step(Interval& interval, double loss, double norm) {
   figures.loss = loss;
   figures.gradient_norm = norm;
   figures.rate = rate_of(options_.schedule, step_ - 1);
-  figures.tokens =
-      interval.steps * samples_of_step() * static_cast<std::uint64_t>(options_.context);
+  figures.tokens = interval.steps * samples_of_step() * parts_.task.losses_of_sample();
   figures.seconds = std::chrono::duration<double>(now - interval.begin).count();
   figures.density_sent = reduced.density_sent;
   figures.build_up = reduced.build_up;
@@ -248,22 +297,10 @@ void Trainer::log_step(Interval& interval, double loss, double norm) {
 }
 
 void Trainer::evaluate_now() {
-  if (parts_.evaluated == nullptr) return;
-  Likelihood own;
-  together(group_, options_.reduce.timeout, [&] {
-    own = evaluate(parts_.computation, *parts_.evaluated, rows_, parts_.model.tokenizer->bos(),
-                   {rank(), world()});
-    return "";
-  });
-  std::vector<double> sums = {own.nll, static_cast<double>(own.tokens)};
-  if (world() > 1) {
-    collectives::ReduceOptions sum;
-    sum.timeout = options_.reduce.timeout;
-    collectives::allreduce(*group_, collectives::DenseView::of(sums), sum);
-  }
-  if (rank() != 0 || sums[1] == 0) return;
-  const EvaluationFigures figures{step_, sums[0] / sums[1], static_cast<std::uint64_t>(sums[1])};
-  for (TrainingLog* log : logs_) log->evaluation(figures);
+  std::optional<EvaluationFigures> figures = parts_.task.evaluate(group_, options_.reduce.timeout);
+  if (!figures) return;
+  figures->step = step_;
+  for (TrainingLog* log : logs_) log->evaluation(*figures);
 }
 
 // False: not due, or it failed in mid-run.

@@ -20,12 +20,12 @@
 #include "collectives/group.h"
 #include "training/optimizer/optimizer.h"
 #include "training/trainer/checkpoint.h"
-#include "training/trainer/decoder_model.h"
+#include "training/trainer/dense_update.h"
 #include "training/trainer/gradient_mean.h"
 #include "training/trainer/schedule.h"
-#include "training/trainer/token_text.h"
+#include "training/trainer/table_update.h"
+#include "training/trainer/text_task.h"
 #include "training/trainer/training_log.h"
-#include "training/trainer/windows.h"
 
 namespace tandem::training {
 
@@ -36,16 +36,27 @@ enum class OnNaN : std::uint8_t {
   kBack,  // to the last checkpoint; the samples since then are not used again
 };
 
+enum class Offload : std::uint8_t {
+  kNone,  // every rank updates all dense weights
+  kHost,  // a HostOffload does
+  kAuto,  // the one that offload_choice.h predicts to be faster
+};
+
 struct TrainerOptions {
   std::string out;          // folder of checkpoints; empty: none
   std::uint64_t steps = 0;  // of the whole run, from the very first one
-  int batch = 8;            // windows of a rank in one pass
+  int batch = 8;            // samples of a rank in one pass
   int accumulate = 1;       // passes of a step
   int context = 256;        // tokens of a window
   std::uint64_t seed = 1;
   Schedule schedule;
   UpdateRule rule = Adam{};
-  double clip = 1;  // of the gradient's norm; 0: none
+  UpdateRule table_rule = RowwiseAdagrad{};
+  double table_rate = 0.01;  // in place of the schedule's
+  double clip = 1;           // of the dense gradient's norm; 0: none
+  Offload offload = Offload::kNone;
+  std::function<TableCards()> make_cards;  // for tables; empty: host memory
+  std::function<double()> card_link;       // TableUpdateOptions
   OnNaN on_nan = OnNaN::kStop;
   ReduceOptions reduce;
   std::uint64_t log_every = 1;
@@ -56,25 +67,37 @@ struct TrainerOptions {
   int threads = 1;          // of the optimiser
 };
 
+// Called on rank 0 before its first step, with the number of steps that are done. May be empty.
+// Again after a step back.
+using OpenLogs = std::function<std::vector<TrainingLog*>(std::uint64_t step)>;
+// Called on rank 0 before a checkpoint: whether new ranks want to join at it. May be empty.
+using RanksWait = std::function<bool()>;
+
 struct TrainerParts {
-  const DecoderModel& model;
+  TrainingTask& task;
+  ParameterSet& parameters;
+  OpenLogs open_logs;
+  RanksWait ranks_wait = {};
+};
+
+// Those of a TextTask with the options' batch, context and seed.
+struct TextTrainerParts {
+  const LanguageModel& model;
   ParameterSet& parameters;
   Computation& computation;
   const TokenText& text;
   const TokenText* evaluated = nullptr;  // null: none
-  // Called on rank 0 before its first step, with the number of steps that are done. May be empty.
-  // Again after a step back.
-  std::function<std::vector<TrainingLog*>(std::uint64_t step)> open_logs;
-  // Called on rank 0 before a checkpoint: whether new ranks want to join at it. May be empty.
-  std::function<bool()> ranks_wait = {};
+  OpenLogs open_logs;
+  RanksWait ranks_wait = {};
 };
 
-// Trainer trainer(options, {model, parameters, computation, text});
+// Trainer trainer(options, {task, parameters, open_logs});
 // trainer.resume(find_checkpoint(folder));   // or start from the parameters as they are
 // trainer.run(group);                        // null: one rank
 class Trainer {
  public:
   Trainer(const TrainerOptions& options, const TrainerParts& parts);
+  Trainer(const TrainerOptions& options, const TextTrainerParts& parts);
   ~Trainer();
 
   void resume(const Checkpoint& checkpoint);
@@ -94,6 +117,11 @@ class Trainer {
   int world() const { return group_ == nullptr ? 1 : group_->world(); }
   std::uint64_t samples_of_step() const;
 
+  void drop_updates();
+  bool updates_early() const;
+  StepFactors step_factors() const;
+  void choose_place();
+  void make_updates();
   void run_steps();
   void train_step(Interval& interval);
   double backward();
@@ -112,18 +140,20 @@ class Trainer {
   void save();
   void write_files(const std::string& folder);
   nlohmann::ordered_json checkpoint_fields(const ReduceState& reduce) const;
+  std::vector<TensorPlace> state_places() const;
+  std::vector<StateView> state(bool with_dense);
   void restore_values(const Checkpoint& checkpoint);
+  void restore_state(const Checkpoint& checkpoint);
   void restore_reduction(const Checkpoint& checkpoint);
 
   TrainerOptions options_;
+  bool offloaded_ = false;
+  std::unique_ptr<TrainingTask> own_task_;
   TrainerParts parts_;
-  Windows windows_;
-  TokenRows rows_;
-  ThreadPool pool_;
-  Optimizer optimizer_;
-  std::vector<std::uint32_t> optimized_;  // the optimiser's numbers of the parameters
   collectives::Group* group_ = nullptr;
-  std::unique_ptr<GradientMean> mean_;
+  std::unique_ptr<GradientMean> mean_;  // outlives dense_, which waits for its buckets
+  std::unique_ptr<DenseUpdate> dense_;
+  std::unique_ptr<TableUpdate> tables_;  // null: the task has none
   std::vector<TrainingLog*> logs_;
   std::string last_;  // folder of the checkpoint to go on from; empty: none
   bool has_run_ = false;

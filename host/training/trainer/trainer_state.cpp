@@ -3,8 +3,13 @@
 // What a Trainer keeps in a checkpoint, and how the ranks write it together (declared in
 // trainer.h).
 //
-// model.safetensors, optimizer.safetensors, skeleton.gguf, and reducer-R.bin of every rank R. The
-// folder must be the same for all ranks. An error of one rank is the error of all.
+// model.safetensors, optimizer.safetensors, the task's files, and reducer-R.bin of every rank R.
+// Every rank writes its part of the optimizer's state into the one file, so the state does not
+// depend on who had it. The folder must be the same for all ranks. An error of one rank is the
+// error of all.
+#include <map>
+#include <string_view>
+
 #include "common/error.h"
 #include "training/trainer/together.h"
 #include "training/trainer/trainer.h"
@@ -14,9 +19,19 @@ namespace {
 
 constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
-constexpr const char* kSkeletonFile = "skeleton.gguf";
 
 std::string reducer_file(int rank) { return "reducer-" + std::to_string(rank) + ".bin"; }
+
+std::vector<std::int64_t> shape_of(const TrainedTable& table) {
+  return {static_cast<std::int64_t>(table.weights.size() / table.width),
+          static_cast<std::int64_t>(table.width)};
+}
+
+void write_state(const std::string& path, const std::vector<StateView>& views) {
+  std::vector<TensorPart> parts;
+  for (const StateView& view : views) parts.push_back({view.name, view.first, view.values});
+  write_parts(path, parts);
+}
 
 template <typename Field>
 Field field(const Checkpoint& checkpoint, const char* name) {
@@ -28,7 +43,34 @@ Field field(const Checkpoint& checkpoint, const char* name) {
   }
 }
 
+void require_rule(const Checkpoint& checkpoint, const char* what, const UpdateRule& rule) {
+  const auto saved = field<std::string>(checkpoint, what);
+  if (saved == rule_name(rule)) return;
+  const bool of_tables = std::string_view(what) != "optimizer";
+  throw Error("train", "'" + checkpoint.folder + "' is of the " +
+                           (of_tables ? "tables' optimizer " : "optimizer ") + saved +
+                           "; resume with the same " +
+                           (of_tables ? "--table-optimizer" : "--optimizer"));
+}
+
 }  // namespace
+
+std::vector<TensorPlace> Trainer::state_places() const {
+  std::vector<TensorPlace> places = training::state_places(parts_.parameters, options_.rule);
+  for (TensorPlace& place : training::state_places(parts_.task, options_.table_rule)) {
+    places.push_back(std::move(place));
+  }
+  return places;
+}
+
+// with_dense: in place every rank has the same whole of the dense part; one writes it.
+std::vector<StateView> Trainer::state(bool with_dense) {
+  std::vector<StateView> views;
+  if (with_dense) views = dense_->state();
+  if (!tables_) return views;
+  for (StateView& view : tables_->state()) views.push_back(std::move(view));
+  return views;
+}
 
 void Trainer::write_files(const std::string& folder) {
   std::vector<StoredTensor> values;
@@ -36,23 +78,24 @@ void Trainer::write_files(const std::string& folder) {
     const ParameterSpec& spec = parts_.parameters.spec(parameter);
     values.push_back({spec.name, spec.shape, parts_.parameters.values(parameter)});
   }
-  write_tensors(folder + "/" + kModelFile, values);
-  std::vector<StoredTensor> moments;
-  for (const StateView& view : optimizer_.state()) {
-    moments.push_back({view.name, {static_cast<std::int64_t>(view.values.size())}, view.values});
+  for (const TrainedTable& table : parts_.task.tables()) {
+    values.push_back({table.name, shape_of(table), table.weights});
   }
-  write_tensors(folder + "/" + kOptimizerFile, moments);
-  write_bytes(folder + "/" + kSkeletonFile, std::as_bytes(std::span(parts_.model.skeleton)));
+  write_tensors(folder + "/" + kModelFile, values);
+  create_tensors(folder + "/" + kOptimizerFile, state_places());
+  parts_.task.write_files(folder);
 }
 
 nlohmann::ordered_json Trainer::checkpoint_fields(const ReduceState& reduce) const {
-  return {{"family", "llama"},
-          {"samples", samples_},
-          {"world", world()},
-          {"seed", options_.seed},
-          {"tied", parts_.model.tied},
-          {"optimizer", rule_name(options_.rule)},
-          {"reduce", {{"choice", to_string(options_.reduce.choice)}, {"order", reduce.order}}}};
+  nlohmann::ordered_json fields = {
+      {"samples", samples_},
+      {"world", world()},
+      {"seed", options_.seed},
+      {"optimizer", rule_name(options_.rule)},
+      {"reduce", {{"choice", to_string(options_.reduce.choice)}, {"order", reduce.order}}}};
+  if (tables_) fields["table_optimizer"] = rule_name(options_.table_rule);
+  parts_.task.describe(fields);
+  return fields;
 }
 
 void Trainer::save() {
@@ -69,6 +112,10 @@ void Trainer::save() {
     return "";
   });
   together(group_, timeout, [&] {
+    write_state(folder + "/" + kOptimizerFile, state(rank() == 0 || offloaded_));
+    return "";
+  });
+  together(group_, timeout, [&] {
     if (writer) writer->seal(checkpoint_fields(reduce));
     return "";
   });
@@ -82,24 +129,31 @@ void Trainer::save() {
 }
 
 void Trainer::restore_values(const Checkpoint& checkpoint) {
-  const auto optimizer = field<std::string>(checkpoint, "optimizer");
-  if (optimizer != rule_name(options_.rule)) {
-    throw Error("train", "'" + checkpoint.folder + "' is of the optimizer " + optimizer +
-                             "; resume with the same --optimizer");
-  }
+  require_rule(checkpoint, "optimizer", options_.rule);
   std::vector<WantedTensor> values;
   for (std::size_t parameter = 0; parameter < parts_.parameters.size(); ++parameter) {
     const ParameterSpec& spec = parts_.parameters.spec(parameter);
     values.push_back({spec.name, spec.shape, parts_.parameters.values(parameter)});
   }
-  read_tensors(checkpoint.file(kModelFile), values);
-  std::vector<WantedTensor> moments;
-  for (const StateView& view : optimizer_.state()) {
-    moments.push_back({view.name, {static_cast<std::int64_t>(view.values.size())}, view.values});
+  for (const TrainedTable& table : parts_.task.tables()) {
+    require_rule(checkpoint, "table_optimizer", options_.table_rule);
+    values.push_back({table.name, shape_of(table), table.weights});
   }
-  read_tensors(checkpoint.file(kOptimizerFile), moments);
+  read_tensors(checkpoint.file(kModelFile), values);
   step_ = field<std::uint64_t>(checkpoint, "step");
   samples_ = field<std::uint64_t>(checkpoint, "samples");
+}
+
+// This rank's part of it.
+void Trainer::restore_state(const Checkpoint& checkpoint) {
+  std::map<std::string, StateView> own;
+  for (StateView& view : state(true)) own.emplace(view.name, view);
+  std::vector<WantedTensor> wanted;
+  for (const TensorPlace& place : state_places()) {
+    const StateView& view = own[place.name];
+    wanted.push_back({place.name, place.shape, view.values, view.first});
+  }
+  read_tensors(checkpoint.file(kOptimizerFile), wanted);
 }
 
 void Trainer::restore_reduction(const Checkpoint& checkpoint) {

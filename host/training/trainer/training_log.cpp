@@ -50,6 +50,11 @@ class ProgressLog final : public TrainingLog {
     spdlog::info("{}", progress_line(figures, steps_));
   }
   void evaluation(const EvaluationFigures& figures) override {
+    if (figures.auc) {
+      spdlog::info("after step {} the log loss is {:.5f} and the AUC {:.4f} over {} samples",
+                   figures.step, figures.mean_nll, *figures.auc, figures.tokens);
+      return;
+    }
     spdlog::info("after step {} the perplexity is {:.4f} over {} tokens", figures.step,
                  std::exp(figures.mean_nll), figures.tokens);
   }
@@ -113,6 +118,13 @@ std::string json_line(const StepFigures& f) {
 }
 
 std::string json_line(const EvaluationFigures& f) {
+  if (f.auc) {
+    return nlohmann::ordered_json({{"evaluated_step", f.step},
+                                   {"logloss", f.mean_nll},
+                                   {"auc", *f.auc},
+                                   {"samples_scored", f.tokens}})
+        .dump();
+  }
   const nlohmann::ordered_json line = {{"evaluated_step", f.step},
                                        {"mean_nll", f.mean_nll},
                                        {"ppl", std::exp(f.mean_nll)},

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct EvaluationFigures {
   std::uint64_t step = 0;
   double mean_nll = 0;
   std::uint64_t tokens = 0;
+  std::optional<double> auc;  // of a recommender, whose tokens are samples
 };
 
 class TrainingLog {

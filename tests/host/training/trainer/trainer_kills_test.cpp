@@ -19,6 +19,7 @@
 
 #include "host/training/trainer/bigram.h"
 #include "support/scratch_path.h"
+#include "training/trainer/decoder_model.h"
 #include "training/trainer/trainer.h"
 
 namespace tandem::training {

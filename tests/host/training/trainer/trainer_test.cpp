@@ -19,6 +19,7 @@
 #include "host/training/trainer/bigram.h"
 #include "support/ranks.h"
 #include "support/scratch_path.h"
+#include "training/trainer/decoder_model.h"
 
 namespace tandem::training {
 namespace {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kind of a model stands in the checkpoint, or in the file that describes a new one.
+#include "apps/train/job.h"
+
+#include "common/error.h"
+#include "training/trainer/config_fields.h"
+
+namespace tandem::apps {
+namespace {
+
+std::string kind_of(const JobSource& source) {
+  const TrainOptions& options = source.options;
+  if (source.checkpoint != nullptr) return source.checkpoint->fields.value("family", "");
+  if (!options.from.empty() && !options.model_config.empty()) {
+    throw Error("train", "--from and --model-config exclude each other");
+  }
+  if (!options.from.empty()) return "llama";
+  if (!options.model_config.empty()) return training::model_kind(options.model_config);
+  throw Error("train",
+              "name a model: --model-config for a new one, --from for one to go on from, "
+              "or --resume");
+}
+
+}  // namespace
+
+std::unique_ptr<TrainJob> make_job(const JobSource& source) {
+  const std::string kind = kind_of(source);
+  const bool is_recommender = kind == "recommender";
+  if (!is_recommender && !source.options.data.empty()) {
+    throw Error("train", "--data is of a recommender; this model learns a --text");
+  }
+  if (is_recommender && !source.options.text.empty()) {
+    throw Error("train", "--text is of a language model; a recommender learns --data");
+  }
+  if (!is_recommender && source.options.offload.starts_with("xrt")) {
+    throw Error("train", "--offload " + source.options.offload +
+                             ": cards hold embedding tables, and a language model has none; "
+                             "choose none, host or auto");
+  }
+  return is_recommender ? make_recommender_job(source) : make_language_job(source, kind);
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TrainJob: what the options name: a model, its samples, and the task of both.
+//
+// A llama decoder or an LSTM learns a text; a recommender learns clicks. A run that is resumed has
+// the checkpoint's model. Ownership: owns everything but the library. Threads: one. Errors:
+// Error("train", ...) for options that do not fit each other or the model.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "apps/train/train_options.h"
+#include "training/trainer/checkpoint.h"
+#include "training/trainer/computation_library.h"
+#include "training/trainer/option_agreement.h"
+#include "training/trainer/training_task.h"
+
+namespace tandem::apps {
+
+class TrainJob {
+ public:
+  virtual ~TrainJob() = default;
+  virtual training::ParameterSet& parameters() = 0;
+  virtual training::TrainingTask& task() = 0;
+  virtual std::string size() const = 0;  // "12345 tokens"
+  // What must be equal on all ranks, beside options and weights.
+  virtual std::uint64_t data_checksum() const = 0;
+};
+
+struct JobSource {
+  const TrainOptions& options;
+  const training::Checkpoint* checkpoint = nullptr;  // null: a new run
+  const training::ComputationLibrary& library;
+  int threads = 1;
+
+  training::ComputationOptions computation() const {
+    return {threads, options.precision == "bf16", options.recompute, options.seed};
+  }
+};
+
+std::unique_ptr<TrainJob> make_job(const JobSource& source);
+
+// Of the two kinds.
+std::unique_ptr<TrainJob> make_language_job(const JobSource& source, const std::string& kind);
+std::unique_ptr<TrainJob> make_recommender_job(const JobSource& source);
+
+}  // namespace tandem::apps

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models of text: llama decoders and LSTMs.
+#include <variant>
+
+#include "apps/train/job.h"
+#include "common/error.h"
+#include "training/trainer/decoder_export.h"
+#include "training/trainer/decoder_model.h"
+#include "training/trainer/lstm_model.h"
+#include "training/trainer/text_task.h"
+
+namespace tandem::apps {
+namespace {
+
+using training::DecoderModel;
+using training::LstmModel;
+using Model = std::variant<DecoderModel, LstmModel>;
+
+Model model_of(const JobSource& source, const std::string& kind) {
+  const TrainOptions& options = source.options;
+  if (kind == "lstm" && source.checkpoint != nullptr) {
+    return training::checkpoint_lstm(*source.checkpoint);
+  }
+  if (kind == "lstm") return training::make_lstm(options.model_config, options.tokenizer);
+  if (source.checkpoint != nullptr) return training::checkpoint_decoder(*source.checkpoint);
+  if (!options.from.empty()) return training::read_decoder(options.from, options.tokenizer);
+  return training::make_decoder(options.model_config, options.tokenizer);
+}
+
+std::vector<training::ParameterSpec> parameters_of(const Model& model) {
+  if (const auto* lstm = std::get_if<LstmModel>(&model)) return training::lstm_parameters(*lstm);
+  return training::decoder_parameters(std::get<DecoderModel>(model));
+}
+
+const training::LanguageModel& language_of(const Model& model) {
+  return std::visit([](const auto& one) -> const training::LanguageModel& { return one; }, model);
+}
+
+class LanguageJob final : public TrainJob {
+ public:
+  LanguageJob(const JobSource& source, Model model)
+      : model_(std::move(model)),
+        parameters_(parameters_of(model_)),
+        text_(source.options.text, *language_of(model_).tokenizer) {
+    const TrainOptions& options = source.options;
+    set_values(source);
+    if (!options.valid.empty()) valid_.emplace(options.valid, *language_of(model_).tokenizer);
+    computation_ = make_computation(source);
+    task_.emplace(
+        training::TextParts{language_of(model_), *computation_, text_, valid_ ? &*valid_ : nullptr},
+        training::TextSizes{options.batch, options.context, options.seed});
+  }
+
+  training::ParameterSet& parameters() override { return parameters_; }
+  training::TrainingTask& task() override { return *task_; }
+  std::string size() const override { return std::to_string(text_.size()) + " tokens"; }
+  std::uint64_t data_checksum() const override {
+    std::uint64_t sum = text_.size();
+    for (std::uint64_t at = 0; at < text_.size(); ++at) {
+      sum = sum * 0x100000001b3u ^ static_cast<std::uint64_t>(text_[at]);
+    }
+    return sum;
+  }
+
+ private:
+  void set_values(const JobSource& source) {
+    if (source.checkpoint != nullptr) return;  // Trainer::resume() reads them
+    if (source.options.from.empty()) {
+      parameters_.draw(source.options.seed);
+    } else {
+      training::read_decoder_values(source.options.from, parameters_);
+    }
+  }
+
+  std::unique_ptr<training::Computation> make_computation(const JobSource& source) {
+    if (const auto* lstm = std::get_if<LstmModel>(&model_)) {
+      return source.library.make_lstm(lstm->sizes, source.computation(), parameters_);
+    }
+    return source.library.make_decoder(
+        training::decoder_sizes(std::get<DecoderModel>(model_), source.options.context),
+        source.computation(), parameters_);
+  }
+
+  Model model_;
+  training::ParameterSet parameters_;
+  training::TokenText text_;
+  std::optional<training::TokenText> valid_;
+  std::unique_ptr<training::Computation> computation_;
+  std::optional<training::TextTask> task_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainJob> make_language_job(const JobSource& source, const std::string& kind) {
+  if (source.options.text.empty()) throw Error("train", "--text is missing");
+  return std::make_unique<LanguageJob>(source, model_of(source, kind));
+}
+
+}  // namespace tandem::apps

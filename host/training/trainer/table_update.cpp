@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables keep the task's order.
+#include "training/trainer/table_update.h"
+
+#include <spdlog/spdlog.h>
+
+#include <set>
+#include <utility>
+
+#include "training/trainer/dense_update.h"
+#include "training/trainer/offload_choice.h"
+
+namespace tandem::training {
+
+TableUpdate::TableUpdate(collectives::Group* group, TrainingTask& task,
+                         const TableUpdateOptions& options)
+    : task_(task),
+      options_(options),
+      pool_(options.threads),
+      tables_(group, options.make_cards ? options.make_cards() : TableCards(), pool_,
+              {.update_timeout = options.card_timeout}, {.timeout = options.timeout}) {
+  for (const TrainedTable& table : task.tables()) {
+    tables_.add({table.name, table.width, options.rule, table.weights});
+  }
+}
+
+TableUpdate::~TableUpdate() {
+  for (const CardStatistics& card : statistics().cards) {
+    spdlog::info("{} updated {} rows in {:.3g} ms by its model", card.name, card.updated_rows,
+                 card.modelled_seconds * 1e3);
+  }
+}
+
+// Of this rank's rows before they are divided over ranks.
+void TableUpdate::predict() const {
+  std::vector<RowOffloadCosts> tables;
+  for (std::size_t table = 0; table < task_.tables().size(); ++table) {
+    const auto rows = task_.table_gradient(table).rows;
+    RowOffloadCosts costs;
+    costs.inputs = static_cast<double>(rows.size());
+    costs.rows = static_cast<double>(std::set<std::uint32_t>(rows.begin(), rows.end()).size());
+    costs.width = task_.tables()[table].width;
+    for (const StateSlot& slot : state_slots(options_.rule)) {
+      costs.state_values += slot.per_row ? 1 : costs.width;
+    }
+    costs.cards = static_cast<int>(statistics().cards.size());
+    costs.link_bytes_per_s = options_.card_link ? options_.card_link() : 0;
+    tables.push_back(costs);
+  }
+  const OffloadPrediction prediction = predict_rows(std::move(tables), options_.threads);
+  spdlog::info("by the cost model {}: {} would be faster", prediction.reason,
+               prediction.place == OffloadPlace::kCards ? "the cards" : "host memory");
+}
+
+void TableUpdate::apply(const StepFactors& step) {
+  if (!std::exchange(predicted_, true) && !statistics().cards.empty()) predict();
+  const std::size_t count = task_.tables().size();
+  for (std::size_t table = 0; table < count; ++table) {
+    const TableGradient gradient = task_.table_gradient(table);
+    tables_.update_rows(step, {static_cast<std::uint32_t>(table), gradient.rows, gradient.values});
+  }
+}
+
+std::vector<TensorPlace> state_places(const TrainingTask& task, const UpdateRule& rule) {
+  std::vector<TensorPlace> places;
+  for (const TrainedTable& table : task.tables()) {
+    add_state_places(table.name, table.weights.size(), table.width, rule, places);
+  }
+  return places;
+}
+
+}  // namespace tandem::training

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TableUpdate: the embedding tables of a task: owners' ranges with their optimiser state, in host
+// memory or on cards.
+//
+// apply() sends the gradients of rows to their owners, which sum them and update; every rank gets
+// the new rows. The same bits with and without cards, also when a card is lost. With cards, the log
+// says after the first step what the cost model makes of it, and at the end what the cards did.
+// Ownership: borrows group and task; owns the cards. Threads: one. Errors: Error of load() for a
+// card that is too small, with the bytes; TransportError.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/thread_pool.h"
+#include "training/offload/shared_tables.h"
+#include "training/trainer/checkpoint.h"
+#include "training/trainer/training_task.h"
+
+namespace tandem::training {
+
+using TableCards = std::vector<std::unique_ptr<device::TableUnit>>;
+
+struct TableUpdateOptions {
+  UpdateRule rule = RowwiseAdagrad{};
+  int threads = 1;
+  std::chrono::milliseconds timeout{60'000};  // of a call over ranks
+  std::chrono::milliseconds card_timeout{10'000};
+  std::function<TableCards()> make_cards;  // empty: host memory
+  std::function<double()> card_link;       // bytes per second; 0: unknown. After make_cards()
+};
+
+class TableUpdate {
+ public:
+  TableUpdate(collectives::Group* group, TrainingTask& task, const TableUpdateOptions& options);
+
+  ~TableUpdate();
+  TableUpdate(const TableUpdate&) = delete;
+  TableUpdate& operator=(const TableUpdate&) = delete;
+
+  // After weights or state were read from elsewhere, and before the first step.
+  void load() { tables_.load(); }
+  // step: of the sum over ranks.
+  void apply(const StepFactors& step);
+
+  std::vector<StateView> state() { return tables_.state(); }
+  CardTablesStatistics statistics() const { return tables_.statistics(); }
+
+ private:
+  void predict() const;
+
+  TrainingTask& task_;
+  const TableUpdateOptions options_;
+  bool predicted_ = false;
+  ThreadPool pool_;
+  SharedTables tables_;
+};
+
+std::vector<TensorPlace> state_places(const TrainingTask& task, const UpdateRule& rule);
+
+}  // namespace tandem::training

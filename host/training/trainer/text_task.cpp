@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sums over ranks of what each has scored give the mean.
+#include "training/trainer/text_task.h"
+
+#include <span>
+
+#include "collectives/collective.h"
+#include "training/trainer/checkpoint.h"
+#include "training/trainer/together.h"
+
+namespace tandem::training {
+namespace {
+
+constexpr const char* kSkeletonFile = "skeleton.gguf";
+
+std::uint64_t window_tokens(const TokenText& text, const LanguageModel& model) {
+  // Without a BOS a window's first token is not predicted by the window itself.
+  return model.tokenizer->bos() == model::kNoToken && text.size() > 0 ? text.size() - 1
+                                                                      : text.size();
+}
+
+}  // namespace
+
+TextTask::TextTask(const TextParts& parts, const TextSizes& sizes)
+    : parts_(parts),
+      sizes_(sizes),
+      windows_(window_tokens(parts.text, parts.model), static_cast<std::uint64_t>(sizes.context),
+               sizes.seed),
+      rows_(sizes.batch, sizes.context) {}
+
+std::uint64_t TextTask::losses_of_sample() const {
+  return static_cast<std::uint64_t>(sizes_.context);
+}
+
+double TextTask::backward(std::uint64_t first, float scale, GradientListener* listener) {
+  const model::TokenId bos = parts_.model.tokenizer->bos();
+  const std::uint64_t extra = bos == model::kNoToken ? 1 : 0;
+  for (int row = 0; row < sizes_.batch; ++row) {
+    const std::uint64_t begin = windows_.begin(first + static_cast<std::uint64_t>(row));
+    rows_.fill(row, parts_.text, begin, losses_of_sample() + extra, bos);
+  }
+  return parts_.computation.backward(rows_.view(), scale, listener);
+}
+
+std::optional<EvaluationFigures> TextTask::evaluate(collectives::Group* group,
+                                                    std::chrono::milliseconds timeout) {
+  if (parts_.evaluated == nullptr) return {};
+  const int rank = group == nullptr ? 0 : group->rank();
+  const int world = group == nullptr ? 1 : group->world();
+  Likelihood own;
+  together(group, timeout, [&] {
+    own = training::evaluate(parts_.computation, *parts_.evaluated, rows_,
+                             parts_.model.tokenizer->bos(), {rank, world});
+    return "";
+  });
+  std::vector<double> sums = {own.nll, static_cast<double>(own.tokens)};
+  if (world > 1) {
+    collectives::ReduceOptions sum;
+    sum.timeout = timeout;
+    collectives::allreduce(*group, collectives::DenseView::of(sums), sum);
+  }
+  if (rank != 0 || sums[1] == 0) return {};
+  EvaluationFigures figures;
+  figures.mean_nll = sums[0] / sums[1];
+  figures.tokens = static_cast<std::uint64_t>(sums[1]);
+  return figures;
+}
+
+void TextTask::describe(nlohmann::ordered_json& fields) const {
+  fields["family"] = parts_.model.family;
+  fields["tied"] = parts_.model.tied;
+}
+
+void TextTask::write_files(const std::string& folder) const {
+  write_bytes(folder + "/" + kSkeletonFile, std::as_bytes(std::span(parts_.model.skeleton)));
+}
+
+}  // namespace tandem::training
