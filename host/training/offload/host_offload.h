@@ -57,7 +57,7 @@ struct OffloadStatistics {
   std::uint64_t state_bytes = 0;     // of this rank
 };
 
-// HostOffload offload(&group, options);           // a group of its own, beside the reducer's
+// HostOffload offload(&group, options);           // a group of its own, or gathers_last
 // const auto weight = offload.add({.name = "w", .rule = Adam{}, .weights = weights});
 // offload.begin_step({.iteration = 1, .learning_rate = 1e-3});
 // const Ticket ticket = reducer.submit(bucket);   // per bucket, as the reducer takes them

@@ -4,8 +4,8 @@
 // checkpoints, logs.
 //
 // All ranks run it alike. The samples of a step depend on seed and step only. So a resumed run has
-// the bits of an uninterrupted one, with the same threads and ranks. After a TransportError, or when
-// wants_ranks(), run() may be called again with another group; it then continues from the last
+// the bits of an uninterrupted one, with the same threads and ranks. After a TransportError, or
+// when wants_ranks(), run() may be called again with another group; it then continues from the last
 // checkpoint. Ownership: borrows all arguments. Threads: one; request_stop() from any, and from
 // signal handlers. Errors: Error("train", ...); those of libtorch and the reducer.
 #pragma once
