@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// The target of the tests' precompiled headers needs a source.
+//
+// The only source of the target that precompiles the headers of tests (tandem_share_headers()).
