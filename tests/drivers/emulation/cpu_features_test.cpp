@@ -12,7 +12,10 @@ namespace {
 
 // A library's bytes with the mark and `names`.
 std::string library(const std::string& names) {
-  return std::string("\177ELF") + '\0' + TANDEM_CPU_FEATURES_MARK + names + '\0' + "no_feature ";
+  std::string bytes("\177ELF\0", 5);
+  bytes += TANDEM_CPU_FEATURES_MARK + names;
+  bytes += '\0';
+  return bytes += "no_feature ";
 }
 
 TEST(CpuFeatures, NothingIsMissingWhenNothingIsNeeded) {

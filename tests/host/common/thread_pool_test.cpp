@@ -168,7 +168,7 @@ TEST(ThreadPoolDeathTest, SaysThatThreadsCannotBeMadeAndEndsThoseThatWere) {
     }
     std::_Exit(1);
   };
-  EXPECT_EXIT(make_too_many(), testing::ExitedWithCode(0), "of 400 threads.*ask for fewer");
+  EXPECT_EXIT(make_too_many(), testing::ExitedWithCode(0), "of 400 threads.*use fewer");
 }
 
 }  // namespace
