@@ -81,7 +81,7 @@ refuse "exists already" xclbinutil -i vadd.xclbin -o vadd.xclbin
 refuse "build kernels with v++" xclbinutil --add-kernel x.json
 refuse "unsigned" xclbinutil -i vadd.xclbin --private-key k --certificate c -o x
 refuse "hw needs" xclbinutil -i vadd.xclbin --target hw -o x
-refuse "cannot open" xclbinutil -i nowhere.xclbin --info
+refuse "does not exist" xclbinutil -i nowhere.xclbin --info
 refuse "nothing to do" xclbinutil
 refuse "--foo" xclbinutil --foo
 for text in '{' '{"mem_topology":{}}' '{"mem_topology":{"m_count":"2","m_mem_data":[]}}' \
