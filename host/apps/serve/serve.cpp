@@ -2,7 +2,6 @@
 //
 // `tandem serve`: the daemon. SIGTERM and SIGINT drain (running requests finish, new ones get 503);
 // a second one, or the end of --drain-seconds, stops at once (signal_watch.h).
-#include <malloc.h>
 #include <spdlog/fmt/ranges.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -86,16 +85,7 @@ std::string served_name(const ServeOptions& options, const model::Model& model) 
   return options.model_name.empty() ? client_name(model.config().name) : options.model_name;
 }
 
-// By itself glibc keeps the memory of large buffers once one has been freed: its thresholds then
-// rise, and each thread's heap grows by what its largest answer took.
-void give_large_buffers_back() {
-  constexpr int kThresholdBytes = 128 * 1024;  // glibc's first
-  mallopt(M_MMAP_THRESHOLD, kThresholdBytes);
-  mallopt(M_TRIM_THRESHOLD, kThresholdBytes);
-}
-
 void run(ServeOptions& options) {
-  give_large_buffers_back();
   options.server.listen.inherited = inherited_sockets();
   SignalWatch signals;
   const ServiceState state;
