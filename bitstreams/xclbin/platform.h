@@ -33,8 +33,8 @@ struct Bank {
 
 struct Platform {
   std::string name;  // the board: "u55c"
-  std::string vbnv;  // full name, as the user wrote it; it is in xclbin headers, emconfig.json and
-                     // device names
+  // full name, as the user wrote it; it is in xclbin headers, emconfig.json and device names
+  std::string vbnv;
   std::string fpga_family = "virtexuplus";
   std::string fpga_part;
   std::vector<Bank> banks;

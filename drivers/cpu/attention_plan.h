@@ -19,8 +19,8 @@
 namespace tandem::device::cpu {
 
 inline constexpr std::size_t kPanelQueries = 64;
-inline constexpr std::size_t kFewQueries =
-    16;  // rows for which reading takes longer than computing
+// rows for which reading takes longer than computing
+inline constexpr std::size_t kFewQueries = 16;
 
 struct AttentionItem {
   std::size_t sequence = 0;
@@ -37,8 +37,8 @@ struct AttentionItem {
 struct AttentionPlan {
   std::vector<AttentionItem> items;
   std::size_t partial_rows = 0;
-  std::vector<std::size_t> bounds;  // after sort_by_node(): [num_nodes + 1]; NUMA node n has items
-                                    // bounds[n] .. bounds[n + 1]
+  // after sort_by_node(): [num_nodes + 1]; NUMA node n has items bounds[n] .. bounds[n + 1]
+  std::vector<std::size_t> bounds;
 
   // Lists the items node by node, in their order within a node. home: the node of an item.
   void sort_by_node(int num_nodes, FunctionRef<int(const AttentionItem&)> home);

@@ -47,8 +47,8 @@ class CausalAttention {
 
   Team& team_;
   std::vector<RowPanel> panels_;  // one per worker
-  std::vector<std::vector<SlotRange>>
-      seen_;  // [workers][rows of the panel]: the slots that a row sees
+  // [workers][rows of the panel]: the slots that a row sees
+  std::vector<std::vector<SlotRange>> seen_;
   std::vector<Item> items_;
   std::size_t matrix_ = 0;    // values of one tile's K or V
   std::size_t window_ = 0;    // how many rows a row sees at most

@@ -30,8 +30,8 @@ class KvPool {
   KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages,
          std::span<const std::vector<int>> processors_of_nodes = {});
 
-  static std::size_t page_bytes(
-      const AttentionGeometry& geometry);  // bytes of a page in all layers
+  // bytes of a page in all layers
+  static std::size_t page_bytes(const AttentionGeometry& geometry);
   std::uint32_t num_pages() const { return num_pages_; }
   // The node of the page's memory, in [0, num_nodes); 0 without stripes.
   int home_of(PageId page) const { return static_cast<int>(page / pages_per_stripe_ % num_nodes_); }

@@ -30,8 +30,8 @@ struct BackendOption {
   std::string_view name;  // "cuda-kernels": --cuda-kernels, and the key of the file
   OptionType type = OptionType::kFlag;
   std::string_view help;
-  std::string_view
-      default_value;  // of a kFile option: a text that describes what is used without it
+  // of a kFile option: a text that describes what is used without it
+  std::string_view default_value;
   std::span<const std::string_view> words;  // the allowed values of a kWord option
   std::string_view environment;  // the environment variable that sets the option; may be empty
   OptionUse use = OptionUse::kModel;

@@ -55,8 +55,8 @@ struct WeightSource {
   WeightRole role = WeightRole::kProduct;
   bool transient = false;
   // Only composite units (drivers/parallel) read these two.
-  int layer =
-      -1;  // -1: the weight is before all layers (kTable, kBoth) or after them (other roles)
+  // -1: the weight is before all layers (kTable, kBoth) or after them (other roles)
+  int layer = -1;
   WeightSplit split = WeightSplit::kNone;
   // The f32 factors of values in kF8E4M3 (kProduct only); empty: all 1. Read during load() only.
   // The loader has refused NaN (tensor/f8_codes.h).

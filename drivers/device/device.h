@@ -39,8 +39,8 @@ struct DeviceInfo {
   std::uint64_t memory_bytes = 0;
   double memory_bandwidth_bytes_per_s = 0;  // 0: unknown
   PeakOps peak_ops_per_s;
-  double link_bandwidth_bytes_per_s =
-      0;  // between the device and host memory; 0 if the device's memory is host memory
+  // between the device and host memory; 0 if the device's memory is host memory
+  double link_bandwidth_bytes_per_s = 0;
   double link_latency_us = 0;
   bool makes_compute = false;
   bool makes_attention = false;

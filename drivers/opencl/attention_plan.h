@@ -52,8 +52,8 @@ struct BatchPlan {
   std::vector<MergeEntry> merges;
   std::vector<device::PageId> pages;
   std::vector<RowRange> queries;  // of sequences with tokens to attend to
-  std::vector<RowRange>
-      unanswered;  // of sequences without tokens to attend to; compact_row is unused
+  // of sequences without tokens to attend to; compact_row is unused
+  std::vector<RowRange> unanswered;
   std::vector<RowRange> new_rows;
   std::int32_t q_rows = 0, kv_rows = 0, scratch_slots = 0;
   std::uint64_t kv_rows_read = 0;  // rows of K (and as many of V), times KV heads

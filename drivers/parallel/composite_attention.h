@@ -50,8 +50,8 @@ class CompositeAttention : public AttentionUnit {
  protected:
   struct Flight {
     Ticket ticket = 0;
-    std::vector<std::pair<int, Ticket>>
-        parts;  // parts that have not been waited for, and their tickets
+    // parts that have not been waited for, and their tickets
+    std::vector<std::pair<int, Ticket>> parts;
     // Called when all parts are done. answered: true if no part refused the batch or was lost. May
     // be empty.
     std::function<void(bool answered)> on_finished;

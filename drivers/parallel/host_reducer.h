@@ -26,8 +26,8 @@ class HostReducer final : public Reducer {
  private:
   std::vector<ComputeUnit*> units_;
   StagingBuffers staging_;
-  std::vector<Slice>
-      ranges_;  // ranges of the current call: the parts, or their copies in staging buffers
+  // ranges of the current call: the parts, or their copies in staging buffers
+  std::vector<Slice> ranges_;
 };
 
 }  // namespace tandem::device::parallel

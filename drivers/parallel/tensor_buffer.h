@@ -48,8 +48,8 @@ class TensorBuffer : public Buffer {
   // Whether all of the range is in shards of rows of this size.
   bool in_shards(std::size_t begin, std::size_t end, std::size_t row_bytes) const;
 
-  std::size_t row_bytes_at(
-      std::size_t offset) const;  // the size of a row that is in shards; 0: the range is whole
+  // the size of a row that is in shards; 0: the range is whole
+  std::size_t row_bytes_at(std::size_t offset) const;
 
   // Makes [begin, end) whole. read() and write() then return the place on a unit, for one operation
   // of that unit; they order the uses of shared memory.
@@ -71,8 +71,8 @@ class TensorBuffer : public Buffer {
  private:
   struct Form {
     std::size_t row_bytes = 0;  // 0: whole
-    std::uint64_t enqueued =
-        0;  // host buffers only: the number of the group's call that wrote the shards
+    // host buffers only: the number of the group's call that wrote the shards
+    std::uint64_t enqueued = 0;
     bool operator==(const Form&) const = default;
   };
   struct Range {

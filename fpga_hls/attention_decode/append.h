@@ -42,8 +42,8 @@ inline void store_f16_row(const float row[kMaxChunks][kChunk], std::uint32_t chu
 
 // Returns max|x| / 127 of the row, or NaN if a value is not finite.
 inline float row_scale(const float row[kMaxChunks][kChunk], std::uint32_t chunks) {
-  std::uint32_t peak =
-      0;  // bits of |x|, which have the order of |x|; values that are not finite are largest
+  // bits of |x|, which have the order of |x|; values that are not finite are largest
+  std::uint32_t peak = 0;
   for (std::uint32_t c = 0; c < chunks; ++c) {
 #pragma HLS pipeline II = 1
 #pragma HLS loop_tripcount min = 1 max = 8

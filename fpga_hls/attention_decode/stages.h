@@ -132,8 +132,8 @@ inline float sum_of_chunks(const float partial[kMaxChunks], std::uint32_t chunks
 inline void score_pages(WordStream& words, ScaleStream& scales, CountStream& counts,
                         TileShape shape, Run run, const QueryTile query, TokenStream& scores,
                         CountStream& counts_on) {
-  float partial[kTileRows]
-               [kMaxChunks];  // partial scores of the current token; added when its row is complete
+  // partial scores of the current token; added when its row is complete
+  float partial[kTileRows][kMaxChunks];
 #pragma HLS array_partition variable = partial dim = 2 complete
 #pragma HLS array_partition variable = partial dim = 1 cyclic factor = 2
   TokenLanes score[kTileRows];

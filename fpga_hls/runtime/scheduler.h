@@ -151,8 +151,8 @@ class Scheduler {
   uint32_t sleeps_ = 0;
   uint32_t turns_ = 0;
   std::chrono::steady_clock::time_point asleep_since_;
-  Exceptions* exceptions_ =
-      nullptr;  // the thread's exception state, which belongs to the running process
+  // the thread's exception state, which belongs to the running process
+  Exceptions* exceptions_ = nullptr;
   std::chrono::nanoseconds spin_budget_{20'000};
   bool command_over_ = false;  // set when processes of the command must unwind
   bool unit_over_ = false;     // set when tasks must unwind, too

@@ -26,13 +26,13 @@ constexpr std::uint32_t kMagic = 0x47534154u;  // "TASG"
 
 constexpr std::uint32_t kWordBytes = 64;      // one beat of a 512-bit bus
 constexpr std::uint32_t kWordPositions = 16;  // u32 values in a word
-constexpr std::uint32_t kBlockPositions =
-    512;  // bits in a word: the positions that are processed together
+// bits in a word: the positions that are processed together
+constexpr std::uint32_t kBlockPositions = 512;
 constexpr std::uint32_t kMinTileBits = 9;   // a tile is at least a block
 constexpr std::uint32_t kMaxTileBits = 18;  // accumulators a unit holds on chip
 constexpr std::uint32_t kMaxSources = 1024;
-constexpr std::uint32_t kMaxEntries =
-    1u << 28;  // upper limit of the entries of one unit, over all sources
+// upper limit of the entries of one unit, over all sources
+constexpr std::uint32_t kMaxEntries = 1u << 28;
 
 enum ValueType : std::uint32_t { kF32 = 0, kU64 = 1 };
 enum Reduction : std::uint32_t { kSum = 0, kMax = 1 };

@@ -30,9 +30,9 @@ struct Piece {
 };
 
 struct TileRange {
-  std::uint32_t first;        // first position of the tile
-  std::uint32_t last_offset;  // offset of the last position of the tile, or of the partition if it
-                              // ends in the tile
+  std::uint32_t first;  // first position of the tile
+  // offset of the last position of the tile, or of the partition if it ends in the tile
+  std::uint32_t last_offset;
 };
 
 struct Arithmetic {

@@ -90,8 +90,8 @@ struct DecodeReduction {
 // The parts of a plan. The workspace holds o [2 * num_blocks, item_rows, row_values], then lse [2 *
 // num_blocks, item_rows].
 struct DecodePlanView {
-  const std::int32_t*
-      block_begin;  // [num_blocks + 1]: index of each block's first item, then the number of items
+  // [num_blocks + 1]: index of each block's first item, then the number of items
+  const std::int32_t* block_begin;
   const DecodeItem* items;
   const std::int32_t* num_reductions;
   const DecodeReduction* reductions;  // at most num_blocks

@@ -56,8 +56,8 @@ __host__ __device__ constexpr int row_tiles_of(int item_rows) { return item_rows
 // The Hopper path (decode_bulk.cuh): stages of 64 tokens in a ring, K and V in eight runs of eight
 // tokens each, as the pool has them, each run 16 bytes further on in its bank than the one before.
 inline constexpr int kRunTokens = 8, kRuns = kStageTokens / kRunTokens;
-inline constexpr int kBulkThreads =
-    kDecodeThreads + 32;  // four warps that compute and one that copies
+// four warps that compute and one that copies
+inline constexpr int kBulkThreads = kDecodeThreads + 32;
 inline constexpr int kMostBulkStages = 4;
 
 __host__ __device__ constexpr int run_row_bytes(KvType type, int width) {

@@ -41,8 +41,8 @@ struct PrefillTraits {
   static constexpr int kRawBytes = kIsByte ? kKeys * kDim : 0;  // bytes of a raw tile of K or of V
 };
 
-inline constexpr int kPlaceSlots =
-    4;  // places of four tiles: the one in use, the one being copied, the one after it, and a spare
+// places of four tiles: the one in use, the one being copied, the one after it, and a spare
+inline constexpr int kPlaceSlots = 4;
 inline constexpr std::uint32_t kNoRow = 0xffffffffu;
 
 template <typename Traits>
@@ -54,12 +54,12 @@ struct PrefillShared {
   float factors[Traits::kRows];  // [query heads]: factors that turn products into scores
   SeenTokens seen[Traits::kRows];
   PrefillTile tile;
-  std::uint32_t rows[kPlaceSlots]
-                    [Traits::kKeys];  // rows of K in the pool; the row of V is v_rows later
+  // rows of K in the pool; the row of V is v_rows later
+  std::uint32_t rows[kPlaceSlots][Traits::kKeys];
   float k_scales[kPlaceSlots][Traits::kKeys];
   float v_scales[kPlaceSlots][Traits::kKeys];
-  std::uint64_t
-      bad[Traits::kDim];  // [columns of V]: a bit per token of the tile whose value is not finite
+  // [columns of V]: a bit per token of the tile whose value is not finite
+  std::uint64_t bad[Traits::kDim];
   std::uint32_t nan_columns[Traits::kRows][(Traits::kDim + 31) / 32];  // columns of O that are NaN
 };
 

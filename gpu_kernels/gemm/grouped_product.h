@@ -27,10 +27,10 @@ struct RowTile {
 };
 
 struct GroupedTarget {
-  const void* const* weights =
-      nullptr;  // [weights] in device memory: ProductTarget::weight of each
-  const float* const* scales =
-      nullptr;  // e4m3 only: ProductTarget::scales of each; null: all scales are 1
+  // [weights] in device memory: ProductTarget::weight of each
+  const void* const* weights = nullptr;
+  // e4m3 only: ProductTarget::scales of each; null: all scales are 1
+  const float* const* scales = nullptr;
   std::int64_t out_features = 0;
   float* out = nullptr;  // [slots, out_features]
   int scale_outputs = 1, scale_inputs = 0;
@@ -42,8 +42,8 @@ struct GroupedProduct {
   std::int64_t in_features = 0;         // as for quantised_product, narrow_product
   const void* x = nullptr;              // [rows, in_features], or slots without picks
   const Q8Note* notes = nullptr;        // quantised types only
-  const std::int32_t* picks =
-      nullptr;  // [slots]: the row of x of each slot; null: slot i reads row i
+  // [slots]: the row of x of each slot; null: slot i reads row i
+  const std::int32_t* picks = nullptr;
   int most_tiles = 0;
   const RowTile* tiles = nullptr;
   const std::int32_t* num_tiles = nullptr;

@@ -29,8 +29,8 @@ struct ProductTarget {
   int scale_outputs = 1, scale_inputs = 0;
 };
 
-inline constexpr int kSplitPanels =
-    128;  // if there are fewer panels, the inputs are cut into parts
+// if there are fewer panels, the inputs are cut into parts
+inline constexpr int kSplitPanels = 128;
 inline constexpr int kSplitBlocks = 256;  // upper bound of the blocks of such a launch
 inline constexpr int kMaxFewRows = 16;    // upper bound of the rows of all kernels for few rows
 

@@ -15,8 +15,9 @@ namespace tandem::gpu_kernels {
 
 struct Cut {
   std::uint32_t bits = 0;  // ordered bits of the cut's logit; all larger logits are kept
-  std::uint32_t ties = 0;  // the first `ties` tokens whose logit equals the cut are kept; bits and
-                           // ties 0: all tokens are kept
+  // the first `ties` tokens whose logit equals the cut are kept; bits and ties 0: all tokens are
+  // kept
+  std::uint32_t ties = 0;
 };
 
 struct DrawShared {

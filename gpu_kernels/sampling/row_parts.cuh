@@ -21,8 +21,8 @@ namespace tandem::gpu_kernels {
 using Units = unsigned long long;  // units of weight, or a number of tokens
 
 inline constexpr int kSampleThreads = 1024, kSampleWarps = kSampleThreads / 32;
-inline constexpr int kCandidates =
-    4096;  // upper limit of the candidates of a row, from which the cuts choose
+// upper limit of the candidates of a row, from which the cuts choose
+inline constexpr int kCandidates = 4096;
 
 inline int listed_per_part(int parts) { return parts <= 4 ? kCandidates : 4 * kCandidates / parts; }
 

@@ -37,8 +37,8 @@ cudaError_t mark_present(const MarkPresent& job, cudaStream_t stream);
 struct TakeEntries {
   const std::uint32_t* bitmap = nullptr;  // [ceil(num_positions / 32)]
   std::uint64_t num_positions = 0;        // at most 2^32
-  const void* values = nullptr;           // of `type`: [number of bits] packed, aligned to 4
-                                          // (f16, bf16: 2); or [num_positions] dense
+  // of `type`: [number of bits] packed, aligned to 4 (f16, bf16: 2); or [num_positions] dense
+  const void* values = nullptr;
   ValueType type = ValueType::kF32;
   bool packed = false;
   std::uint32_t max_entries = 0;

@@ -41,8 +41,8 @@ cudaError_t scatter_add(const ScatterAdd& job, cudaStream_t stream);
 // Checks a coo32 body from another rank, and widens its values. *faults becomes non-zero for a
 // position out of range, and when indices do not ascend.
 struct DecodeCoo {
-  const void* body =
-      nullptr;  // coo32: [num_entries] u32, then [num_entries] of `type`; aligned to 4
+  // coo32: [num_entries] u32, then [num_entries] of `type`; aligned to 4
+  const void* body = nullptr;
   ValueType type = ValueType::kF32;
   std::uint32_t num_entries = 0;
   std::uint64_t num_positions = 0;

@@ -24,13 +24,14 @@ struct SelectTop {
   const float* values = nullptr;  // [end] at least
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  std::uint32_t count = 0;                 // k
-  std::uint32_t* indices = nullptr;        // [min(count, end - begin)] counted from values[0]
-  float* values_out = nullptr;             // [min(count, end - begin)]
-  std::uint32_t* num_entries = nullptr;    // [1] device memory: min(count, numbers in the range)
-  std::uint32_t* smallest_bits = nullptr;  // [1] device memory, or null: the k-th largest |value|'s
-                                           // bits; 0 if there are fewer numbers; not for count 0
-  void* workspace = nullptr;               // select_top_workspace_bytes(), aligned to 4
+  std::uint32_t count = 0;               // k
+  std::uint32_t* indices = nullptr;      // [min(count, end - begin)] counted from values[0]
+  float* values_out = nullptr;           // [min(count, end - begin)]
+  std::uint32_t* num_entries = nullptr;  // [1] device memory: min(count, numbers in the range)
+  // [1] device memory, or null: the k-th largest |value|'s bits; 0 if there are fewer numbers; not
+  // for count 0
+  std::uint32_t* smallest_bits = nullptr;
+  void* workspace = nullptr;  // select_top_workspace_bytes(), aligned to 4
 };
 
 std::size_t select_top_workspace_bytes(std::uint64_t begin, std::uint64_t end);

@@ -36,8 +36,8 @@ class Assembly {
   const model::Model& model() const { return *model_; }
   const std::string& model_path() const { return model_path_; }
   device::Device& compute_device() { return device(options_.compute); }
-  device::Device& device(
-      const std::string& id);  // opens the device at the first call; later calls return the same
+  // opens the device at the first call; later calls return the same
+  device::Device& device(const std::string& id);
 
   device::AttentionGeometry geometry() const;
   std::vector<ListedDevice> attention_devices() const;
@@ -64,13 +64,13 @@ class Assembly {
   std::string model_path_;
   device::DeviceOptions device_options_;
   std::unique_ptr<model::Model> model_;
-  const model::ModelConfig* config_ =
-      nullptr;                       // the configuration of model_; null until its file is opened
+  // the configuration of model_; null until its file is opened
+  const model::ModelConfig* config_ = nullptr;
   int host_units_ = 0;               // attention units in host memory
   std::uint64_t host_kv_bytes_ = 0;  // memory for KV of each of these units, or of the fallback
   std::unique_ptr<trace::Timeline> timeline_;
-  std::atomic<trace::Timeline*> device_timeline_ =
-      nullptr;  // receives the activity of devices, on any thread
+  // receives the activity of devices, on any thread
+  std::atomic<trace::Timeline*> device_timeline_ = nullptr;
   std::mutex devices_mutex_;
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::unique_ptr<device::Device> group_;  // the group of several compute devices; null: one device

@@ -59,8 +59,8 @@ struct SparseView {
   std::size_t num_entries = 0;
   const void* indices = nullptr;  // [num_entries] of index_type, each below num_units
   const void* values = nullptr;   // [num_entries, width] of type
-  bool sorted_unique =
-      false;  // whether the caller states that indices are sorted and unique; this is checked
+  // whether the caller states that indices are sorted and unique; this is checked
+  bool sorted_unique = false;
   Placement placement;  // the memory of both arrays; calls refuse all but host memory
 
   // I: 4 or 8 bytes, unsigned. T: float, double, std::uint64_t. values: [indices.size(), width]
@@ -138,8 +138,9 @@ struct Report {
   std::uint64_t steps = 0;
   double aggregation_modelled_seconds = 0;  // time by a card's own model; 0: there is no model
   std::uint64_t aggregator_fallbacks = 0;   // aggregations that the CPU did instead of a device
-  std::string explanation;  // with `explain` and scheme auto: the ranking of schemes with their
-                            // predicted times and those measured so far
+  // with `explain` and scheme auto: the ranking of schemes with their predicted times and those
+  // measured so far
+  std::string explanation;
 };
 Report last_report(const Group& group);  // the report of the last call that succeeded
 

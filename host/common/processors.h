@@ -32,8 +32,8 @@ struct ProcessorLayout {
   int num_caches = 1;
   int num_cores = 1;
   std::vector<std::uint64_t> cache_bytes;  // [num_caches] 0: unknown
-  double quota =
-      std::numeric_limits<double>::infinity();  // CPU quota in processors, see cpu_quota.h
+  // CPU quota in processors, see cpu_quota.h
+  double quota = std::numeric_limits<double>::infinity();
   bool is_this_machine = false;
 };
 

@@ -9,9 +9,9 @@
 namespace tandem {
 
 struct Utf8Sequence {
-  std::size_t length =
-      1;               // bytes of the sequence; if it is invalid, the bytes that a decoder skips
-  bool valid = false;  // whether the sequence is a whole code point
+  // bytes of the sequence; if it is invalid, the bytes that a decoder skips
+  std::size_t length = 1;
+  bool valid = false;       // whether the sequence is a whole code point
   bool incomplete = false;  // the text ends within a sequence that may still become valid
 };
 

@@ -25,8 +25,8 @@ class WaitPace {
   Duration pause(Duration waited) const {
     if (waited < kFirstMoments) return {};
     const Duration near = std::min<Duration>(last_ / 10, std::chrono::milliseconds(1));
-    const Duration left =
-        last_ - near - waited;  // time left until shortly before the length of the last wait
+    // time left until shortly before the length of the last wait
+    const Duration left = last_ - near - waited;
     if (left <= Duration::zero() && waited < last_ + near) return {};
     const Duration pause = std::clamp(waited / 400, kLeastPause, kMostPause);
     return left > Duration::zero() ? std::min(pause, left) : pause;

@@ -20,8 +20,8 @@ struct HlsSettings {
   uint32_t restart_counters = 0;
   Mailbox mailbox = Mailbox::kNone;
   bool software_reset = false;
-  bool separate_ports =
-      false;  // m_axi_auto_max_ports: each argument without a bundle has its own port
+  // m_axi_auto_max_ports: each argument without a bundle has its own port
+  bool separate_ports = false;
 
   // Whether registers of the control interface come before the arguments.
   bool has_control_registers() const { return restart_counters > 0 || mailbox != Mailbox::kNone; }

@@ -62,8 +62,8 @@ class Experts {
   Queue& queue_;
   Linear& linear_;
   PoolRange memory_, host_begins_;
-  std::vector<std::int32_t>
-      begins_;  // [experts + 1]: first slot of every expert, then the number of slots
+  // [experts + 1]: first slot of every expert, then the number of slots
+  std::vector<std::int32_t> begins_;
 };
 
 }  // namespace tandem::cuda

@@ -28,8 +28,8 @@ struct Matrix {
   gpu_kernels::StoredType type = gpu_kernels::StoredType::kF32;
   std::int64_t out_features = 0, in_features = 0;
   const std::byte* data = nullptr;  // [stored_bytes()], aligned to 256
-  const float* scales =
-      nullptr;  // e4m3 only: in device memory, laid out as in ProductTarget; null: all scales are 1
+  // e4m3 only: in device memory, laid out as in ProductTarget; null: all scales are 1
+  const float* scales = nullptr;
   int scale_outputs = 1, scale_inputs = 0;
 };
 

@@ -91,8 +91,8 @@ class ActivityTrace {
   const Cupti& cupti_;
   const device::ActivitySink sink_;
   const Warn warn_;
-  std::mutex buffers_mutex_;  // CUPTI may request a buffer on an enqueueing thread while another
-                              // buffer is read
+  // CUPTI may request a buffer on an enqueueing thread while another buffer is read
+  std::mutex buffers_mutex_;
   mutable std::mutex mutex_;
   ClockMap clocks_;
   std::uint64_t start_ns_ = 0;

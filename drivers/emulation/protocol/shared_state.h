@@ -32,8 +32,8 @@ struct UnitChannel {
   alignas(64) std::atomic<uint32_t> submitted{0};
   alignas(64) std::atomic<uint32_t> finished{0};
   std::atomic<uint32_t> asleep{0};
-  std::atomic<uint64_t> pending[kMaxClients / 64] =
-      {};  // a bit per client: set if the client has commands for this unit
+  // a bit per client: set if the client has commands for this unit
+  std::atomic<uint64_t> pending[kMaxClients / 64] = {};
   UnitStatistics statistics;
   std::atomic<uint32_t> first_argument{0};  // byte offset in the register map
   // Calls of the kernel; a command that repeats makes several.

@@ -37,8 +37,8 @@ struct BenchOptions {
   std::string transport = "inproc";
   int world = 0;  // 0: four ranks; with mpirun, its number of ranks
   int rank = -1;  // gloo, nccl: -1 starts all ranks here
-  bool launched =
-      false;  // started by the launcher of this program; the rank ends when the launcher ends
+  // started by the launcher of this program; the rank ends when the launcher ends
+  bool launched = false;
   std::string store;      // gloo: a folder that all ranks see, or redis://host:port
   std::string interface;  // gloo: the interface to listen on
   std::string address;    // gloo: the address to listen on, by name or number

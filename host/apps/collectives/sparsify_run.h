@@ -40,9 +40,9 @@ struct SparsifyMeasurement {
   double rest_ms = 0;        // rank 0: the step's time without accumulating and selecting
   double update_ms = 0;      // rank 0: weights minus rate times the mean
   double residual_norm = 0;  // norm of rank 0's residual at the end
-  double exchange_ms = 0;    // simulated: time of the exchange on the slowest rank; mean over the
-                             // last quarter of the steps
-  double dense_ms = 0;       // simulated: the dense ring all-reduce of all values
+  // simulated: time of the exchange on the slowest rank; mean over the last quarter of the steps
+  double exchange_ms = 0;
+  double dense_ms = 0;  // simulated: the dense ring all-reduce of all values
 };
 
 SparsifyMeasurement measure_sparsifier(const std::string& name, const SparsifyGradients& gradients,

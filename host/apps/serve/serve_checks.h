@@ -15,8 +15,8 @@
 namespace tandem::apps {
 
 struct ServeError {
-  std::string
-      option;  // the option whose value is wrong; the text may name another one ("--tls-key")
+  // the option whose value is wrong; the text may name another one ("--tls-key")
+  std::string option;
   Error error;
 };
 

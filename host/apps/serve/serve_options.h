@@ -15,8 +15,9 @@ namespace tandem::apps {
 struct ServeOptions {
   RuntimeOptions runtime;
   server::ServerOptions server;
-  std::string config;  // the configuration file. It is read before the command line is parsed; the
-                       // member exists for the help
+  // the configuration file. It is read before the command line is parsed; the member exists for the
+  // help
+  std::string config;
   std::string port_file;
   std::string model_name;
   std::vector<std::string> model_aliases;

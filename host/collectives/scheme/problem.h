@@ -52,9 +52,9 @@ struct LinkModel {
   double bandwidth_bytes_per_s = 1e9;       // between nodes, each direction, per rank
   double node_latency_s = 5e-6;             // between ranks of one node
   double node_bandwidth_bytes_per_s = 5e9;  // between ranks of one node
-  double message_s = 0;              // time that a rank itself needs per message that it sends
-  bool bandwidth_is_shared = false;  // ranks of one process or core: bytes, messages and
-                                     // computation of all add up
+  double message_s = 0;  // time that a rank itself needs per message that it sends
+  // ranks of one process or core: bytes, messages and computation of all add up
+  bool bandwidth_is_shared = false;
 };
 
 // The type in which partial results are sent. Sums use the accumulation type, because roundings on

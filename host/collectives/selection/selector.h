@@ -29,8 +29,8 @@ struct SelectorOptions {
   int profile_period = 64;      // calls between sketches later
   double drift = 0.25;          // relative change of the entries above which a new profile is made
   double disappointment = 1.5;  // ratio measured / predicted above which other schemes are tried
-  double switching_gain =
-      0.9;  // a scheme replaces the present one at this share of its time, or less
+  // a scheme replaces the present one at this share of its time, or less
+  double switching_gain = 0.9;
   std::span<const Scheme* const> candidates;  // empty: all_schemes()
 };
 

@@ -42,8 +42,8 @@ struct LaneStep {
 
   const LentBuffers* lent = nullptr;
   const LayerWindows* windows = nullptr;
-  std::array<std::size_t, kMaxSubBatches>
-      first_row{};  // index of the sub-batch's first row in the step
+  // index of the sub-batch's first row in the step
+  std::array<std::size_t, kMaxSubBatches> first_row{};
 };
 
 // The context that all lanes share.

@@ -39,8 +39,8 @@ struct UnitShare {
   // also see earlier tokens, a different range each ("ragged beginning"): one sequence per row.
   // These are in a separate share, because they give the rows a second partial of the same unit.
   // Pages wholly before the first row's window are omitted.
-  bool ragged =
-      false;  // whether the share has the ragged beginnings; it comes after the unit's other shares
+  // whether the share has the ragged beginnings; it comes after the unit's other shares
+  bool ragged = false;
   SharePart part = SharePart::kAll;
   RowSpan rows_read;  // the rows of q, k, v that the batch spans
   RowSpan q_rows,

@@ -87,8 +87,8 @@ class AttentionRing {
   const LaneContext& context_;
   std::atomic<bool>& failed_;
   std::unique_ptr<device::Buffer> words_, counts_;  // [kLanes]
-  bool counts_are_set_ =
-      false;  // whether the counts on the device are valid; after a failure they may not be
+  // whether the counts on the device are valid; after a failure they may not be
+  bool counts_are_set_ = false;
   LaneStep step_;
   RingFailure failure_;    // used by the ring's thread
   std::vector<Run> runs_;  // used by the ring's thread

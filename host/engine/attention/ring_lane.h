@@ -38,8 +38,8 @@ class RingLane final : public AttentionLane {
   void drain();
 
   const LaneContext& context_;
-  std::vector<std::unique_ptr<AttentionRing>>
-      rings_;  // [units]; null: the unit belongs to another lane
+  // [units]; null: the unit belongs to another lane
+  std::vector<std::unique_ptr<AttentionRing>> rings_;
   std::atomic<bool> step_failed_{false};
   bool are_open_ = false, are_abandoned_ = false;
 };

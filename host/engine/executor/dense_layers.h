@@ -70,8 +70,8 @@ class DenseLayers {
   const device::Activation activation_;
   std::unique_ptr<device::Buffer> x_, gate_, up_, last_, logits_;
   std::unique_ptr<device::Buffer> host_logits_;  // null if logits_ is host memory
-  std::unique_ptr<device::Buffer>
-      product_;  // a product before its norm, or the output of the shared expert
+  // a product before its norm, or the output of the shared expert
+  std::unique_ptr<device::Buffer> product_;
   std::unique_ptr<device::Buffer> normed_, router_, shared_;  // null for models without experts
 };
 

@@ -22,9 +22,9 @@
 namespace tandem::engine {
 
 enum class Placement {
-  kSequences,   // a sequence is on one unit, chosen by load and bandwidth, while it fits there
-  kPages,       // the pages of every sequence are distributed over all units, by bandwidth and free
-                // pages
+  kSequences,  // a sequence is on one unit, chosen by load and bandwidth, while it fits there
+  // the pages of every sequence are distributed over all units, by bandwidth and free pages
+  kPages,
   kInterleave,  // the same in equal shares, for any bandwidth
 };
 

@@ -26,8 +26,8 @@ struct MoveUnit {
 };
 
 struct MoveSequence {
-  std::span<const std::uint32_t>
-      held;            // [at most units]: the sequence's movable pages on each unit
+  // [at most units]: the sequence's movable pages on each unit
+  std::span<const std::uint32_t> held;
   int last_unit = -1;  // the unit of the sequence's last page; -1: it has no page
 };
 

@@ -144,8 +144,8 @@ class EngineLoop {
   std::vector<NamedUnit> lost_units_;            // until take_lost_units()
   std::map<std::string, std::uint64_t> losses_;  // number of losses, by the unit's id
   std::map<std::string, device::AttentionStats> past_stats_;  // of units that were replaced, by id
-  std::map<std::string, Clock::TimePoint>
-      silent_since_;             // since when units have given no answer, by id
+  // since when units have given no answer, by id
+  std::map<std::string, Clock::TimePoint> silent_since_;
   bool all_units_lost_ = false;  // whether this is why the loop is broken
 
   CallerQueues waiting_;

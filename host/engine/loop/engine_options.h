@@ -22,14 +22,14 @@ struct EngineOptions {
   int max_running = 64;       // sequences in a step
   int max_waiting = 512;      // length of the queue; submit() returns kQueueFull if it is full
   int max_step_tokens = 256;  // rows per step: decode rows first, then prefill chunks
-  int max_prefill_rows =
-      0;  // rows of one prompt while other sequences need rows; 0: half of max_step_tokens
+  // rows of one prompt while other sequences need rows; 0: half of max_step_tokens
+  int max_prefill_rows = 0;
   int context_length = 0;   // limit of prompt + output; 0: the model's context
   int num_sub_batches = 1;  // 2: attention of one half overlaps the dense layers of the other
   Placement placement = Placement::kSequences;
   bool prefix_cache = true;
-  bool share_prefixes =
-      false;  // between callers; otherwise response times do not reveal the prompts of others
+  // between callers; otherwise response times do not reveal the prompts of others
+  bool share_prefixes = false;
   // Moves pages from full and slow units to others, between steps.
   bool kv_moves = false;
   // A unit that does not answer within this time is lost.

@@ -31,8 +31,8 @@ struct EngineStatus {
   std::uint64_t preemptions = 0, rebuilt_sequences = 0;
   std::uint64_t moved_pages = 0;
   std::uint64_t refused_steps = 0;  // steps that were refused; their items ran again, each alone
-  std::uint64_t interrupted_steps =
-      0;  // ended early and planned again, because a caller with fewer rows had a new request
+  // ended early and planned again, because a caller with fewer rows had a new request
+  std::uint64_t interrupted_steps = 0;
   bool broken = false;     // no compute or attention unit is left: every request ends with kError
   bool draining = false;   // drain() was called: submit() returns kStopping
   std::string compute_id;  // the compute unit in use

@@ -85,8 +85,9 @@ class Sequence {
   CallerQueue* queue = nullptr;
   int num_reached = 0;          // tokens that were computed before it gave up its pages
   std::uint64_t last_step = 0;  // the last step in which the sequence had rows
-  int num_passed = 0;  // how often newer sequences of other callers were admitted before it, while
-                       // its caller had none running
+  // how often newer sequences of other callers were admitted before it, while its caller had none
+  // running
+  int num_passed = 0;
 
  private:
   void accept(const model::SampledToken& sampled);

@@ -36,8 +36,8 @@ struct RunningView {
   int num_sole = 0;      // of these, the pages that no other sequence holds
   int caller = 0;
   bool had_turn = false;  // it has computed more new tokens than it had to rebuild
-  bool overdue =
-      false;  // it was overdue and has not had its turn, so no other sequence takes its place
+  // it was overdue and has not had its turn, so no other sequence takes its place
+  bool overdue = false;
   std::uint64_t last_step = 0;  // the last step in which it had rows
 };
 
@@ -57,8 +57,8 @@ struct QueueView {
 struct SchedulerOptions {
   int max_running = 64;
   int max_step_tokens = 256;
-  int max_prefill_rows =
-      0;  // rows of one prompt while other sequences need rows; 0: half of max_step_tokens
+  // rows of one prompt while other sequences need rows; 0: half of max_step_tokens
+  int max_prefill_rows = 0;
   int rows_beside = 0;  // rows of a caller while a prompt of a preferred caller runs; 0: no limit
   int num_sub_batches = 1;  // upper limit: 1 or 2
   int page_tokens = 16;

@@ -29,8 +29,8 @@ struct ExecutorOptions {
   // Whether rings feed units outside the compute unit's queue, if the compute unit supports rings
   // (attention_ring.h).
   bool rings = true;
-  double compute_bandwidth_bytes_per_s =
-      0;  // bandwidth of the weights' memory, for kAuto; 0: unknown
+  // bandwidth of the weights' memory, for kAuto; 0: unknown
+  double compute_bandwidth_bytes_per_s = 0;
   trace::Timeline* timeline = nullptr;
   std::string compute_id = "cpu";  // name of the compute unit on the timeline
 };

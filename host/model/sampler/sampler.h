@@ -25,8 +25,8 @@ struct SamplingParams {
   int top_k = 0;             // 0: off
   float top_p = 1.0f;        // 1: off
   float min_p = 0.0f;        // 0: off; keeps p >= min_p * p_max
-  float repetition_penalty =
-      1.0f;  // > 1 divides positive and multiplies negative logits of tokens seen
+  // > 1 divides positive and multiplies negative logits of tokens seen
+  float repetition_penalty = 1.0f;
   float presence_penalty = 0.0f;   // subtracted once for every token generated before
   float frequency_penalty = 0.0f;  // subtracted per earlier occurrence among generated tokens
   // Added to logits, -100..100. -100 bans the token, unless all tokens are banned.

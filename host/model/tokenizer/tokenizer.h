@@ -20,8 +20,8 @@ constexpr TokenId kNoToken = -1;
 
 struct EncodeOptions {
   bool add_special = true;  // BOS / EOS where the metadata asks for them
-  bool parse_special =
-      false;  // text such as <|user|> becomes its control token (templates do, user input does not)
+  // text such as <|user|> becomes its control token (templates do, user input does not)
+  bool parse_special = false;
   // The mark is dropped before ordinary text is encoded. A control token's text with a mark inside
   // or directly after it stays ordinary text. See mark_control().
   std::string_view ignored_mark = {};

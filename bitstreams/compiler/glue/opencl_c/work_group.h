@@ -74,8 +74,8 @@ class StackArena {
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (part == MAP_FAILED) throw std::bad_alloc();
 #if defined(__SANITIZE_ADDRESS__)
-    __asan_unpoison_memory_region(
-        part, kPartBytes);  // clears marks of earlier frames that never returned
+    // clears marks of earlier frames that never returned
+    __asan_unpoison_memory_region(part, kPartBytes);
 #endif
     madvise(part, kPartBytes, MADV_NOHUGEPAGE);  // most stacks need a page or two
     return static_cast<unsigned char*>(part);

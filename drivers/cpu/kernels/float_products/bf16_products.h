@@ -25,8 +25,8 @@ struct Bf16Product {
   std::size_t outputs = 0;  // outputs in these panels; the matrix's last panel may hold fewer
   std::size_t in_features = 0;
   std::size_t scale_inputs = 0;  // e4m3 panels: the inputs that share a scale; bf16: 0
-  const std::uint16_t* x =
-      nullptr;  // [chunks][x_stride][kBf16Chunk]; uses the first `rows` of x_stride
+  // [chunks][x_stride][kBf16Chunk]; uses the first `rows` of x_stride
+  const std::uint16_t* x = nullptr;
   std::size_t x_stride = 0;
   std::size_t rows = 0;
   float* y = nullptr;           // [rows, y_stride]; the first output of this call

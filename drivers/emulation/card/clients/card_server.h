@@ -78,8 +78,8 @@ class CardServer {
   EventLoop loop_;
   int listener_ = -1;
   std::string platform_;
-  std::unique_ptr<CardAreas>
-      areas_;  // from the first open on; kernels may use it until the process ends
+  // from the first open on; kernels may use it until the process ends
+  std::unique_ptr<CardAreas> areas_;
   std::optional<DeviceSpace> space_;
   std::optional<BufferSharing> sharing_;
   std::optional<LoadedProgram> program_;

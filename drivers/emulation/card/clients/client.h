@@ -46,8 +46,8 @@ struct Client {
   int process = -1;  // readable once the process has ended; -1 when it cannot be watched
   uint32_t slot = 0;
   std::shared_ptr<ClientArea> area;  // null until the client sends "open"
-  std::map<uint64_t, uint32_t>
-      holds;  // address of a piece of the device space -> how often the client holds it
+  // address of a piece of the device space -> how often the client holds it
+  std::map<uint64_t, uint32_t> holds;
   std::vector<Context> contexts;
   Grant grant;
 };

@@ -52,8 +52,8 @@ class RegisterFile {
   const uint32_t first_argument_;
   std::vector<unsigned char> values_;  // [register_bytes, at least a unit's register map]
   std::vector<unsigned char> before_;  // [register_bytes]: values_ before the call
-  const uint32_t* live_counter_ =
-      nullptr;         // the counter in the packet; null if the packet has none
+  // the counter in the packet; null if the packet has none
+  const uint32_t* live_counter_ = nullptr;
   uint32_t rest_ = 0;  // remaining repetitions of the packet
   bool by_mailbox_ = false;
   bool free_ = false;  // the command set the auto-restart bit
