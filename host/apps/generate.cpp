@@ -97,6 +97,9 @@ nlohmann::json answer_json(const Runtime& runtime, const engine::EngineStatus& s
             {"decode", last.times.decode},
             {"time_to_first_token", last.times.time_to_first_token}}},
           {"moved_pages", status.moved_pages},
+          {"steps", status.steps},
+          {"draft_tokens", status.speculation.drafted},
+          {"accepted_draft_tokens", status.speculation.accepted},
           {"devices", ran_where_json(status, runtime.model().config())}};
 }
 

@@ -116,6 +116,7 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
     timeline_ = std::make_unique<trace::Timeline>(options.trace_file);
     device_timeline_ = timeline_.get();
   }
+  if (names_draft_model(options.draft)) draft_ = std::make_unique<DraftChoice>(options_);
   model_ = model::load_model(model_path_, load_progress(model_path_),
                              [this](const model::ModelConfig& config) { accept(config); });
   const model::ModelConfig& config = model_->config();
@@ -124,6 +125,7 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
       config.name, config.architecture, config.num_layers, config.width, config.q_heads,
       config.kv_heads, config.head_dim, static_cast<double>(config.parameters) / 1e6,
       static_cast<double>(config.weight_bytes) / (1 << 20));
+  if (draft_) require_same_tokens(draft_->model().tokenizer(), model_->tokenizer(), options.draft);
 }
 
 std::vector<std::string> Assembly::named_devices() const {
@@ -276,7 +278,8 @@ std::uint64_t Assembly::compute_bytes(std::size_t num_devices) const {
   // rows on the way to other units.
   const std::uint64_t table =
       static_cast<std::uint64_t>(config.vocab_size) * static_cast<std::uint64_t>(config.width);
-  return weights + weights / 16 + 2 * table + (2 * rows * row + logits) * sizeof(float);
+  const std::uint64_t draft = draft_ ? draft_->bytes() : 0;
+  return weights + weights / 16 + 2 * table + (2 * rows * row + logits) * sizeof(float) + draft;
 }
 
 std::uint64_t Assembly::max_pages() const {
@@ -346,6 +349,11 @@ Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts
   engine_options.on_notice = [](const std::string& text) { spdlog::info("{}", text); };
   engine_options.compute_bandwidth_bytes_per_s = compute.memory_bandwidth_bytes_per_s;
   engine_options.timeline = parts_.timeline();
+  if (parts_.draft() != nullptr) {
+    engine_options.speculation.make_drafter = [this] {
+      return parts_.draft()->make(parts_.compute_device());
+    };
+  }
   engine_ = std::make_unique<engine::Engine>(parts_.model(), *compute_, std::move(units),
                                              engine_options, fallbacks(), metrics);
   log_weights(engine_->weights(), options.quantize);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "apps/attention_choice.h"
+#include "apps/draft_choice.h"
 #include "apps/runtime_options.h"
 #include "device/registry.h"
 #include "engine/engine.h"
@@ -45,6 +46,8 @@ class Assembly {
   engine::NamedUnit make_unit(const ListedDevice& choice);
   // The unit of a lost device, opened again. Threads: any; the caller has destroyed the lost unit.
   engine::NamedUnit remake_unit(const ListedDevice& choice);
+  // The model of --draft; null where it names none.
+  const DraftChoice* draft() const { return draft_.get(); }
   // The timeline of --trace; null without the option.
   trace::Timeline* timeline() const { return timeline_.get(); }
 
@@ -63,6 +66,7 @@ class Assembly {
   RuntimeOptions options_;
   std::string model_path_;
   device::DeviceOptions device_options_;
+  std::unique_ptr<DraftChoice> draft_;
   std::unique_ptr<model::Model> model_;
   // the configuration of model_; null until its file is opened
   const model::ModelConfig* config_ = nullptr;

@@ -8,6 +8,7 @@
 
 #include "apps/backend_options.h"
 #include "apps/command_words.h"
+#include "engine/speculation/prompt_lookup.h"
 #include "tensor/quantize.h"
 
 namespace tandem::apps {
@@ -61,6 +62,10 @@ engine::EngineOptions engine_options(const RuntimeOptions& options) {
   result.weights = weight_options(options);
   result.early_query = early_query_of(options.early_query);
   result.rings = options.rings;
+  result.speculation.most_drafts = options.draft_tokens;
+  if (options.draft == "lookup") {
+    result.speculation.make_drafter = [] { return std::make_unique<engine::PromptLookup>(); };
+  }
   return result;
 }
 
@@ -211,6 +216,16 @@ void add_scheduling_options(CLI::App& command, RuntimeOptions& o) {
                   "engine's thread does this, layer by layer")
       ->check(CLI::IsMember({"on", "off"}))
       ->default_str("on")
+      ->group("Scheduling");
+  command
+      .add_option("--draft", o.draft,
+                  "guess the next tokens, and let the model check them together where that pays: a "
+                  "small model with the same tokenizer (FILE), or lookup: what followed the last "
+                  "tokens earlier in the text")
+      ->group("Scheduling");
+  command.add_option("--draft-tokens", o.draft_tokens, "most guesses per sequence and step")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str()
       ->group("Scheduling");
   command
       .add_option(

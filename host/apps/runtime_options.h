@@ -46,6 +46,8 @@ struct RuntimeOptions {
   bool kv_moves = false;
   std::string early_query = "auto";
   bool rings = true;
+  std::string draft;       // "lookup", or the path of a model; empty: nothing guesses tokens
+  int draft_tokens = 8;    // most per sequence and step
   std::string trace_file;  // empty: no timeline
 };
 

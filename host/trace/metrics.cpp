@@ -113,6 +113,8 @@ struct Metrics::Registry {
       counters("tandem_moved_kv_pages_total", "KV pages that went from one unit to another.");
   Family<Counter>& refused =
       counters("tandem_refused_steps_total", "Steps that were refused and ran again item by item.");
+  Family<Counter>& drafts =
+      counters("tandem_draft_tokens_total", "Guessed tokens: all, and those that were right.");
   Family<Counter>& unit_losses =
       counters("tandem_unit_losses_total", "How often an attention unit was lost.");
   Family<Counter>& finished = counters("tandem_requests_finished_total", "Requests by reason.");
@@ -199,6 +201,11 @@ void Metrics::set_moved_pages_total(std::uint64_t count) {
 
 void Metrics::set_refused_steps_total(std::uint64_t count) {
   registry_->set_total(registry_->refused, {}, static_cast<double>(count));
+}
+
+void Metrics::set_drafts_total(std::uint64_t drafted, std::uint64_t accepted) {
+  registry_->set_total(registry_->drafts, {{"kind", "drafted"}}, static_cast<double>(drafted));
+  registry_->set_total(registry_->drafts, {{"kind", "accepted"}}, static_cast<double>(accepted));
 }
 
 void Metrics::set_unit_losses_total(const std::string& unit, std::uint64_t count) {

@@ -183,6 +183,8 @@ std::string EngineService::status_json() const {
                                  {"moved_pages", status.moved_pages},
                                  {"refused_steps", status.refused_steps},
                                  {"interrupted_steps", status.interrupted_steps},
+                                 {"draft_tokens", status.speculation.drafted},
+                                 {"accepted_draft_tokens", status.speculation.accepted},
                                  {"lost_compute", status.lost_compute_id},
                                  {"devices", ran_where_json(status, runtime_.model().config())}};
   return result.dump();

@@ -55,6 +55,9 @@ EngineLoop::EngineLoop(const model::Model& model, StepRunnerSource& compute,
       runner_(compute.make(step_shape())),
       loaded_weights_(runner_->weights()) {
   runner_->interrupt_when([this] { return interrupts(); });
+  if (options_.speculation.make_drafter) {
+    speculation_ = std::make_unique<Speculation>(options_.speculation);
+  }
   options_.compute_id = compute.id();
   if (options_.timeline != nullptr) track_ = options_.timeline->track("engine", "steps");
   for (const NamedUnit& unit : units) check_unit(unit);
@@ -155,6 +158,7 @@ void EngineLoop::step() {
     move_pages();
     refuse_oversized();
     StepPlan plan = make_plan();
+    add_drafts(plan);
     apply(plan);
     if (!plan.items.empty()) execute(plan);
     num_failed_steps_ = 0;
@@ -211,6 +215,7 @@ void EngineLoop::remove_finished() {
   for (auto& sequence : running_) {
     if (!sequence->finished()) continue;
     kv_.release(sequence->table);
+    if (speculation_) speculation_->forget(sequence->id());
     deliver(*sequence);
     sequence.reset();
   }
@@ -258,6 +263,7 @@ UnitStatus EngineLoop::status_of(std::size_t index) const {
 
 EngineStatus EngineLoop::status() const {
   EngineStatus status = totals_;
+  if (speculation_) status.speculation = speculation_->counts();
   status.running = static_cast<int>(running_.size());
   status.waiting = waiting_.size();
   status.waiting_by_caller = waiting_.num_waiting();

@@ -99,6 +99,9 @@ class EngineLoop {
   void view_waiting();
   void view_waiting(const CallerQueue& caller, int num_most);
   bool may_find_prefix_soon(const Sequence& sequence, int num_cached) const;
+  void add_drafts(StepPlan& plan);
+  void reserve_drafts(StepItem& item);
+  int num_kept(const StepItem& item);
   void count_passes(SequenceId admitted);
   void count_rows(std::span<const StepItem> items);
   SchedulerOptions scheduler_options() const;
@@ -138,6 +141,7 @@ class EngineLoop {
   device::AttentionGeometry geometry_;
   KvCache kv_;
   KvMover mover_;
+  std::unique_ptr<Speculation> speculation_;      // null: no guesses
   std::unique_ptr<StepRunner> runner_, retired_;  // retired: a stuck unit may use its buffers
   const LoadedWeights loaded_weights_;
   std::vector<NamedUnit> units_;                 // after the runners: units are destroyed first
@@ -166,6 +170,7 @@ class EngineLoop {
   std::span<const StepItem> interruptible_;  // the items of a step that may end early
   bool interrupted_ = false;                 // whether that step ended early
   bool may_interrupt_ = true;                // a whole step has run since the last interruption
+  bool only_decodes_ = false;                // every item of the step has one known token
   int num_failed_steps_ = 0;                 // consecutive failed steps, outside the runner
   std::uint64_t preemptions_seen_ = 0;       // number of preemptions at the last move_pages()
 };

@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "engine/kv_cache/kv_cache.h"
+#include "engine/speculation/speculation.h"
 #include "engine/steps/executor_options.h"
 #include "engine/weights/weight_loader.h"
 #include "planner/cost/step_cost.h"
@@ -44,6 +45,7 @@ struct EngineOptions {
   EarlyQuery early_query = EarlyQuery::kAuto;
   bool rings = true;  // see ExecutorOptions::rings
   WeightOptions weights;
+  SpeculationOptions speculation;
   // Estimates the time of a step; the scheduler balances sub-batches by it. Not null.
   const planner::StepCost* step_cost = &planner::cost_of_rows();
   // The clock of request times, of the loop's deadlines and of intervals. Not null. The executor,

@@ -150,6 +150,7 @@ void EngineLoop::apply(StepPlan& plan) {
     Sequence& sequence = running(item.id);
     TANDEM_CHECK(kv_.extend(sequence.table, sequence.tokens().size()));
   }
+  for (StepItem& item : plan.items) reserve_drafts(item);
 }
 
 // Of the oldest sequences of callers that have nothing running.

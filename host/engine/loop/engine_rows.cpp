@@ -18,6 +18,12 @@ namespace {
 // After so many steps in a row that failed outside the runner, something must go.
 constexpr int kMostFailedSteps = 2;
 
+int num_rows_of(std::span<const StepItem> items) {
+  int rows = 0;
+  for (const StepItem& item : items) rows += item.num_rows;
+  return rows;
+}
+
 }  // namespace
 
 void EngineLoop::list_items(std::span<const StepItem> items) {
@@ -31,7 +37,8 @@ void EngineLoop::list_items(std::span<const StepItem> items) {
     if (sequence.needs_logits(last)) logits = LogitRows::kLast;
     if (sequence.needs_logits(item.begin) && item.num_rows > 1) logits = LogitRows::kAll;
     RunnerItem& added = runner_items_.emplace_back();
-    added.tokens = sequence.tokens().subspan(begin, num_rows);
+    added.tokens = item.num_drafts > 0 ? std::span<const TokenId>(sequence.guessed)
+                                       : sequence.tokens().subspan(begin, num_rows);
     added.blocks = sequence.table.blocks;
     added.past = item.begin;
     added.logits = logits;
@@ -48,8 +55,13 @@ void EngineLoop::execute(const StepPlan& plan) {
   try {
     // Where a caller is held back, the step is short as it is.
     interruptible_ = may_interrupt_ && !plan.holds_back ? items : std::span<const StepItem>();
+    const Clock::TimePoint begin = options_.clock->now();
     if (!run(items)) return;
     may_interrupt_ |= !plan.holds_back;
+    if (only_decodes_) {
+      const std::chrono::duration<double> time = options_.clock->now() - begin;
+      speculation_->record_step(num_rows_of(items), time.count());
+    }
   } catch (const DeviceError&) {
     throw;
   } catch (const std::exception& error) {
@@ -100,6 +112,7 @@ bool EngineLoop::run(std::span<const StepItem> items) {
   list_items(items);
   const auto on_logits = [&](std::size_t index, int row, std::span<const float> logits) {
     const StepItem& item = items[index];
+    if (row >= num_kept(item)) return;  // behind a wrong guess
     take(item, [&](Sequence& sequence) { sequence.on_logits(item.begin + row, logits); });
   };
   const auto on_token = [&](std::size_t index, TokenId token) {
@@ -151,7 +164,9 @@ void EngineLoop::take(const StepItem& item, const std::function<void(Sequence&)>
 
 void EngineLoop::advance(const StepItem& item) {
   Sequence& sequence = running(item.id);
-  sequence.num_computed = item.begin + item.num_rows;
+  const int num_rows = num_kept(item);
+  sequence.num_computed = item.begin + num_rows;
+  if (item.num_drafts > 0) speculation_->record(item.id, item.num_drafts, num_rows - 1);
   if (sequence.failed()) return;  // its pages may be damaged: not published
   try {
     kv_.publish(sequence.table, sequence.tokens(), static_cast<std::size_t>(sequence.num_computed));

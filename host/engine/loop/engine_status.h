@@ -12,6 +12,7 @@
 
 #include "device/attention_unit.h"
 #include "device/compute_unit.h"
+#include "engine/speculation/speculation.h"
 
 namespace tandem::engine {
 
@@ -33,6 +34,7 @@ struct EngineStatus {
   std::uint64_t refused_steps = 0;  // steps that were refused; their items ran again, each alone
   // ended early and planned again, because a caller with fewer rows had a new request
   std::uint64_t interrupted_steps = 0;
+  SpeculationCounts speculation;
   bool broken = false;     // no compute or attention unit is left: every request ends with kError
   bool draining = false;   // drain() was called: submit() returns kStopping
   std::string compute_id;  // the compute unit in use

@@ -82,6 +82,8 @@ class Sequence {
   PageTable table;
   int num_computed = 0;  // leading tokens whose KV is in the table's pages
   int num_refusals = 0;  // admissions that failed
+  // the last known token and the guesses behind it, in a step that has guesses
+  std::vector<TokenId> guessed;
   CallerQueue* queue = nullptr;
   int num_reached = 0;          // tokens that were computed before it gave up its pages
   std::uint64_t last_step = 0;  // the last step in which the sequence had rows

@@ -86,6 +86,7 @@ std::ostream& operator<<(std::ostream& out, const StepPlan& plan) {
       sub_batch = item.sub_batch;
     }
     out << ' ' << item.id << '@' << item.begin << '+' << item.num_rows;
+    if (item.num_drafts > 0) out << '~' << item.num_drafts;
     if (item.samples) out << '!';
   }
   return out;

@@ -16,13 +16,15 @@ namespace tandem::engine {
 
 using SequenceId = std::uint64_t;
 
-// Rows [begin, begin + num_rows) of a sequence's known tokens.
+// Rows [begin, begin + num_rows) of a sequence's known tokens, and of `num_drafts` guesses behind
+// them.
 struct StepItem {
   SequenceId id = 0;
   int begin = 0;
   int num_rows = 0;
   bool samples = false;  // its last row is the last known token: a new token follows
   int sub_batch = 0;
+  int num_drafts = 0;  // of num_rows; then there is one known token, the last
   friend bool operator==(const StepItem&, const StepItem&) = default;
 };
 

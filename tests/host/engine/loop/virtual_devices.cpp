@@ -119,11 +119,14 @@ std::vector<TokenId> VirtualRunner::append(const RunnerItem& item) {
 void VirtualRunner::answer(std::size_t index, const RunnerItem& item,
                            std::span<const TokenId> known, const LogitsSink& logits,
                            const TokenSink& tokens) const {
-  const TokenId next = next_token(known, options_.vocab_size);
-  if (item.sample) return tokens(index, next);
-  std::vector<float> row(static_cast<std::size_t>(options_.vocab_size), 0.0f);
-  row[static_cast<std::size_t>(next)] = 10.0f;
-  logits(index, static_cast<int>(item.tokens.size()) - 1, row);
+  if (item.sample) return tokens(index, next_token(known, options_.vocab_size));
+  const int num_rows = static_cast<int>(item.tokens.size());
+  for (int i = item.logits == LogitRows::kAll ? 0 : num_rows - 1; i < num_rows; ++i) {
+    const auto seen = known.first(static_cast<std::size_t>(item.past + i + 1));
+    std::vector<float> row(static_cast<std::size_t>(options_.vocab_size), 0.0f);
+    row[static_cast<std::size_t>(next_token(seen, options_.vocab_size))] = 10.0f;
+    logits(index, i, row);
+  }
 }
 
 std::vector<int> VirtualRunner::run(std::span<const RunnerItem> items, const LogitsSink& logits,

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DraftModel: a Drafter that runs a smaller model with the same vocabulary, greedily.
+//
+// It has a step runner, a KV cache and an attention unit of its own. A call computes the known
+// tokens that are new to it, then one token of each sequence per step. Where its cache differs from
+// the known tokens, it is overwritten from there. A sequence that finds no page gets no guesses.
+// Threads: the engine's. Errors: a model whose device fails guesses nothing from then on;
+// on_failure gets the reason once.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "device/attention_unit.h"
+#include "engine/kv_cache/kv_cache.h"
+#include "engine/speculation/drafter.h"
+#include "engine/steps/step_runner.h"
+
+namespace tandem::engine {
+
+struct DraftModelParts {
+  std::unique_ptr<device::AttentionUnit> unit;
+  std::function<std::unique_ptr<StepRunner>()> make_runner;
+  int max_rows = 256;  // of a step of the runner
+  std::function<void(const std::string&)> on_failure = {};
+};
+
+class DraftModel final : public Drafter {
+ public:
+  // Errors: those of make_runner and of add_unit.
+  explicit DraftModel(DraftModelParts parts);
+
+  std::string_view name() const override { return "draft model"; }
+  void draft(std::span<DraftWish> wishes) override;
+  void forget(std::uint64_t id) override;
+
+ private:
+  struct Cached {
+    PageTable table;
+    std::vector<TokenId> tokens;  // those whose KV is in the table's pages
+  };
+  // A wish on its way: the tokens that the next steps compute, the last of them for its logits.
+  struct Pass {
+    DraftWish* wish = nullptr;
+    Cached* cached = nullptr;
+    std::vector<TokenId> pending;
+  };
+
+  bool begin(DraftWish& wish, Pass& pass);
+  // Computes pending tokens of all passes, as many as a step takes; adds what follows the last.
+  void step(std::vector<Pass>& passes);
+  void take(Pass& pass, TokenId token);
+  void fail(const std::string& reason);
+
+  const std::unique_ptr<StepRunner> runner_;
+  const std::unique_ptr<device::AttentionUnit> unit_;  // destroyed before the runner
+  const int max_rows_;
+  const std::function<void(const std::string&)> on_failure_;
+  KvCache kv_;
+  bool failed_ = false;
+  std::unordered_map<std::uint64_t, Cached> sequences_;
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// When guesses are made, by a drafter that always has some.
+#include "engine/speculation/speculation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+namespace tandem::engine {
+namespace {
+
+class Ready final : public Drafter {
+ public:
+  explicit Ready(std::set<std::uint64_t>& forgotten) : forgotten_(forgotten) {}
+  std::string_view name() const override { return "ready"; }
+  void draft(std::span<DraftWish> wishes) override {
+    for (DraftWish& wish : wishes) wish.drafts.assign(static_cast<std::size_t>(wish.most), 7);
+  }
+  void forget(std::uint64_t id) override { forgotten_.insert(id); }
+
+ private:
+  std::set<std::uint64_t>& forgotten_;
+};
+
+class SpeculationTest : public testing::Test {
+ protected:
+  // A row is a tenth of a step of one row.
+  SpeculationTest() {
+    for (int i = 0; i < 300; ++i) speculation_.record_step(1 + i % 4, 0.09 + 0.01 * (1 + i % 4));
+  }
+  int draft(std::uint64_t id, int most = 8, int room = 100) {
+    DraftWish wish{id, tokens_, most, {}};
+    speculation_.draft({&wish, 1}, room);
+    return static_cast<int>(wish.drafts.size());
+  }
+  // A step of which the share of right guesses is given.
+  int step(std::uint64_t id, bool right) {
+    const int length = draft(id);
+    if (length > 0) speculation_.record(id, length, right ? length : 0);
+    return length;
+  }
+
+  std::set<std::uint64_t> forgotten_;
+  const std::vector<TokenId> tokens_ = {1, 2, 3};
+  Speculation speculation_{
+      {.most_drafts = 8, .make_drafter = [this] { return std::make_unique<Ready>(forgotten_); }}};
+};
+
+TEST_F(SpeculationTest, ANewSequenceTriesAFew) {
+  const int length = draft(1);
+  EXPECT_GE(length, 1);
+  EXPECT_LE(length, 4);
+}
+
+TEST_F(SpeculationTest, RightGuessesBecomeLong) {
+  for (int i = 0; i < 20; ++i) step(1, true);
+  EXPECT_EQ(draft(1), 8);
+  EXPECT_EQ(draft(1, 5), 5);
+  EXPECT_EQ(draft(1, 8, 3), 3) << "rows that the step has left";
+}
+
+TEST_F(SpeculationTest, WrongGuessesEndAndAreTriedAgainEvery33rdStep) {
+  for (int i = 0; i < 40; ++i) step(1, false);
+  std::vector<int> lengths;
+  for (int i = 0; i < 330; ++i) lengths.push_back(step(1, false));
+  EXPECT_EQ(std::ranges::count(lengths, 1), 10);
+  EXPECT_EQ(std::ranges::count(lengths, 0), 320);
+}
+
+TEST_F(SpeculationTest, OneProbeThatIsRightIsFollowedByMore) {
+  for (int i = 0; i < 200; ++i) step(1, false);
+  while (draft(1) == 0) {
+  }
+  speculation_.record(1, 1, 1);
+  int rows = 0;
+  for (int i = 0; i < 40; ++i) rows += step(1, true);
+  EXPECT_GT(rows, 100);
+}
+
+TEST_F(SpeculationTest, ProbesTakeNoRowThatTheStepLacks) {
+  for (int i = 0; i < 40; ++i) step(1, false);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(draft(1, 8, 0), 0);
+}
+
+TEST_F(SpeculationTest, ANewSequenceLearnsFromThoseBeforeIt) {
+  for (std::uint64_t id = 1; id < 40; ++id) {
+    for (int i = 0; i < 5; ++i) step(id, false);
+  }
+  EXPECT_EQ(draft(100), 0);
+}
+
+TEST_F(SpeculationTest, CountsGuessesAndThoseThatWereRight) {
+  speculation_.record(1, 4, 4);
+  speculation_.record(1, 4, 1);
+  EXPECT_EQ(speculation_.counts().drafted, 8u);
+  EXPECT_EQ(speculation_.counts().accepted, 5u);
+}
+
+// Of 4 guesses of which the second is wrong, two were put to the test.
+TEST_F(SpeculationTest, GuessesBehindAWrongOneCountNeitherWay) {
+  for (int i = 0; i < 30; ++i) speculation_.record(1, 8, 1);
+  const int half = draft(1);
+  for (int i = 0; i < 30; ++i) speculation_.record(2, 2, 1);
+  EXPECT_EQ(half, draft(2));
+}
+
+TEST_F(SpeculationTest, AnEndedSequenceIsForgottenByTheDrafterToo) {
+  step(5, true);
+  speculation_.forget(5);
+  EXPECT_EQ(forgotten_, std::set<std::uint64_t>{5});
+}
+
+}  // namespace
+}  // namespace tandem::engine
