@@ -9,7 +9,7 @@ namespace tandem::engine {
 namespace {
 
 constexpr double kKept = 0.97;           // of the weight of earlier steps, per step
-constexpr double kAssumedShare = 0.125;  // of a step, for one more row
+constexpr double kAssumedRows = 7;       // a step takes the time of its rows and of so many more
 constexpr double kAssumedWeight = 0.02;  // in rows squared
 constexpr double kMostTimesMean = 3;
 
@@ -29,7 +29,7 @@ double RowPace::row_seconds() const {
   const double mean_rows = rows_ / weight_, mean_seconds = seconds_ / weight_;
   const double variance = std::max(0.0, squares_ / weight_ - mean_rows * mean_rows);
   const double covariance = products_ / weight_ - mean_rows * mean_seconds;
-  const double assumed = kAssumedShare * mean_seconds;
+  const double assumed = mean_seconds / (kAssumedRows + mean_rows);
   // A row costs something, and never more than the mean row.
   return std::clamp((covariance + kAssumedWeight * assumed) / (variance + kAssumedWeight),
                     0.01 * mean_seconds, mean_seconds / std::max(1.0, mean_rows));
@@ -42,7 +42,7 @@ double RowPace::step_seconds(double rows) const {
 }
 
 double RowPace::share_of_row(double rows) const {
-  if (weight_ <= 0 || seconds_ <= 0) return kAssumedShare;
+  if (weight_ <= 0 || seconds_ <= 0) return 1 / (kAssumedRows + rows);
   return std::min(1.0, row_seconds() / step_seconds(rows));
 }
 

@@ -3,8 +3,8 @@
 // RowPace: what one more row adds to the time of a decode step, learned from the steps that ran.
 //
 // A straight line through the times of recent steps, by least squares; older steps count less.
-// While all steps had the same number of rows, a row is taken for an eighth of a step. A step that
-// took much longer than usual counts as three usual ones. Threads: one. Cost: O(1).
+// While all steps had the same number of rows, a step is taken for seven rows and its own. A step
+// that took much longer than usual counts as three usual ones. Threads: one. Cost: O(1).
 #pragma once
 
 namespace tandem::engine {

@@ -7,6 +7,7 @@
 #include "common/error.h"
 #include "engine/speculation/speculation.h"
 #include "host/engine/loop/virtual_time_rig.h"
+#include "host/engine/speculation/replay_drafter.h"
 
 namespace tandem::engine {
 namespace {
@@ -88,6 +89,39 @@ TEST_F(Drafts, MixedLoadsGetTheirTokens) {
     EXPECT_GT(loop_->status().speculation.accepted, 100u);
     EXPECT_EQ(pages_used(), 0u);
   }
+}
+
+// A draw depends on the seed and the logits, not on the step that computed them.
+TEST_F(Drafts, SampledTokensAreThoseWithoutGuesses) {
+  runner_.samples = false;  // the double draws nothing at random itself
+  std::vector<Request> requests;
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    requests.push_back(request(0, 10 + i, 40, i));
+    requests.back().sampling.temperature = 4;  // of one-hot logits of 10: any token
+    requests.back().sampling.repetition_penalty = i % 2 == 0 ? 1.0f : 1.3f;
+    requests.back().sampling.seed = i;
+  }
+  const auto answers_of = [&] {
+    served_.clear();
+    last_id_ = 0;
+    start(two_units({}, {}));
+    for (const Request& sampled : requests) submit(sampled);
+    while (!loop_->idle()) step();
+    std::vector<std::vector<TokenId>> answers;
+    for (const auto& [id, served] : served_) answers.push_back(served.tokens);
+    return answers;
+  };
+  options_.speculation.make_drafter = {};
+  const std::vector<std::vector<TokenId>> expected = answers_of();
+  std::vector<std::vector<TokenId>> texts;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    texts.push_back(requests[i].prompt);
+    texts.back().insert(texts.back().end(), expected[i].begin(), expected[i].end());
+  }
+  options_.speculation.make_drafter = [&] { return std::make_unique<Replay>(texts); };
+  EXPECT_EQ(answers_of(), expected);
+  EXPECT_GT(loop_->status().speculation.accepted, 100u);
+  EXPECT_LT(loop_->status().speculation.accepted, loop_->status().speculation.drafted);
 }
 
 TEST_F(Drafts, AnAnswerNeverExceedsItsLimit) {

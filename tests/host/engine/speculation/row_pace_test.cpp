@@ -10,12 +10,15 @@
 namespace tandem::engine {
 namespace {
 
-TEST(RowPace, WithoutAStepARowIsAnEighth) { EXPECT_EQ(RowPace().share_of_row(1), 0.125); }
+TEST(RowPace, WithoutAStepSevenRowsAreAddedToItsOwn) {
+  EXPECT_EQ(RowPace().share_of_row(1), 1.0 / 8);
+  EXPECT_EQ(RowPace().share_of_row(9), 1.0 / 16);
+}
 
 TEST(RowPace, EqualStepsSayNothingAboutARow) {
   RowPace pace;
   for (int i = 0; i < 200; ++i) pace.record(4, 0.5);
-  EXPECT_NEAR(pace.share_of_row(4), 0.125, 1e-6);
+  EXPECT_NEAR(pace.share_of_row(4), 1.0 / 11, 1e-6);
 }
 
 // t(rows) = 80 ms + 5 ms per row.
