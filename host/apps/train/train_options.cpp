@@ -213,7 +213,6 @@ training::TrainerOptions trainer_options(const TrainOptions& o) {
   options.steps = o.steps;
   options.batch = o.batch;
   options.accumulate = o.accumulate;
-  options.context = o.context;
   options.seed = o.seed;
   options.schedule = {o.rate, o.warmup, o.steps, training::rate_decay_named(o.decay), o.last_rate};
   options.rule = rule_of(o);

@@ -53,13 +53,18 @@ void TableUpdate::predict() const {
                prediction.place == OffloadPlace::kCards ? "the cards" : "host memory");
 }
 
+double TableUpdate::sum_gradients() {
+  std::vector<CardRows> rows;
+  for (std::uint32_t table = 0; table < task_.tables().size(); ++table) {
+    const TableGradient gradient = task_.table_gradient(table);
+    rows.push_back({table, gradient.rows, gradient.values});
+  }
+  return tables_.sum(std::move(rows));
+}
+
 void TableUpdate::apply(const StepFactors& step) {
   if (!std::exchange(predicted_, true) && !statistics().cards.empty()) predict();
-  const std::size_t count = task_.tables().size();
-  for (std::size_t table = 0; table < count; ++table) {
-    const TableGradient gradient = task_.table_gradient(table);
-    tables_.update_rows(step, {static_cast<std::uint32_t>(table), gradient.rows, gradient.values});
-  }
+  tables_.update(step);
 }
 
 std::vector<TensorPlace> state_places(const TrainingTask& task, const UpdateRule& rule) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TableUpdate: the embedding tables of a task: owners' ranges with their optimiser state, in host
-// memory or on cards.
+// TableUpdate: sums the gradients of a task's embedding tables over ranks, and updates the rows.
 //
-// apply() sends the gradients of rows to their owners, which sum them and update; every rank gets
-// the new rows. The same bits with and without cards, also when a card is lost. With cards, the log
-// says after the first step what the cost model makes of it, and at the end what the cards did.
-// Ownership: borrows group and task; owns the cards. Threads: one. Errors: Error of load() for a
-// card that is too small, with the bytes; TransportError.
+// A rank owns a part of every table's rows, and the optimiser's state of these, in host memory or
+// on cards. The gradients of a row go to its owner; every rank gets the new rows. Cards change no
+// bit, also when one is lost. With cards, the log says after the first step which place the cost
+// model prefers, and at the end what the cards did. Ownership: borrows group and task; owns the
+// cards. Threads: one. Errors: Error of load() for a card that is too small, with the bytes;
+// TransportError.
 #pragma once
 
 #include <chrono>
@@ -44,7 +44,10 @@ class TableUpdate {
 
   // After weights or state were read from elsewhere, and before the first step.
   void load() { tables_.load(); }
-  // step: of the sum over ranks.
+  // Collective: the gradients of this step go to the owners of the rows. Returns the square of the
+  // norm of their sums, over all tables and ranks.
+  double sum_gradients();
+  // Collective, after sum_gradients(). step: of the sums.
   void apply(const StepFactors& step);
 
   std::vector<StateView> state() { return tables_.state(); }
