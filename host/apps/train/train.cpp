@@ -198,6 +198,7 @@ void run(TrainOptions options) {
   training::TrainerOptions settings = trainer_options(options);
   settings.threads = threads_of(options, place);
   OffloadCards cards(options.offload, place);
+  settings.try_cards = options.offload == "auto";
   if (!cards.empty()) {
     settings.make_cards = [&] { return cards.make(); };
     settings.card_link = [&] { return cards.link_bytes_per_s(); };

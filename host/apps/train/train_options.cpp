@@ -84,8 +84,8 @@ void add_optimizer_options(CLI::App& command, TrainOptions& o) {
   command
       .add_option("--offload", o.offload,
                   "where the update is: none (every rank, all of it), host (divided over ranks, "
-                  "beside the backward pass), auto (the faster of both), or cards for embedding "
-                  "tables, as xrt:0,xrt:1")
+                  "beside the backward pass), auto (the faster of both, and cards that are present "
+                  "where they are faster), or cards for embedding tables, as xrt:0,xrt:1")
       ->group(group);
   command.add_option("--rate", o.rate, "learning rate")->group(group);
   command.add_option("--warmup", o.warmup, "steps in which the rate rises from 0")->group(group);

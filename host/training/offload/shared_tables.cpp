@@ -6,6 +6,7 @@
 #include "training/offload/shared_tables.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -150,20 +151,26 @@ double SharedTables::squares() const {
 }
 
 void SharedTables::update(const StepFactors& step) {
-  if (group_ == nullptr) {
-    for (const CardRows& rows : rows_) {
-      tables_.update_rows(step, {*shared_[rows.table].own, rows.rows, rows.gradient});
-    }
+  const auto begin = std::chrono::steady_clock::now();
+  update_own(step);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  update_seconds_ = seconds.count();
+  if (group_ == nullptr) return;
+  for (const Bundle& bundle : bundles_) gather(bundle);
+}
+
+void SharedTables::update_own(const StepFactors& step) {
+  if (group_ != nullptr) {
+    for (const Bundle& bundle : bundles_) update(step, bundle);
     return;
   }
-  for (Bundle& bundle : bundles_) {
-    update(step, bundle);
-    gather(bundle);
+  for (const CardRows& rows : rows_) {
+    tables_.update_rows(step, {*shared_[rows.table].own, rows.rows, rows.gradient});
   }
 }
 
 // The units of this rank's rows are sorted, so those of a table are a range.
-void SharedTables::update(const StepFactors& step, Bundle& bundle) {
+void SharedTables::update(const StepFactors& step, const Bundle& bundle) {
   const auto units = bundle.sums.indices_as<std::uint32_t>();
   const auto values = bundle.sums.values_as<float>();
   const std::uint64_t begin = rank() * bundle.share;

@@ -34,6 +34,7 @@ class SharedTables {
   // As CardTables::add(), with all rows.
   std::uint32_t add(const CardTable& table);
   void load() { tables_.load(); }
+  void use_cards(bool used) { tables_.use_cards(used); }
 
   // Collective: the gradients of rows go to their owners. Each rank passes rows of its own,
   // possibly none, of each table once at most; it keeps them until update(). Gradients of a row are
@@ -46,6 +47,8 @@ class SharedTables {
   // Of the rows of this rank; `first` counts from the table's first row or value.
   std::vector<StateView> state();
   CardTablesStatistics statistics() const { return tables_.statistics(); }
+  // Of the last update() without its messages.
+  double update_seconds() const { return update_seconds_; }
 
  private:
   struct Shared {
@@ -67,7 +70,8 @@ class SharedTables {
   void put_in_bundle(std::uint32_t table);
   void sum(Bundle& bundle);
   double squares() const;
-  void update(const StepFactors& step, Bundle& bundle);
+  void update_own(const StepFactors& step);
+  void update(const StepFactors& step, const Bundle& bundle);
   void gather(const Bundle& bundle);
   void take(const Bundle& bundle, std::uint64_t owner, std::span<const std::byte> bytes);
   const Shared& table_at(const Bundle& bundle, std::uint64_t place) const;
@@ -78,6 +82,7 @@ class SharedTables {
   std::vector<Shared> shared_;
   std::vector<Bundle> bundles_;
   std::vector<CardRows> rows_;  // of the last sum()
+  double update_seconds_ = 0;
 };
 
 }  // namespace tandem::training

@@ -13,11 +13,14 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/thread_pool.h"
+#include "training/offload/cost_model.h"
 #include "training/offload/shared_tables.h"
+#include "training/trainer/card_trial.h"
 #include "training/trainer/checkpoint.h"
 #include "training/trainer/training_task.h"
 
@@ -32,6 +35,7 @@ struct TableUpdateOptions {
   std::chrono::milliseconds card_timeout{10'000};
   std::function<TableCards()> make_cards;  // empty: host memory
   std::function<double()> card_link;       // bytes per second; 0: unknown. After make_cards()
+  bool try_cards = false;                  // cards only where they are faster: CardTrial
 };
 
 class TableUpdate {
@@ -54,13 +58,14 @@ class TableUpdate {
   CardTablesStatistics statistics() const { return tables_.statistics(); }
 
  private:
-  void predict() const;
+  OffloadPrediction predict() const;
 
   TrainingTask& task_;
   const TableUpdateOptions options_;
   bool predicted_ = false;
   ThreadPool pool_;
   SharedTables tables_;
+  std::optional<CardTrial> trial_;
 };
 
 std::vector<TensorPlace> state_places(const TrainingTask& task, const UpdateRule& rule);

@@ -145,6 +145,7 @@ void Trainer::make_updates() {
   tables.timeout = options_.reduce.timeout;
   tables.make_cards = options_.make_cards;
   tables.card_link = options_.card_link;
+  tables.try_cards = options_.try_cards;
   tables_ = std::make_unique<TableUpdate>(group_, parts_.task, tables);
 }
 

@@ -57,6 +57,7 @@ struct TrainerOptions {
   Offload offload = Offload::kNone;
   std::function<TableCards()> make_cards;  // for tables; empty: host memory
   std::function<double()> card_link;       // TableUpdateOptions
+  bool try_cards = false;                  // likewise; equal on all ranks
   OnNaN on_nan = OnNaN::kStop;
   ReduceOptions reduce;
   std::uint64_t log_every = 1;
