@@ -155,7 +155,10 @@ Ranks::Ranks(const RankPlace& place, const MeetingOptions& options) : options_(o
     throw Error("train", "ranks that use gloo meet in a folder; name one by --store or --out");
   }
   folder_ = std::make_unique<MeetingFolder>(options.store);
-  if (options.join) return join();
+  if (options.join) {
+    join();
+    return;
+  }
   meet(place);
   connect_members();
 }

@@ -134,12 +134,12 @@ TEST_F(RanksTest, RanksThatDiedTogetherAreAllNamed) {
 }
 
 TEST_F(RanksTest, EveryRankNamesTheOneThatIsSilent) {
-  options_.timeout_s = 1;
+  options_.timeout_s = 3;
   std::latch ended(3);
   run(3, [&](Ranks& ranks) {
     if (ranks.group()->rank() != 2) {
       EXPECT_THAT(ranks.explained(neighbours_error()).what(),
-                  HasSubstr("rank 2 is lost: no word for 1000 ms"));
+                  HasSubstr("rank 2 is lost: no word for 3000 ms"));
     }
     ended.arrive_and_wait();
   });
