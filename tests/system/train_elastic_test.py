@@ -39,6 +39,21 @@ class ElasticTest(TrainRuns):
         return [self.rank(rank, *source, "--steps", steps, *arguments, RANK=str(rank), WORLD_SIZE=str(world))
                 for rank in range(world)]
 
+    def mpirun(self, world, *arguments, steps=FOR_EVER):
+        """With --enable-recovery; its output goes to the files mpi.out and mpi.err."""
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        words = ["--text", self.folder / "text.txt", *SMALL, "--out", self.out, "--save-every", 10, "--model-config",
+                 self.folder / "shape.toml", "--steps", steps, *arguments]
+        with open(self.folder / "mpi.out", "w") as out, open(self.folder / "mpi.err", "w") as error:
+            process = subprocess.Popen(["mpirun", "--enable-recovery", "--oversubscribe", "--bind-to", "none", "-n", str(world),
+                                        TANDEM, "train", *map(str, words)], stdout=out, stderr=error, env=environment)
+        self.addCleanup(self.end, process)
+        return process
+
+    def children(self, process):
+        ranks = subprocess.run(["pgrep", "-P", str(process.pid), "tandem-train"], capture_output=True, text=True)
+        return [int(word) for word in ranks.stdout.split()]
+
     def text(self, name, kind="err"):
         return (self.folder / f"{name}.{kind}").read_text()
 
@@ -83,6 +98,32 @@ class ElasticTest(TrainRuns):
         self.assertEqual([process.wait(PATIENCE_S) for process in again], [0, 0])
         self.assertEqual(self.last_step(0), 155)
 
+    def test_a_loss_while_the_others_agree_is_another_loss(self):
+        processes = self.ranks(4, "--elastic", "--timeout", 100)
+        self.wait_for_step(0, 15)
+        processes[2].send_signal(signal.SIGSTOP)  # the others wait for it while they agree
+        self.end(processes[1])
+        self.wait_for(lambda: len(list((self.out / ".ranks").glob("roll-*"))) == 2, "the ranks do not agree")
+        self.end(processes[2])
+        self.wait_for_text(0, "without ranks 1, 2: 2 of 4 go on from the last checkpoint")
+        step = self.last_step(0)
+        self.wait_for(lambda: self.last_step(0) != step, "the run does not go on")
+        self.stop(processes[0], processes[3])
+
+    def test_losses_one_after_the_other_shrink_the_run(self):
+        for pause in (0, 0.01, 0.03, 0.1):
+            shutil.rmtree(self.out, ignore_errors=True)
+            processes = self.ranks(4, "--elastic", "--timeout", 100)
+            self.wait_for_step(0, 12)
+            for lost in (3, 1):
+                self.end(processes[lost])
+                time.sleep(pause)
+            self.wait_for(lambda: "rank 1: 2 of 3 go on" in self.text(0) or "ranks 1, 3: 2 of 4 go on" in self.text(0),
+                          "the ranks do not go on")
+            lines = self.text(0, "out").count("\n")
+            self.wait_for(lambda: self.text(0, "out").count("\n") > lines + 5, "the run does not go on")
+            self.stop(processes[0], processes[2])
+
     def test_a_rank_that_hangs_is_left_out_and_ends_when_it_wakes(self):
         processes = self.ranks(3, "--elastic", "--timeout", 5)
         self.wait_for_step(0, 15)
@@ -120,25 +161,27 @@ class ElasticTest(TrainRuns):
             processes = self.ranks(3, "--timeout", 5)
             self.wait_for_step(0, 15)
             processes[2].send_signal(signal_number)
+            why = "its process has ended" if signal_number == signal.SIGKILL else "no word for 5000 ms"
             for rank in (0, 1):
                 self.assertEqual(processes[rank].wait(PATIENCE_S), 3)
-                self.assertRegex(self.text(rank), "tandem: .*rank [02]")
-            self.assertIn("rank 2", self.text(0) + self.text(1))
+                self.assertIn(f"rank 2 is lost: {why}; --resume goes on", self.text(rank))
             self.end(processes[2])
+
+    def test_without_elastic_ranks_of_mpi_name_the_rank_too(self):
+        if shutil.which("mpirun") is None:
+            self.skipTest("mpirun is not installed")
+        process = self.mpirun(3, "--timeout", 5)
+        self.wait_for_step("mpi", 15)
+        os.kill(self.children(process)[-1], signal.SIGKILL)
+        self.assertNotEqual(process.wait(PATIENCE_S), 0)
+        self.assertEqual(self.text("mpi").count("is lost: its process has ended"), 2)
 
     def test_a_run_under_mpirun_survives_a_kill(self):
         if shutil.which("mpirun") is None:
             self.skipTest("mpirun is not installed")
-        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        common = ["--text", self.folder / "text.txt", *SMALL, "--out", self.out, "--save-every", 10, "--elastic",
-                  "--model-config", self.folder / "shape.toml", "--steps", 120]
-        with open(self.folder / "mpi.out", "w") as out, open(self.folder / "mpi.err", "w") as error:
-            process = subprocess.Popen(["mpirun", "--enable-recovery", "--oversubscribe", "--bind-to", "none", "-n", "3",
-                                        TANDEM, "train", *map(str, common)], stdout=out, stderr=error, env=environment)
-        self.addCleanup(self.end, process)
+        process = self.mpirun(3, "--elastic", steps=120)
         self.wait_for_step("mpi", 25)
-        ranks = subprocess.run(["pgrep", "-P", str(process.pid), "tandem-train"], capture_output=True, text=True)
-        os.kill(int(ranks.stdout.split()[-1]), signal.SIGKILL)
+        os.kill(self.children(process)[-1], signal.SIGKILL)
         process.wait(PATIENCE_S)
         self.assertIn("2 of 3 go on from the last checkpoint", self.text("mpi"))
         self.assertNotIn("--enable-recovery", self.text("mpi"))  # no warning that it is missing

@@ -148,6 +148,27 @@ class RecommenderTest(TrainRuns):
         self.assertEqual(model_bytes(self.folder / "cards"), model_bytes(self.folder / "host"))
 
 
+    # Of 24 million rows of one number: a card pads each to 192 bytes, so its 8 memories of 480 MiB are too small.
+    @unittest.skipUnless(HAVE_CARDS, "this build has no emulated cards")
+    def test_a_card_that_is_too_small_is_named_with_the_bytes(self):
+        (self.folder / "large.toml").write_text(
+            'kind = "recommender"\ndense = 2\nwidth = 1\nrows = [24000000]\nbottom = [4]\ntop = [4]\n')
+        error = self.train("--model-config", self.folder / "large.toml", *self.arguments(
+            "--steps", 1, "--table-optimizer", "row_adam", "--offload", "xrt:0"), small=False, code=2)
+        self.assertRegex(error, r"the tables with their state need \d+ bytes in each of the 8 memories of card xrt:0, "
+                                r"which have \d+: use more cards")
+
+    @unittest.skipUnless(HAVE_CARDS, "this build has no emulated cards")
+    def test_auto_takes_cards_only_where_they_are_faster(self):
+        lines = self.clicks("--steps", 12, "--offload", "none")
+        cards = {"XILINX_XRT": str(BUILD / "xrt"), "TANDEM_CARDS": "2"}
+        tried = self.clicks("--steps", 12, "--offload", "auto", environment=cards)
+        self.assertRegex(self.log, r"--offload auto updates tables (in host memory|on cards): .* ms on cards")
+        self.assertEqual(losses(tried), losses(lines))
+        self.clicks("--steps", 12, "--offload", "auto", environment={"TANDEM_CARDS": "0"})
+        self.assertNotIn("updates tables", self.log)
+
+
 class LstmTest(TrainRuns):
     def setUp(self):
         super().setUp()

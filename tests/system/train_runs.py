@@ -40,17 +40,18 @@ class TrainRuns(unittest.TestCase):
         (self.folder / "valid.txt").write_text(text_of(2, 300))
         (self.folder / "shape.toml").write_text(SHAPE)
 
-    def start(self, *arguments, ranks=0, mpi_arguments=(), **options):
+    def start(self, *arguments, ranks=0, mpi_arguments=(), environment=None, **options):
         prefix = ["mpirun", "--oversubscribe", "--bind-to", "none", *mpi_arguments, "-n", str(ranks)] if ranks else []
-        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        variables = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **(environment or {})}
         return subprocess.Popen([*prefix, TANDEM, "train", *map(str, arguments)], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, env=environment, **options)
+                                stderr=subprocess.PIPE, text=True, env={**os.environ, **variables}, **options)
 
-    def train(self, *arguments, ranks=0, code=0, small=True, mpi_arguments=()):
+    def train(self, *arguments, ranks=0, code=0, small=True, mpi_arguments=(), environment=None):
         if ranks and shutil.which("mpirun") is None:
             self.skipTest("mpirun is not installed")
         common = ["--text", self.folder / "text.txt", *SMALL] if small else []
-        process = self.start(*common, *arguments, ranks=ranks, mpi_arguments=mpi_arguments)
+        process = self.start(*common, *arguments, ranks=ranks, mpi_arguments=mpi_arguments,
+                             environment=environment)
         out, error = process.communicate(timeout=240)
         if (process.returncode == 0) != (code == 0):
             raise AssertionError(f"{arguments} ended with {process.returncode}:\n{out}{error}")

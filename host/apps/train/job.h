@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TrainJob: what the options name: a model, its samples, and the task of both.
+// TrainJob: the model, its samples and the task that the options of `tandem train` name.
 //
-// A llama decoder or an LSTM learns a text; a recommender learns clicks. A run that is resumed has
-// the checkpoint's model. Ownership: owns everything but the library. Threads: one. Errors:
+// Decoders and LSTMs learn a text; recommenders learn clicks. A resumed run has the model of its
+// checkpoint. Ownership: a job owns everything but the library. Threads: one. Errors:
 // Error("train", ...) for options that do not fit each other or the model.
 #pragma once
 

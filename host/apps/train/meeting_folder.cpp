@@ -5,20 +5,20 @@
 #include "apps/train/meeting_folder.h"
 
 #include <fcntl.h>
+#include <spdlog/fmt/fmt.h>
 #include <sys/file.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <random>
 #include <sstream>
 #include <thread>
 
+#include "apps/whole_file.h"
 #include "common/error.h"
 #include "transport/transport_error.h"
 
@@ -29,7 +29,8 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kPause{10};
 constexpr std::chrono::milliseconds kJoinPause{50};
-constexpr std::string_view kRank = "rank-", kNew = "new-", kPlace = "place-";
+constexpr std::string_view kRank = "rank-", kNew = "new-", kPlace = "place-", kRoll = "roll-",
+                           kList = "list-";
 
 [[noreturn]] void fail(const fs::path& path, const char* what) {
   throw Error("train", std::string("cannot ") + what + " '" + path.string() +
@@ -37,15 +38,9 @@ constexpr std::string_view kRank = "rank-", kNew = "new-", kPlace = "place-";
                            "; name a folder that all ranks can write by --store");
 }
 
-std::string hexadecimal(std::uint64_t bits) {
-  char text[20];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(bits));
-  return text;
-}
-
 std::string random_token() {
   std::random_device random;
-  return hexadecimal(std::uint64_t{random()} << 32 | random());
+  return fmt::format("{:08x}{:08x}", random(), random());
 }
 
 // Whether the process that made the file lives.
@@ -70,7 +65,11 @@ std::optional<std::string> text_of(const fs::path& path) {
   return text.str();
 }
 
-std::string rank_name(int rank) { return std::string(kRank) + std::to_string(rank); }
+std::string rank_name(int number) { return fmt::format("{}{}", kRank, number); }
+
+std::string roll_name(const std::string& prefix, int number) {
+  return fmt::format("{}{}-{}", kRoll, prefix, number);
+}
 
 std::vector<fs::path> files_of(const fs::path& folder, std::string_view prefix) {
   std::vector<fs::path> files;
@@ -82,9 +81,23 @@ std::vector<fs::path> files_of(const fs::path& folder, std::string_view prefix) 
 }
 
 void write_text(const fs::path& path, const std::string& text) {
-  const fs::path draft = path.parent_path() / ("." + path.filename().string());
-  std::ofstream(draft) << text;
-  if (::rename(draft.c_str(), path.c_str()) != 0) fail(path, "write");
+  WholeFile file("train", path.string());
+  file.write(text);
+  file.keep();
+}
+
+std::string text_of(const GroupMembers& group) {
+  std::string text = group.prefix;
+  for (const int number : group.numbers) text += " " + std::to_string(number);
+  return text;
+}
+
+GroupMembers members_of(const std::string& text) {
+  GroupMembers group;
+  std::istringstream in(text);
+  in >> group.prefix;
+  for (int number = 0; in >> number;) group.numbers.push_back(number);
+  return group;
 }
 
 }  // namespace
@@ -144,8 +157,22 @@ std::string MeetingFolder::meet(int rank, int world, Deadline deadline) {
     }
     tokens += text_of(file).value_or("");
   }
-  return "train-" + hexadecimal(XXH64(tokens.data(), tokens.size(), 0));
+  const std::string prefix = fmt::format("train-{:016x}", XXH64(tokens.data(), tokens.size(), 0));
+  if (rank == 0) remove_old(prefix);
+  return prefix;
 }
+
+// What earlier runs have said here.
+void MeetingFolder::remove_old(const std::string& prefix) const {
+  for (const std::string_view kind : {kRoll, kList}) {
+    for (const fs::path& file : files_of(path_, kind)) {
+      const std::string name = file.filename().string();
+      if (!name.starts_with(std::string(kind) + prefix)) ::unlink(file.c_str());
+    }
+  }
+}
+
+bool MeetingFolder::lives(int number) const { return is_alive(path_ / rank_name(number)); }
 
 bool MeetingFolder::has_living_ranks() const {
   return std::ranges::any_of(files_of(path_, kRank), is_alive);
@@ -164,8 +191,8 @@ GroupPlace MeetingFolder::wait_for_place() {
     if (const auto text = text_of(file)) {
       ::unlink(file.c_str());
       GroupPlace place;
-      std::istringstream(*text) >> place.prefix >> place.rank >> place.world;
-      own_ = path_ / (std::string(kRank) + token_);
+      std::istringstream(*text) >> place.prefix >> place.rank >> place.world >> place.number;
+      own_ = path_ / rank_name(place.number);
       return place;
     }
     if (!has_living_ranks()) {
@@ -191,10 +218,63 @@ std::vector<std::string> MeetingFolder::waiting() const {
 void MeetingFolder::give(const std::string& name, const GroupPlace& place) {
   const std::string token = name.substr(kNew.size());
   // From now on it is a rank: it does not wait any more.
-  const fs::path as_rank = path_ / (std::string(kRank) + token);
+  const fs::path as_rank = path_ / rank_name(place.number);
   if (::rename((path_ / name).c_str(), as_rank.c_str()) != 0) return;  // it has gone
   write_text(path_ / (std::string(kPlace) + token),
-             place.prefix + " " + std::to_string(place.rank) + " " + std::to_string(place.world));
+             fmt::format("{} {} {} {}", place.prefix, place.rank, place.world, place.number));
+}
+
+void MeetingFolder::sign_roll(const GroupMembers& group, int own, const std::string& failure) {
+  write_text(path_ / roll_name(group.prefix, own), failure);
+}
+
+Roll MeetingFolder::call_roll(const GroupMembers& group, int own, const std::string& failure,
+                              Deadline deadline) {
+  sign_roll(group, own, failure);
+  for (;;) {
+    Roll roll;
+    bool complete = true;
+    for (const int number : group.numbers) {
+      const bool alive = lives(number);  // asked first: it may sign and end
+      const auto said = text_of(path_ / roll_name(group.prefix, number));
+      if (!said) {
+        roll.absent.push_back(number);
+        complete = complete && !alive;
+      } else if (!said->empty()) {
+        roll.failures.emplace(number, *said);
+      }
+    }
+    if (complete || deadline.expired()) return roll;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+GroupMembers MeetingFolder::agree(const GroupMembers& group, int own, Deadline deadline) {
+  const Roll roll = call_roll(group, own, "", deadline);
+  GroupMembers left{"train-" + random_token(), {}};
+  for (const int number : group.numbers) {
+    if (std::ranges::find(roll.absent, number) == roll.absent.end() && lives(number)) {
+      left.numbers.push_back(number);
+    }
+  }
+  left = members_of(decide(std::string(kList) + group.prefix, text_of(left)));
+  if (std::ranges::find(left.numbers, own) != left.numbers.end()) return left;
+  throw transport::TransportError(
+      transport::TransportError::Kind::kTimeout, own,
+      "the smaller group was formed without rank " + std::to_string(own));
+}
+
+std::string MeetingFolder::decide(const std::string& key, const std::string& value) {
+  WholeFile file("train", (path_ / key).string());
+  file.write(value);
+  const int linked = ::linkat(AT_FDCWD, file.open_path().c_str(), AT_FDCWD, (path_ / key).c_str(),
+                              AT_SYMLINK_FOLLOW);
+  if (linked != 0 && errno != EEXIST) fail(path_ / key, "write");
+  return decided(key).value_or(value);
+}
+
+std::optional<std::string> MeetingFolder::decided(const std::string& key) const {
+  return text_of(path_ / key);
 }
 
 }  // namespace tandem::apps

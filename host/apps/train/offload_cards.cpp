@@ -35,6 +35,19 @@ std::vector<std::string> ids_of(const std::string& offload) {
   return ids;
 }
 
+// Those that are here without being asked for: real ones, or emulated ones that the user has set
+// up.
+std::vector<std::string> present_cards() {
+  std::vector<std::string> ids;
+  for (const device::Backend* backend : device::backends()) {
+    if (backend->kind() != "xrt" || !backend->available()) continue;
+    for (const device::DeviceInfo& info : backend->enumerate({})) {
+      if (info.makes_tables) ids.push_back(info.id);
+    }
+  }
+  return ids;
+}
+
 }  // namespace
 
 std::vector<std::string> cards_of_rank(const std::vector<std::string>& ids, int local, int ranks) {
@@ -49,9 +62,11 @@ std::vector<std::string> cards_of_rank(const std::vector<std::string>& ids, int 
 }
 
 OffloadCards::OffloadCards(const std::string& offload, const RankPlace& place) {
-  const std::vector<std::string> ids = ids_of(offload);
+  const std::vector<std::string> ids = offload == "auto" ? present_cards() : ids_of(offload);
   if (ids.empty()) return;
-  provide_cards(ids, [](const std::string& text) { spdlog::warn("{}", text); });
+  if (offload != "auto") {
+    provide_cards(ids, [](const std::string& text) { spdlog::warn("{}", text); });
+  }
   ids_ = cards_of_rank(ids, place.rank % place.local_world, place.local_world);
 }
 

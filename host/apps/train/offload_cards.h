@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OffloadCards: the cards that --offload names, for embedding tables.
+// OffloadCards: the cards that --offload names, for embedding tables; those present for auto.
 //
 // Every host has these cards; its ranks share them: rank r of n on a host takes the cards r, r + n,
 // ..., or, where there are fewer cards than ranks, card r modulo their number. Ownership: owns the
@@ -21,7 +21,7 @@ namespace tandem::apps {
 
 class OffloadCards {
  public:
-  // offload: "xrt:0,xrt:1"; without cards: another word.
+  // offload: "xrt:0,xrt:1", "auto"; without cards: another word.
   OffloadCards(const std::string& offload, const RankPlace& place);
 
   bool empty() const { return ids_.empty(); }

@@ -4,8 +4,9 @@
 //
 // A job is started by mpirun, torchrun, srun, or anything that sets RANK and WORLD_SIZE. Under
 // mpirun the ranks use MPI; else, and with --elastic, they use gloo and meet in a folder that all
-// of them can access. Threads: one. Errors: Error("train", ...) if only some of the variables are
-// set; TransportError that names the rank that has not come.
+// of them can access. There they also see which of them have died. Threads: one. Errors:
+// Error("train", ...) if only some of the variables are set; TransportError that names the rank
+// that has not come.
 #pragma once
 
 #include <functional>
@@ -16,6 +17,7 @@
 
 #include "apps/train/meeting_folder.h"
 #include "collectives/group.h"
+#include "transport/transport_error.h"
 
 namespace tandem::apps {
 
@@ -28,6 +30,9 @@ struct RankPlace {
 
 // By the environment; the first of torchrun's, Open MPI's, MPICH's and Slurm's variables.
 RankPlace find_rank_place();
+
+// "rank 2", "ranks 1, 2"
+std::string list_of(const std::vector<int>& ranks);
 
 struct MeetingOptions {
   std::string transport = "auto";  // auto, mpi, gloo
@@ -50,29 +55,45 @@ class Ranks {
   Ranks& operator=(const Ranks&) = delete;
 
   collectives::Group* group() { return group_ ? &*group_ : nullptr; }
-  // After a TransportError: the group of those that are left. Returns the numbers of those that are
-  // not, as their launcher gave them; a rank that has joined has the next free number.
+
+  // After a TransportError, without --elastic: the error of this rank. It names the ranks that are
+  // lost, where the ranks met in a folder. Waits until the others have noticed it, at most for the
+  // timeout.
+  transport::TransportError explained(const transport::TransportError& error);
+  // Before this rank ends by an error of its own: the others learn the text.
+  void abort(const std::string& failure);
+
+  // Elastic ranks. After a TransportError: the group of those that are left, also if more are lost
+  // meanwhile. Returns the numbers of those that are not, as their launcher gave them; a rank that
+  // has joined has the next free number.
   std::vector<int> shrink();
 
-  // Elastic ranks. Whether processes wait to join; for rank 0.
+  // Whether processes wait to join; for rank 0.
   bool ranks_wait() const;
   // Collective, also of the processes that wait, which are in their constructor: forms the group
   // with them. `check` may refuse it by an Error. False, on all old ranks: it did not come about,
   // and the group is as before.
   bool grow(const std::function<void(collectives::Group&)>& check);
+  // Of a rank that has joined, after its own check: waits for the others'. Error if they go on
+  // without it.
+  void confirm() const;
 
  private:
   class Mpi;
-  void begin(const RankPlace& place);
+  void meet(const RankPlace& place);
+  void watch(const RankPlace& place);
   void join();
-  collectives::Group connect(const GroupPlace& place) const;
+  collectives::Group connect(const GroupPlace& place, const std::vector<int>& numbers) const;
+  void connect_members();
   std::string offer(const std::vector<std::string>& names);
+  std::string verdict(const std::string& prefix, const std::string& problem);
 
   const MeetingOptions options_;
   std::unique_ptr<Mpi> mpi_;
   std::unique_ptr<MeetingFolder> folder_;
   std::optional<collectives::Group> group_;
-  std::vector<int> numbers_;  // of the group's ranks
+  GroupMembers members_;  // of the group, by rank
+  int number_ = 0;        // this rank's
   int next_number_ = 0;
 };
 

@@ -77,15 +77,6 @@ std::vector<training::TrainingLog*> open_logs(const TrainOptions& options, std::
 
 using Compare = std::function<void(collectives::Group&)>;
 
-// "rank 2", "ranks 1, 2"
-std::string list_of(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank" : "ranks";
-  for (std::size_t at = 0; at < ranks.size(); ++at) {
-    text += (at == 0 ? " " : ", ") + std::to_string(ranks[at]);
-  }
-  return text;
-}
-
 void go_on_without(Ranks& ranks, const transport::TransportError& error) {
   spdlog::warn("{}", transport::first_cause(error).what());
   const std::vector<int> lost = ranks.shrink();
@@ -110,10 +101,10 @@ void run_ranks(training::Trainer& trainer, Ranks& ranks, bool elastic, const Com
       if (!trainer.wants_ranks()) return;
       take_in(ranks, compare);
     } catch (const transport::TransportError& error) {
-      if (!elastic) throw;
+      if (!elastic) throw ranks.explained(error);
       go_on_without(ranks, error);
     } catch (const std::exception& error) {
-      if (ranks.group() != nullptr && !ranks.group()->broken()) ranks.group()->abort(error.what());
+      ranks.abort(error.what());
       throw;
     }
   }
@@ -177,10 +168,22 @@ std::unique_ptr<Ranks> meet(const TrainOptions& options, const RankPlace& place)
   return ranks;
 }
 
+// Before the first step.
+void compare_first(const TrainOptions& options, training::Trainer& trainer, Ranks& ranks,
+                   const Compare& compare) {
+  if (options.meeting.join) trainer.resume(training::find_checkpoint(options.out));
+  if (ranks.group() == nullptr) return;
+  try {
+    compare(*ranks.group());
+    if (options.meeting.join) ranks.confirm();
+  } catch (const transport::TransportError& error) {
+    throw ranks.explained(error);
+  }
+}
+
 void train(const TrainOptions& options, training::Trainer& trainer, Ranks& ranks,
            const Compare& compare) {
-  if (options.meeting.join) trainer.resume(training::find_checkpoint(options.out));
-  if (ranks.group() != nullptr) compare(*ranks.group());
+  compare_first(options, trainer, ranks, compare);
   std::signal(SIGTERM, stop_on_signal);
   std::signal(SIGINT, stop_on_signal);
   run_ranks(trainer, ranks, options.meeting.elastic, compare);
@@ -195,6 +198,7 @@ void run(TrainOptions options) {
   training::TrainerOptions settings = trainer_options(options);
   settings.threads = threads_of(options, place);
   OffloadCards cards(options.offload, place);
+  settings.try_cards = options.offload == "auto";
   if (!cards.empty()) {
     settings.make_cards = [&] { return cards.make(); };
     settings.card_link = [&] { return cards.link_bytes_per_s(); };

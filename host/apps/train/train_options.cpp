@@ -84,8 +84,8 @@ void add_optimizer_options(CLI::App& command, TrainOptions& o) {
   command
       .add_option("--offload", o.offload,
                   "where the update is: none (every rank, all of it), host (divided over ranks, "
-                  "beside the backward pass), auto (the faster of both), or cards for embedding "
-                  "tables, as xrt:0,xrt:1")
+                  "beside the backward pass), auto (the faster of both, and cards that are present "
+                  "where they are faster), or cards for embedding tables, as xrt:0,xrt:1")
       ->group(group);
   command.add_option("--rate", o.rate, "learning rate")->group(group);
   command.add_option("--warmup", o.warmup, "steps in which the rate rises from 0")->group(group);
@@ -213,7 +213,6 @@ training::TrainerOptions trainer_options(const TrainOptions& o) {
   options.steps = o.steps;
   options.batch = o.batch;
   options.accumulate = o.accumulate;
-  options.context = o.context;
   options.seed = o.seed;
   options.schedule = {o.rate, o.warmup, o.steps, training::rate_decay_named(o.decay), o.last_rate};
   options.rule = rule_of(o);

@@ -101,6 +101,7 @@ class CardTables::State {
 
   std::uint32_t add(const CardTable& table);
   void load();
+  void use_cards(bool used) { used_ = used; }
   void update_rows(const StepFactors& step, const CardRows& rows);
   std::vector<StateView> state() { return optimizer_.state(); }
   CardTablesStatistics statistics() const;
@@ -127,6 +128,7 @@ class CardTables::State {
   std::vector<Share> shares_;     // by card
   std::uint64_t host_gradients_ = 0;
   bool loaded_ = false;
+  bool used_ = true;
 };
 
 std::uint32_t CardTables::State::add(const CardTable& table) {
@@ -177,7 +179,7 @@ TableArrays CardTables::State::arrays_of(const KnownTable& known, std::size_t ca
 void CardTables::State::load() {
   loaded_ = true;
   shares_.resize(cards_.size());
-  for (std::size_t card = 0; card < cards_.size(); ++card) {
+  for (std::size_t card = 0; used_ && card < cards_.size(); ++card) {
     if (!cards_[card].statistics.lost.empty()) continue;
     try {
       load_card(card);
@@ -238,7 +240,7 @@ void CardTables::State::update_rows(const StepFactors& step, const CardRows& row
   check(rows);
   check_step(step);
   const KnownTable& known = known_[rows.table];
-  if (cards_.empty()) {
+  if (cards_.empty() || !used_) {
     optimizer_.update_rows(step, {.parameter = known.number,
                                   .rows = rows.rows,
                                   .gradient = rows.gradient,
@@ -309,6 +311,7 @@ CardTables::~CardTables() = default;
 
 std::uint32_t CardTables::add(const CardTable& table) { return state_->add(table); }
 void CardTables::load() { state_->load(); }
+void CardTables::use_cards(bool used) { state_->use_cards(used); }
 void CardTables::update_rows(const StepFactors& step, const CardRows& rows) {
   state_->update_rows(step, rows);
 }

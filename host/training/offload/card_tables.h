@@ -74,6 +74,9 @@ class CardTables {
   // Copies weights and state to the cards. Call it again after anything else changed either. Error
   // when a card is too small for its rows; it names the bytes.
   void load();
+  // Whether the cards update from now on; false: the host does. Before load(), which it asks for
+  // when the cards shall go on.
+  void use_cards(bool used);
 
   void update_rows(const StepFactors& step, const CardRows& rows);
 

@@ -1,32 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A reduce-scatter of rows brings every owner the sums of its rows; an all-gather brings all ranks
-// the new ones: row numbers, then weights.
+// the new ones: units, then weights. Owners have equal shares of a bundle's units, so that the even
+// ranges of the reduce-scatter are theirs.
 #include "training/offload/shared_tables.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <limits>
+#include <numeric>
 
 #include "common/error.h"
+#include "tensor/sparse/coalesce.h"
 
 namespace tandem::training {
+namespace {
+
+constexpr std::uint64_t kMostUnits = std::numeric_limits<std::uint32_t>::max();
+
+double squares_of(std::span<const float> values) {
+  double sum = 0;
+  for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
+  return sum;
+}
+
+// The square of the norm of the sums of repeated rows.
+double squares_of_rows(const CardTable& table, const CardRows& rows) {
+  const std::size_t wanted = rows.rows.size() * table.width;
+  if (rows.gradient.size() != wanted) {
+    throw Error("training", "table " + table.name + ": " + std::to_string(rows.rows.size()) +
+                                " rows of " + std::to_string(table.width) + " need " +
+                                std::to_string(wanted) + " values of gradient, not " +
+                                std::to_string(rows.gradient.size()));
+  }
+  const sparse::SparseVector sums =
+      sparse::coalesce({.domain = {table.weights.size() / table.width, table.width},
+                        .num_entries = rows.rows.size(),
+                        .indices = rows.rows.data(),
+                        .values = rows.gradient.data()},
+                       sparse::Reduction::kSum);
+  return squares_of(sums.values<float>());
+}
+
+}  // namespace
 
 SharedTables::SharedTables(collectives::Group* group,
                            std::vector<std::unique_ptr<device::TableUnit>> cards, ThreadPool& pool,
                            const CardTablesOptions& options, const collectives::CallOptions& calls)
     : group_(group), calls_(calls), tables_(std::move(cards), pool, options) {}
 
+std::uint64_t SharedTables::world() const {
+  return static_cast<std::uint64_t>(group_ == nullptr ? 1 : group_->world());
+}
+std::uint64_t SharedTables::rank() const {
+  return static_cast<std::uint64_t>(group_ == nullptr ? 0 : group_->rank());
+}
+
 std::uint32_t SharedTables::add(const CardTable& table) {
   if (table.width == 0 || table.weights.size() % table.width != 0) {
     throw Error("training", "table " + table.name + ": " + std::to_string(table.weights.size()) +
                                 " values are not rows of " + std::to_string(table.width));
   }
-  Shared shared{table, table.weights.size() / table.width, 0, 0, {}};
-  const auto ranks = static_cast<std::uint64_t>(group_ == nullptr ? 1 : group_->world());
-  const auto rank = static_cast<std::uint64_t>(group_ == nullptr ? 0 : group_->rank());
-  const std::uint64_t share = (shared.num_rows + ranks - 1) / ranks;
-  shared.first_row = std::min(shared.num_rows, rank * share);
-  shared.end_row = std::min(shared.num_rows, (rank + 1) * share);
+  Shared shared{table, table.weights.size() / table.width};
+  shared.share = (shared.num_rows + world() - 1) / world();
+  shared.first_row = std::min(shared.num_rows, rank() * shared.share);
+  shared.end_row = std::min(shared.num_rows, (rank() + 1) * shared.share);
   if (shared.first_row < shared.end_row || shared.num_rows == 0) {
     CardTable own = table;
     own.weights = table.weights.subspan(shared.first_row * table.width,
@@ -34,64 +73,168 @@ std::uint32_t SharedTables::add(const CardTable& table) {
     shared.own = tables_.add(own);
   }
   shared_.push_back(shared);
-  return static_cast<std::uint32_t>(shared_.size() - 1);
+  const auto number = static_cast<std::uint32_t>(shared_.size() - 1);
+  put_in_bundle(number);
+  return number;
 }
 
-void SharedTables::update_rows(const StepFactors& step, const CardRows& rows) {
-  if (rows.table >= shared_.size()) {
-    throw Error("training", "there is no table " + std::to_string(rows.table));
+void SharedTables::put_in_bundle(std::uint32_t table) {
+  Shared& shared = shared_[table];
+  const auto fits = [&](const Bundle& bundle) {
+    return bundle.width == shared.table.width &&
+           (bundle.share + shared.share) * world() <= kMostUnits;
+  };
+  auto found = std::ranges::find_if(bundles_, fits);
+  if (found == bundles_.end())
+    found = bundles_.insert(found, Bundle{shared.table.width, 0, {}, {}});
+  shared.offset = found->share;
+  found->share += shared.share;
+  found->tables.push_back(table);
+}
+
+double SharedTables::sum(std::vector<CardRows> rows) {
+  rows_ = std::move(rows);
+  for (const CardRows& one : rows_) {
+    if (one.table < shared_.size()) continue;
+    throw Error("training", "there is no table " + std::to_string(one.table));
   }
-  const Shared& shared = shared_[rows.table];
-  if (group_ == nullptr) {
-    return tables_.update_rows(step, {*shared.own, rows.rows, rows.gradient});
+  if (group_ != nullptr) {
+    for (Bundle& bundle : bundles_) sum(bundle);
+  }
+  return squares();
+}
+
+void SharedTables::sum(Bundle& bundle) {
+  const std::uint64_t units = bundle.share * world();
+  std::vector<std::uint32_t> indices;
+  RawVector<float> values;
+  for (const CardRows& rows : rows_) {
+    const Shared& shared = shared_[rows.table];
+    if (std::ranges::find(bundle.tables, rows.table) == bundle.tables.end()) continue;
+    for (const std::uint32_t row : rows.rows) {
+      // One that is out of range stays so: the call names it on all ranks.
+      const std::uint64_t owner = shared.share == 0 ? 0 : row / shared.share;
+      const std::uint64_t unit = owner * bundle.share + shared.offset + row - owner * shared.share;
+      indices.push_back(static_cast<std::uint32_t>(row < shared.num_rows ? unit : units));
+    }
+    values.insert(values.end(), rows.gradient.begin(), rows.gradient.end());
   }
   collectives::SparseView view;
-  view.num_units = shared.num_rows;
-  view.width = shared.table.width;
-  view.num_entries = rows.rows.size();
-  view.indices = rows.rows.data();
-  view.values = rows.gradient.data();
-  if (rows.gradient.size() != rows.rows.size() * shared.table.width) view.indices = nullptr;
+  view.num_units = units;
+  view.width = bundle.width;
+  view.num_entries = indices.size();
+  view.indices = indices.data();
+  view.values = values.data();
+  if (values.size() != indices.size() * bundle.width) view.indices = nullptr;
   collectives::ReduceOptions options;
   options.timeout = calls_.timeout;
-  const collectives::SparseTensor sum = collectives::sparse_reduce_scatter(*group_, view, options);
-  std::vector<std::uint32_t> own(sum.indices_as<std::uint32_t>().begin(),
-                                 sum.indices_as<std::uint32_t>().end());
-  for (std::uint32_t& row : own) row -= static_cast<std::uint32_t>(shared.first_row);
-  if (shared.own) tables_.update_rows(step, {*shared.own, own, sum.values_as<float>()});
-  gather(shared, sum.indices_as<std::uint32_t>());
+  bundle.sums = collectives::sparse_reduce_scatter(*group_, view, options);
 }
 
-void SharedTables::gather(const Shared& shared, std::span<const std::uint32_t> rows) {
-  const std::size_t row_bytes = shared.table.width * sizeof(float);
-  std::vector<std::byte> own(rows.size() * (sizeof(std::uint32_t) + row_bytes));
-  if (!rows.empty()) std::memcpy(own.data(), rows.data(), rows.size_bytes());
-  std::byte* to = own.data() + rows.size_bytes();
-  for (const std::uint32_t row : rows) {
-    const float* from = shared.table.weights.data() + std::size_t{row} * shared.table.width;
-    std::memcpy(to, from, row_bytes);
+double SharedTables::squares() const {
+  double own = 0;
+  if (group_ == nullptr) {
+    for (const CardRows& rows : rows_) {
+      own += squares_of_rows(shared_[rows.table].table, rows);
+    }
+    return own;
+  }
+  for (const Bundle& bundle : bundles_) own += squares_of(bundle.sums.values_as<float>());
+  double all = 0;
+  for (const auto& bytes :
+       collectives::allgatherv(*group_, std::as_bytes(std::span(&own, 1)), calls_)) {
+    double one = 0;
+    std::memcpy(&one, bytes.data(), sizeof(one));
+    all += one;
+  }
+  return all;
+}
+
+void SharedTables::update(const StepFactors& step) {
+  const auto begin = std::chrono::steady_clock::now();
+  update_own(step);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  update_seconds_ = seconds.count();
+  if (group_ == nullptr) return;
+  for (const Bundle& bundle : bundles_) gather(bundle);
+}
+
+void SharedTables::update_own(const StepFactors& step) {
+  if (group_ != nullptr) {
+    for (const Bundle& bundle : bundles_) update(step, bundle);
+    return;
+  }
+  for (const CardRows& rows : rows_) {
+    tables_.update_rows(step, {*shared_[rows.table].own, rows.rows, rows.gradient});
+  }
+}
+
+// The units of this rank's rows are sorted, so those of a table are a range.
+void SharedTables::update(const StepFactors& step, const Bundle& bundle) {
+  const auto units = bundle.sums.indices_as<std::uint32_t>();
+  const auto values = bundle.sums.values_as<float>();
+  const std::uint64_t begin = rank() * bundle.share;
+  std::size_t at = 0;
+  for (const std::uint32_t number : bundle.tables) {
+    const Shared& shared = shared_[number];
+    const std::size_t first = at;
+    std::vector<std::uint32_t> rows;
+    for (; at < units.size() && units[at] < begin + shared.offset + shared.share; ++at) {
+      rows.push_back(static_cast<std::uint32_t>(units[at] - begin - shared.offset));
+    }
+    if (!shared.own) continue;
+    tables_.update_rows(step, {*shared.own, rows,
+                               values.subspan(first * bundle.width, rows.size() * bundle.width)});
+  }
+}
+
+const SharedTables::Shared& SharedTables::table_at(const Bundle& bundle,
+                                                   std::uint64_t place) const {
+  const auto next = std::ranges::upper_bound(
+      bundle.tables, place, {}, [&](std::uint32_t number) { return shared_[number].offset; });
+  return shared_[*std::prev(next)];
+}
+
+void SharedTables::gather(const Bundle& bundle) {
+  const auto units = bundle.sums.indices_as<std::uint32_t>();
+  const std::size_t row_bytes = bundle.width * sizeof(float);
+  std::vector<std::byte> own(units.size() * (sizeof(std::uint32_t) + row_bytes));
+  if (!units.empty()) std::memcpy(own.data(), units.data(), units.size_bytes());
+  std::byte* to = own.data() + units.size_bytes();
+  for (const std::uint32_t unit : units) {
+    const std::uint64_t place = unit - rank() * bundle.share;
+    const Shared& shared = table_at(bundle, place);
+    const std::uint64_t row = shared.first_row + place - shared.offset;
+    std::memcpy(to, shared.table.weights.data() + row * bundle.width, row_bytes);
     to += row_bytes;
   }
   const auto all = collectives::allgatherv(*group_, own, calls_);
-  for (int rank = 0; rank < group_->world(); ++rank) {
-    if (rank != group_->rank()) take(shared, rank, all[static_cast<std::size_t>(rank)]);
+  for (std::uint64_t owner = 0; owner < world(); ++owner) {
+    if (owner != rank()) take(bundle, owner, all[owner]);
   }
 }
 
-void SharedTables::take(const Shared& shared, int rank, std::span<const std::byte> bytes) {
-  const std::size_t row_bytes = shared.table.width * sizeof(float);
+void SharedTables::take(const Bundle& bundle, std::uint64_t owner,
+                        std::span<const std::byte> bytes) {
+  const std::size_t row_bytes = bundle.width * sizeof(float);
   const std::size_t count = bytes.size() / (sizeof(std::uint32_t) + row_bytes);
   const std::byte* weights = bytes.data() + count * sizeof(std::uint32_t);
   for (std::size_t i = 0; i < count; ++i, weights += row_bytes) {
-    std::uint32_t row = 0;
-    std::memcpy(&row, bytes.data() + i * sizeof(row), sizeof(row));
+    std::uint32_t unit = 0;
+    std::memcpy(&unit, bytes.data() + i * sizeof(unit), sizeof(unit));
+    const std::uint64_t place = unit - owner * bundle.share;
+    if (place >= bundle.share) {
+      throw Error("training", "rank " + std::to_string(owner) + " sent unit " +
+                                  std::to_string(unit) + ", which is not its own");
+    }
+    const Shared& shared = table_at(bundle, place);
+    const std::uint64_t row = owner * shared.share + place - shared.offset;
     if (row >= shared.num_rows) {
-      throw Error("training", "rank " + std::to_string(rank) + " sent row " + std::to_string(row) +
+      throw Error("training", "rank " + std::to_string(owner) + " sent row " + std::to_string(row) +
                                   " of table " + shared.table.name + ", which has " +
                                   std::to_string(shared.num_rows));
     }
-    std::memcpy(shared.table.weights.data() + std::size_t{row} * shared.table.width, weights,
-                row_bytes);
+    std::memcpy(shared.table.weights.data() + row * bundle.width, weights, row_bytes);
   }
 }
 

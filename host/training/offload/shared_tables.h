@@ -4,9 +4,9 @@
 // cards or in host memory, and all ranks get the new rows.
 //
 // Rank r owns rows [r * ceil(N / n), (r + 1) * ceil(N / n)) of a table of N rows, n ranks, and has
-// state for these only. Numerics: the same bits on every rank, with and without cards. Errors:
-// Error for arguments that do not fit; TransportError of the group. Ownership: borrows the group,
-// the pool and weights. Threads: one at a time.
+// state for these only. Tables of one width travel together. Numerics: the same bits on every rank,
+// with and without cards. Errors: Error for arguments that do not fit; TransportError of the group.
+// Ownership: borrows the group, the pool and weights. Threads: one at a time.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,8 @@ namespace tandem::training {
 // const auto users = tables.add({.name = "users", .width = 64, .rule = RowwiseAdagrad{},
 //                                .weights = weights});            // all rows, on every rank
 // tables.load();
-// tables.update_rows(step, {.table = users, .rows = rows, .gradient = gradient});
+// tables.sum({{.table = users, .rows = rows, .gradient = gradient}});
+// tables.update(step);
 class SharedTables {
  public:
   // group: null for a single rank.
@@ -33,29 +34,55 @@ class SharedTables {
   // As CardTables::add(), with all rows.
   std::uint32_t add(const CardTable& table);
   void load() { tables_.load(); }
-  // Collective: all ranks call it for the same tables in the same order. Each passes rows of its
-  // own, possibly none. Gradients of a row are summed within a rank in the order of its list, then
-  // over ranks in their order. `step` scales the sum: for a mean, gradient_scale is 1 / n.
-  void update_rows(const StepFactors& step, const CardRows& rows);
+  void use_cards(bool used) { tables_.use_cards(used); }
+
+  // Collective: the gradients of rows go to their owners. Each rank passes rows of its own,
+  // possibly none, of each table once at most; it keeps them until update(). Gradients of a row are
+  // summed within a rank in the order of its list, then over ranks in their order. Returns the
+  // square of the norm of all sums.
+  double sum(std::vector<CardRows> rows);
+  // Collective, after sum(). `step` scales the sums: for a mean, gradient_scale is 1 / n.
+  void update(const StepFactors& step);
 
   // Of the rows of this rank; `first` counts from the table's first row or value.
   std::vector<StateView> state();
   CardTablesStatistics statistics() const { return tables_.statistics(); }
+  // Of the last update() without its messages.
+  double update_seconds() const { return update_seconds_; }
 
  private:
   struct Shared {
     CardTable table;
-    std::uint64_t num_rows = 0, first_row = 0, end_row = 0;
+    std::uint64_t num_rows = 0, share = 0, first_row = 0, end_row = 0;
+    std::uint64_t offset = 0;          // of its rows among those of an owner in the bundle
     std::optional<std::uint32_t> own;  // in tables_, where this rank has rows
   };
+  // Tables of one width. A unit of its sums is a row: owner * share + offset + the owner's row.
+  struct Bundle {
+    std::uint32_t width = 1;
+    std::uint64_t share = 0;  // rows of an owner
+    std::vector<std::uint32_t> tables;
+    collectives::SparseTensor sums;
+  };
 
-  void gather(const Shared& shared, std::span<const std::uint32_t> rows);
-  void take(const Shared& shared, int rank, std::span<const std::byte> bytes);
+  std::uint64_t world() const;
+  std::uint64_t rank() const;
+  void put_in_bundle(std::uint32_t table);
+  void sum(Bundle& bundle);
+  double squares() const;
+  void update_own(const StepFactors& step);
+  void update(const StepFactors& step, const Bundle& bundle);
+  void gather(const Bundle& bundle);
+  void take(const Bundle& bundle, std::uint64_t owner, std::span<const std::byte> bytes);
+  const Shared& table_at(const Bundle& bundle, std::uint64_t place) const;
 
   collectives::Group* const group_;
   const collectives::CallOptions calls_;
   CardTables tables_;
   std::vector<Shared> shared_;
+  std::vector<Bundle> bundles_;
+  std::vector<CardRows> rows_;  // of the last sum()
+  double update_seconds_ = 0;
 };
 
 }  // namespace tandem::training

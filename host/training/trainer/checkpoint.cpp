@@ -202,15 +202,18 @@ void CheckpointWriter::publish(int keep) {
   if (keep > 0) remove_older(out_, name, keep);
 }
 
+std::string newest_folder(const std::string& path) {
+  std::ifstream latest(path + "/" + kLatest);
+  if (!latest) return path;
+  std::string name;
+  latest >> name;
+  if (!fs::exists(path + "/" + name)) name = newest(path);
+  return path + "/" + name;
+}
+
 Checkpoint find_checkpoint(const std::string& path) {
   Checkpoint checkpoint;
-  checkpoint.folder = path;
-  if (std::ifstream latest(path + "/" + kLatest); latest) {
-    std::string name;
-    latest >> name;
-    if (!fs::exists(path + "/" + name)) name = newest(path);
-    checkpoint.folder = path + "/" + name;
-  }
+  checkpoint.folder = newest_folder(path);
   const std::string file = checkpoint.file(kFields);
   std::ifstream in(file);
   if (!in) {

@@ -46,6 +46,9 @@ struct Checkpoint {
   std::string file(const std::string& name) const { return folder + "/" + name; }
 };
 
+// The folder of the newest checkpoint in `path`; `path` itself where it has no `latest`.
+std::string newest_folder(const std::string& path);
+
 // path: a folder with `latest`, or one checkpoint's folder.
 Checkpoint find_checkpoint(const std::string& path);
 

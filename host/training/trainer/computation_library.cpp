@@ -3,6 +3,7 @@
 // Finds the library's functions by name, once per process.
 #include "training/trainer/computation_library.h"
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "common/error.h"
@@ -28,6 +29,9 @@ ComputationLibrary::ComputationLibrary(const std::string& folder) {
                 "libtorch-dev or PyTorch, configure and build again (" +
                     path + " is absent)");
   }
+  // libgomp reads it when it is loaded. By default its threads spin while they wait. On processors
+  // that others use too, they then take the time of the thread that they wait for.
+  ::setenv("OMP_WAIT_POLICY", "passive", 0);
   LoadedLibrary library("the trainer's library", path);
   decltype(&tandem_trainer_version) version = nullptr;
   library.find("tandem_trainer_version", version);

@@ -19,7 +19,8 @@ namespace tandem::training {
 
 class ComputationLibrary {
  public:
-  // folder: where the library lies.
+  // folder: where the library lies. The first call sets OMP_WAIT_POLICY where it is not set; the
+  // process has one thread then.
   static const ComputationLibrary& open(const std::string& folder);
 
   std::string libtorch_version() const { return libtorch_(); }

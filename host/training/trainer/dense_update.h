@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DenseUpdate: where the weights of a ParameterSet are changed by their mean gradients.
+// DenseUpdate: applies the mean gradients to the weights of a ParameterSet.
 //
-//   update->begin(step);           // before the backward pass
-//   update->take(bucket);          // while it runs, as GradientMean tells
-//   update->apply(step);           // every rank has the new weights; or drop(): none has
+//   update->begin(step);    // before the backward pass
+//   update->take(bucket);   // during it, for every bucket of GradientMean
+//   update->apply(step);    // every rank has the new weights; or drop(): the step is left out
 //
-// Two kinds: in place, on every rank; or by a HostOffload, which divides the work over ranks and
-// holds the state once. The second takes buckets early where apply()'s step is begin()'s: nothing
-// is clipped, and no step is left out. Both give the same bits. Ownership: borrows group and
-// parameters. Threads: one. Errors: those of Optimizer and HostOffload; TransportError.
+// In place: every rank updates all weights. Offloaded: a HostOffload divides them over the ranks.
+// Both give the same bits. With `early` the offloaded one updates during the backward pass; then
+// apply() gets the same step as begin(). Ownership: borrows group and parameters. Threads: one.
+// Errors: those of Optimizer and HostOffload; TransportError.
 #pragma once
 
 #include <chrono>

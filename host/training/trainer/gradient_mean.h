@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GradientMean: the mean of gradients over ranks while the backward pass runs, with the mean of a
-// few numbers of the step: the loss, whether a rank wants to stop, whether new ranks wait.
+// GradientMean: the mean of the gradients over all ranks, computed while the backward pass runs.
 //
-// It fills the reducer's buckets. `--reduce auto` is the reducer's own sparsifier auto. A NaN or an
-// infinity on one rank is a NaN on all. One rank alone has no reducer: its gradients are the mean.
-// Ownership: borrows group and parameters.
-// Threads: one. Errors: those of the reducer; TransportError when a rank is lost or late.
+// The same messages carry the means of a few numbers of the step. GradientMean fills the buckets of
+// a Reducer, which also knows `--reduce auto`. A NaN or an infinity of one rank becomes one of all
+// ranks. A single rank has no reducer: its gradients are the means already. Ownership: borrows
+// group and parameters. Threads: one. Errors: those of the reducer; TransportError when a rank is
+// lost or late.
 #pragma once
 
 #include <array>

@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -23,6 +24,13 @@ TableUpdate::TableUpdate(collectives::Group* group, TrainingTask& task,
   for (const TrainedTable& table : task.tables()) {
     tables_.add({table.name, table.width, options.rule, table.weights});
   }
+  if (options.try_cards) {
+    trial_.emplace(
+        group, options.timeout,
+        CardTrialParts{[this](bool used) { tables_.use_cards(used); }, [this] { tables_.load(); },
+                       [this] { return tables_.update_seconds(); },
+                       [this] { return predict().offload_s; }});
+  }
 }
 
 TableUpdate::~TableUpdate() {
@@ -33,7 +41,10 @@ TableUpdate::~TableUpdate() {
 }
 
 // Of this rank's rows before they are divided over ranks.
-void TableUpdate::predict() const {
+OffloadPrediction TableUpdate::predict() const {
+  OffloadPrediction no_cards;
+  no_cards.offload_s = std::numeric_limits<double>::infinity();
+  if (statistics().cards.empty()) return no_cards;
   std::vector<RowOffloadCosts> tables;
   for (std::size_t table = 0; table < task_.tables().size(); ++table) {
     const auto rows = task_.table_gradient(table).rows;
@@ -48,18 +59,28 @@ void TableUpdate::predict() const {
     costs.link_bytes_per_s = options_.card_link ? options_.card_link() : 0;
     tables.push_back(costs);
   }
-  const OffloadPrediction prediction = predict_rows(std::move(tables), options_.threads);
-  spdlog::info("by the cost model {}: {} would be faster", prediction.reason,
-               prediction.place == OffloadPlace::kCards ? "the cards" : "host memory");
+  return predict_rows(std::move(tables), options_.threads);
+}
+
+double TableUpdate::sum_gradients() {
+  std::vector<CardRows> rows;
+  for (std::uint32_t table = 0; table < task_.tables().size(); ++table) {
+    const TableGradient gradient = task_.table_gradient(table);
+    rows.push_back({table, gradient.rows, gradient.values});
+  }
+  return tables_.sum(std::move(rows));
 }
 
 void TableUpdate::apply(const StepFactors& step) {
-  if (!std::exchange(predicted_, true) && !statistics().cards.empty()) predict();
-  const std::size_t count = task_.tables().size();
-  for (std::size_t table = 0; table < count; ++table) {
-    const TableGradient gradient = task_.table_gradient(table);
-    tables_.update_rows(step, {static_cast<std::uint32_t>(table), gradient.rows, gradient.values});
+  if (trial_) {
+    trial_->before_update();
+  } else if (!std::exchange(predicted_, true) && !statistics().cards.empty()) {
+    const OffloadPrediction prediction = predict();
+    spdlog::info("by the cost model {}: {} would be faster", prediction.reason,
+                 prediction.place == OffloadPlace::kCards ? "the cards" : "host memory");
   }
+  tables_.update(step);
+  if (trial_) trial_->after_update();
 }
 
 std::vector<TensorPlace> state_places(const TrainingTask& task, const UpdateRule& rule) {

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TableUpdate: the embedding tables of a task: owners' ranges with their optimiser state, in host
-// memory or on cards.
+// TableUpdate: sums the gradients of a task's embedding tables over ranks, and updates the rows.
 //
-// apply() sends the gradients of rows to their owners, which sum them and update; every rank gets
-// the new rows. The same bits with and without cards, also when a card is lost. With cards, the log
-// says after the first step what the cost model makes of it, and at the end what the cards did.
-// Ownership: borrows group and task; owns the cards. Threads: one. Errors: Error of load() for a
-// card that is too small, with the bytes; TransportError.
+// A rank owns a part of every table's rows, and the optimiser's state of these, in host memory or
+// on cards. The gradients of a row go to its owner; every rank gets the new rows. Cards change no
+// bit, also when one is lost. With cards, the log says after the first step which place the cost
+// model prefers, and at the end what the cards did. Ownership: borrows group and task; owns the
+// cards. Threads: one. Errors: Error of load() for a card that is too small, with the bytes;
+// TransportError.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/thread_pool.h"
+#include "training/offload/cost_model.h"
 #include "training/offload/shared_tables.h"
+#include "training/trainer/card_trial.h"
 #include "training/trainer/checkpoint.h"
 #include "training/trainer/training_task.h"
 
@@ -32,6 +35,7 @@ struct TableUpdateOptions {
   std::chrono::milliseconds card_timeout{10'000};
   std::function<TableCards()> make_cards;  // empty: host memory
   std::function<double()> card_link;       // bytes per second; 0: unknown. After make_cards()
+  bool try_cards = false;                  // cards only where they are faster: CardTrial
 };
 
 class TableUpdate {
@@ -44,20 +48,24 @@ class TableUpdate {
 
   // After weights or state were read from elsewhere, and before the first step.
   void load() { tables_.load(); }
-  // step: of the sum over ranks.
+  // Collective: the gradients of this step go to the owners of the rows. Returns the square of the
+  // norm of their sums, over all tables and ranks.
+  double sum_gradients();
+  // Collective, after sum_gradients(). step: of the sums.
   void apply(const StepFactors& step);
 
   std::vector<StateView> state() { return tables_.state(); }
   CardTablesStatistics statistics() const { return tables_.statistics(); }
 
  private:
-  void predict() const;
+  OffloadPrediction predict() const;
 
   TrainingTask& task_;
   const TableUpdateOptions options_;
   bool predicted_ = false;
   ThreadPool pool_;
   SharedTables tables_;
+  std::optional<CardTrial> trial_;
 };
 
 std::vector<TensorPlace> state_places(const TrainingTask& task, const UpdateRule& rule);

@@ -13,19 +13,13 @@
 
 #include "common/error.h"
 #include "training/trainer/offload_choice.h"
+#include "training/trainer/together.h"
 #include "transport/transport_error.h"
 
 namespace tandem::training {
 namespace {
 
 constexpr int kMostTimesBack = 3;
-
-std::unique_ptr<TrainingTask> text_task(const TrainerOptions& options,
-                                        const TextTrainerParts& parts) {
-  return std::make_unique<TextTask>(
-      TextParts{parts.model, parts.computation, parts.text, parts.evaluated},
-      TextSizes{options.batch, options.context, options.seed});
-}
 
 }  // namespace
 
@@ -53,14 +47,6 @@ Trainer::Trainer(const TrainerOptions& options, const TrainerParts& parts)
   check_rule(options.rule);
 }
 
-Trainer::Trainer(const TrainerOptions& options, const TextTrainerParts& parts)
-    : options_(options),
-      own_task_(text_task(options, parts)),
-      parts_{*own_task_, parts.parameters, parts.open_logs, parts.ranks_wait} {
-  check_schedule(options.schedule);
-  check_rule(options.rule);
-}
-
 Trainer::~Trainer() = default;
 
 std::uint64_t Trainer::samples_of_step() const {
@@ -71,19 +57,14 @@ std::uint64_t Trainer::samples_of_step() const {
 void Trainer::resume(const Checkpoint& checkpoint) {
   restore_values(checkpoint);
   last_ = checkpoint.folder;
+  resumed_ = checkpoint;
 }
 
 void Trainer::run(collectives::Group* group) {
   group_ = group;
   try {
     make_updates();
-    if (has_run_ && last_.empty()) throw Error("train", "there is no checkpoint to go on from");
-    if (std::exchange(has_run_, true)) restore_values(find_checkpoint(last_));
-    if (!last_.empty()) {
-      const Checkpoint checkpoint = find_checkpoint(last_);
-      restore_state(checkpoint);
-      restore_reduction(checkpoint);
-    }
+    restore();
     if (tables_) tables_->load();
     parts_.task.require(samples_of_step());
     open_logs();
@@ -93,6 +74,27 @@ void Trainer::run(collectives::Group* group) {
     drop_updates();
     throw;
   }
+}
+
+// Ranks that a loss has interrupted may have heard of different checkpoints: rank 0's counts.
+void Trainer::restore() {
+  const std::string newest =
+      together(group_, options_.reduce.timeout, [&] { return newest_checkpoint(); });
+  const bool again = std::exchange(has_run_, true);
+  if (again) last_ = newest;
+  if (last_.empty()) {
+    if (step_ > 0) throw Error("train", "there is no checkpoint to go on from");
+    return;
+  }
+  const Checkpoint checkpoint = resumed_ ? *std::exchange(resumed_, {}) : find_checkpoint(last_);
+  if (again) restore_values(checkpoint);
+  restore_state(checkpoint);
+  restore_reduction(checkpoint);
+}
+
+// One that was published while a rank was lost counts, too.
+std::string Trainer::newest_checkpoint() const {
+  return has_saved_ ? newest_folder(options_.out) : last_;
 }
 
 // They hold the group, which the caller replaces.
@@ -143,6 +145,7 @@ void Trainer::make_updates() {
   tables.timeout = options_.reduce.timeout;
   tables.make_cards = options_.make_cards;
   tables.card_link = options_.card_link;
+  tables.try_cards = options_.try_cards;
   tables_ = std::make_unique<TableUpdate>(group_, parts_.task, tables);
 }
 
@@ -220,8 +223,10 @@ double Trainer::backward() {
   return sum / losses;
 }
 
-double Trainer::gradient_norm() const {
-  double squares = 0;
+// Of the mean gradient, with the rows of all ranks. The same on all ranks.
+double Trainer::gradient_norm() {
+  const double ranks = world();
+  double squares = tables_ ? tables_->sum_gradients() / (ranks * ranks) : 0;
   for (std::size_t parameter = 0; parameter < parts_.parameters.size(); ++parameter) {
     for (const float value : parts_.parameters.gradient(parameter)) {
       squares += static_cast<double>(value) * static_cast<double>(value);
@@ -238,7 +243,7 @@ void Trainer::update(double norm) {
   Schedule schedule = options_.schedule;
   schedule.rate = options_.table_rate;
   factors.learning_rate = rate_of(schedule, step_);
-  factors.gradient_scale = 1.0 / world();
+  factors.gradient_scale /= world();  // of the sum over ranks
   tables_->apply(factors);
 }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,8 @@
 #include "training/trainer/gradient_mean.h"
 #include "training/trainer/schedule.h"
 #include "training/trainer/table_update.h"
-#include "training/trainer/text_task.h"
 #include "training/trainer/training_log.h"
+#include "training/trainer/training_task.h"
 
 namespace tandem::training {
 
@@ -47,16 +48,16 @@ struct TrainerOptions {
   std::uint64_t steps = 0;  // of the whole run, from the very first one
   int batch = 8;            // samples of a rank in one pass
   int accumulate = 1;       // passes of a step
-  int context = 256;        // tokens of a window
   std::uint64_t seed = 1;
   Schedule schedule;
   UpdateRule rule = Adam{};
   UpdateRule table_rule = RowwiseAdagrad{};
   double table_rate = 0.01;  // in place of the schedule's
-  double clip = 1;           // of the dense gradient's norm; 0: none
+  double clip = 1;           // of the whole gradient's norm, tables included; 0: none
   Offload offload = Offload::kNone;
   std::function<TableCards()> make_cards;  // for tables; empty: host memory
   std::function<double()> card_link;       // TableUpdateOptions
+  bool try_cards = false;                  // likewise; equal on all ranks
   OnNaN on_nan = OnNaN::kStop;
   ReduceOptions reduce;
   std::uint64_t log_every = 1;
@@ -80,24 +81,12 @@ struct TrainerParts {
   RanksWait ranks_wait = {};
 };
 
-// Those of a TextTask with the options' batch, context and seed.
-struct TextTrainerParts {
-  const LanguageModel& model;
-  ParameterSet& parameters;
-  Computation& computation;
-  const TokenText& text;
-  const TokenText* evaluated = nullptr;  // null: none
-  OpenLogs open_logs;
-  RanksWait ranks_wait = {};
-};
-
 // Trainer trainer(options, {task, parameters, open_logs});
 // trainer.resume(find_checkpoint(folder));   // or start from the parameters as they are
 // trainer.run(group);                        // null: one rank
 class Trainer {
  public:
   Trainer(const TrainerOptions& options, const TrainerParts& parts);
-  Trainer(const TrainerOptions& options, const TextTrainerParts& parts);
   ~Trainer();
 
   void resume(const Checkpoint& checkpoint);
@@ -122,10 +111,12 @@ class Trainer {
   StepFactors step_factors() const;
   void choose_place();
   void make_updates();
+  void restore();
+  std::string newest_checkpoint() const;
   void run_steps();
   void train_step(Interval& interval);
   double backward();
-  double gradient_norm() const;
+  double gradient_norm();
   void update(double norm);
   bool act_on_nan();
   void go_back();
@@ -148,15 +139,16 @@ class Trainer {
 
   TrainerOptions options_;
   bool offloaded_ = false;
-  std::unique_ptr<TrainingTask> own_task_;
   TrainerParts parts_;
   collectives::Group* group_ = nullptr;
   std::unique_ptr<GradientMean> mean_;  // outlives dense_, which waits for its buckets
   std::unique_ptr<DenseUpdate> dense_;
   std::unique_ptr<TableUpdate> tables_;  // null: the task has none
   std::vector<TrainingLog*> logs_;
-  std::string last_;  // folder of the checkpoint to go on from; empty: none
+  std::string last_;                   // folder of the checkpoint to go on from; empty: none
+  std::optional<Checkpoint> resumed_;  // verified already
   bool has_run_ = false;
+  bool has_saved_ = false;  // `out` has checkpoints of this run
   std::uint64_t step_ = 0;
   std::uint64_t samples_ = 0;  // used by all ranks
   int times_back_ = 0;         // since the last checkpoint

@@ -121,9 +121,12 @@ void Trainer::save() {
   });
   // Between the two all ranks are there: one that was left out and comes back publishes nothing.
   together(group_, timeout, [&] {
-    if (writer) writer->publish(options_.keep);
+    if (!writer) return "";
+    writer->publish(options_.keep);
+    has_saved_ = true;
     return "";
   });
+  has_saved_ = true;
   last_ = CheckpointWriter::folder(options_.out, step_);
   times_back_ = 0;
 }

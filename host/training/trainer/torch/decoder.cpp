@@ -7,9 +7,8 @@
 #include <stdexcept>
 
 #include "training/trainer/torch/attention.h"
-#include "training/trainer/torch/leaves.h"
+#include "training/trainer/torch/language_pass.h"
 #include "training/trainer/torch/linear.h"
-#include "training/trainer/torch/recompute.h"
 #include "training/trainer/torch/rotation.h"
 
 namespace tandem::training::torch_passes {
@@ -21,46 +20,22 @@ struct Layer {
   Tensor attention_norm, wq, wk, wv, wo, ffn_norm, gate, up, down;
 };
 
-class Decoder final : public Computation {
+class Decoder final : public LanguagePass {
  public:
   Decoder(const DecoderSizes& sizes, const ComputationOptions& options,
           const ParameterMemory* parameters, std::size_t num_parameters)
-      : sizes_(sizes), options_(options), leaves_(parameters, num_parameters) {
-    embedding_ = leaves_.get("token_embd.weight");
-    output_norm_ = leaves_.get("output_norm.weight");
-    output_ = leaves_.has("output.weight") ? leaves_.get("output.weight") : embedding_;
-    for (int layer = 0; layer < sizes.num_layers; ++layer) {
-      layers_.push_back(layer_of("blk." + std::to_string(layer) + "."));
-    }
-    for (const Layer& layer : layers_) {
-      parts_.emplace_back([this, &layer](const Tensor& x) { return block(layer, x); });
+      : LanguagePass(options, parameters, num_parameters), sizes_(sizes) {
+    output_norm_ = parameter("output_norm.weight");
+    for (int number = 0; number < sizes.num_layers; ++number) {
+      const Layer layer = layer_of("blk." + std::to_string(number) + ".");
+      add_layer([this, layer](const Tensor& x) { return block(layer, x); });
     }
     set_angles();
   }
 
-  double backward(const TokenBatch& batch, float scale, GradientListener* listener) override {
-    const Tensor loss =
-        torch::nn::functional::cross_entropy(logits(batch), targets(batch),
-                                             torch::nn::functional::CrossEntropyFuncOptions()
-                                                 .ignore_index(kNotScored)
-                                                 .reduction(torch::kSum));
-    leaves_.backward(loss * scale, listener);
-    return loss.item<double>();
-  }
-
-  void losses(const TokenBatch& batch, float* losses) override {
-    const torch::NoGradGuard no_gradients;
-    const Tensor found =
-        torch::nn::functional::cross_entropy(logits(batch), targets(batch),
-                                             torch::nn::functional::CrossEntropyFuncOptions()
-                                                 .ignore_index(kNotScored)
-                                                 .reduction(torch::kNone));
-    std::copy_n(found.data_ptr<float>(), found.numel(), losses);
-  }
-
  private:
   Layer layer_of(const std::string& block) const {
-    const auto get = [&](const char* name) { return leaves_.get(block + name + ".weight"); };
+    const auto get = [&](const char* name) { return parameter(block + name + ".weight"); };
     return {get("attn_norm"), get("attn_q"),   get("attn_k"), get("attn_v"),  get("attn_output"),
             get("ffn_norm"),  get("ffn_gate"), get("ffn_up"), get("ffn_down")};
   }
@@ -74,52 +49,38 @@ class Decoder final : public Computation {
     angles_.sines = (angles.sin() * sizes_.rope_magnitude).to(torch::kFloat);
   }
 
-  static Tensor ids(const std::int32_t* values, const TokenBatch& batch) {
-    return torch::from_blob(const_cast<std::int32_t*>(values), {batch.rows, batch.columns},
-                            torch::kInt)
-        .to(torch::kLong);
-  }
-  static Tensor targets(const TokenBatch& batch) { return ids(batch.targets, batch).view(-1); }
-
   Tensor norm(const Tensor& x, const Tensor& weight) const {
     return x * torch::rsqrt(x.square().mean(-1, true) + sizes_.norm_epsilon) * weight;
   }
 
   Tensor block(const Layer& layer, const Tensor& x) const {
-    const bool bf16 = options_.bf16;
     const auto heads = [&](const Tensor& projected, int count) {
       return projected.view({x.size(0), x.size(1), count, sizes_.head_dim});
     };
     const Angles angles{angles_.cosines.narrow(0, 0, x.size(1)),
                         angles_.sines.narrow(0, 0, x.size(1))};
     const Tensor normed = norm(x, layer.attention_norm);
-    const Tensor q = rotate(heads(linear(normed, layer.wq, bf16), sizes_.q_heads), angles);
-    const Tensor k = rotate(heads(linear(normed, layer.wk, bf16), sizes_.kv_heads), angles);
-    const Tensor v = heads(linear(normed, layer.wv, bf16), sizes_.kv_heads);
+    const Tensor q = rotate(heads(linear(normed, layer.wq, bf16()), sizes_.q_heads), angles);
+    const Tensor k = rotate(heads(linear(normed, layer.wk, bf16()), sizes_.kv_heads), angles);
+    const Tensor v = heads(linear(normed, layer.wv, bf16()), sizes_.kv_heads);
     const Tensor mixed = causal_attention(q, k, v, sizes_.attention_scale).flatten(2);
-    const Tensor after = x + linear(mixed, layer.wo, bf16);
+    const Tensor after = x + linear(mixed, layer.wo, bf16());
     const Tensor inner = norm(after, layer.ffn_norm);
     const Tensor hidden =
-        torch::silu(linear(inner, layer.gate, bf16)) * linear(inner, layer.up, bf16);
-    return after + linear(hidden, layer.down, bf16);
+        torch::silu(linear(inner, layer.gate, bf16())) * linear(inner, layer.up, bf16());
+    return after + linear(hidden, layer.down, bf16());
   }
 
-  Tensor logits(const TokenBatch& batch) const {
+  void check(const TokenBatch& batch) const override {
     if (batch.columns > sizes_.context) throw std::runtime_error("a row exceeds the context");
-    Tensor x = torch::embedding(embedding_, ids(batch.tokens, batch));
-    for (const Part& part : parts_) {
-      const bool keep = !options_.recompute || !torch::GradMode::is_enabled();
-      x = keep ? part(x) : recomputed(part, x);
-    }
-    return linear(norm(x, output_norm_), output_, options_.bf16).view({-1, sizes_.vocab_size});
+  }
+
+  Tensor output(const Tensor& x) const override {
+    return linear(norm(x, output_norm_), output_weight(), bf16());
   }
 
   DecoderSizes sizes_;
-  ComputationOptions options_;
-  Leaves leaves_;
-  Tensor embedding_, output_norm_, output_;
-  std::vector<Layer> layers_;
-  std::vector<Part> parts_;
+  Tensor output_norm_;
   Angles angles_;
 };
 

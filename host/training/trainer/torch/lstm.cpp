@@ -5,9 +5,8 @@
 
 #include <torch/torch.h>
 
-#include "training/trainer/torch/leaves.h"
+#include "training/trainer/torch/language_pass.h"
 #include "training/trainer/torch/linear.h"
-#include "training/trainer/torch/recompute.h"
 
 namespace tandem::training::torch_passes {
 namespace {
@@ -18,51 +17,28 @@ struct Layer {
   Tensor input, recurrent, bias, forget;
 };
 
-class Lstm final : public Computation {
+class Lstm final : public LanguagePass {
  public:
   Lstm(const LstmSizes& sizes, const ComputationOptions& options, const ParameterMemory* parameters,
        std::size_t num_parameters)
-      : sizes_(sizes), options_(options), leaves_(parameters, num_parameters) {
-    embedding_ = leaves_.get("token_embd.weight");
-    output_ = leaves_.has("output.weight") ? leaves_.get("output.weight") : embedding_;
-    output_bias_ = leaves_.get("output.bias");
-    for (int layer = 0; layer < sizes.num_layers; ++layer) {
-      const std::string name = "lstm." + std::to_string(layer);
-      layers_.push_back({leaves_.get(name + ".input.weight"),
-                         leaves_.get(name + ".recurrent.weight"), leaves_.get(name + ".bias"),
-                         leaves_.get(name + ".forget.bias")});
+      : LanguagePass(options, parameters, num_parameters), sizes_(sizes) {
+    output_bias_ = parameter("output.bias");
+    for (int number = 0; number < sizes.num_layers; ++number) {
+      const std::string name = "lstm." + std::to_string(number);
+      const Layer layer{parameter(name + ".input.weight"), parameter(name + ".recurrent.weight"),
+                        parameter(name + ".bias"), parameter(name + ".forget.bias")};
+      add_layer([this, layer](const Tensor& x) { return states(layer, x); });
     }
-    for (const Layer& layer : layers_) {
-      parts_.emplace_back([this, &layer](const Tensor& x) { return states(layer, x); });
-    }
-  }
-
-  double backward(const TokenBatch& batch, float scale, GradientListener* listener) override {
-    const Tensor loss = loss_of(batch, torch::kSum);
-    leaves_.backward(loss * scale, listener);
-    return loss.item<double>();
-  }
-
-  void losses(const TokenBatch& batch, float* losses) override {
-    const torch::NoGradGuard no_gradients;
-    const Tensor found = loss_of(batch, torch::kNone);
-    std::copy_n(found.data_ptr<float>(), found.numel(), losses);
   }
 
  private:
-  static Tensor ids(const std::int32_t* values, const TokenBatch& batch) {
-    return torch::from_blob(const_cast<std::int32_t*>(values), {batch.rows, batch.columns},
-                            torch::kInt)
-        .to(torch::kLong);
-  }
-
   // x and the result: [rows, tokens, width].
   Tensor states(const Layer& layer, const Tensor& x) const {
-    const Tensor inputs = linear(x, layer.input, options_.bf16) + layer.bias;
+    const Tensor inputs = linear(x, layer.input, bf16()) + layer.bias;
     Tensor h = torch::zeros({x.size(0), sizes_.width}), c = h;
     std::vector<Tensor> all;
     for (std::int64_t token = 0; token < x.size(1); ++token) {
-      const Tensor gates = inputs.select(1, token) + linear(h, layer.recurrent, options_.bf16);
+      const Tensor gates = inputs.select(1, token) + linear(h, layer.recurrent, bf16());
       const std::vector<Tensor> parts = gates.chunk(4, 1);
       c = torch::sigmoid(parts[1] + layer.forget) * c +
           torch::sigmoid(parts[0]) * torch::tanh(parts[2]);
@@ -72,27 +48,12 @@ class Lstm final : public Computation {
     return torch::stack(all, 1);
   }
 
-  template <typename Reduction>
-  Tensor loss_of(const TokenBatch& batch, Reduction reduction) const {
-    Tensor x = torch::embedding(embedding_, ids(batch.tokens, batch));
-    for (const Part& part : parts_) {
-      const bool keep = !options_.recompute || !torch::GradMode::is_enabled();
-      x = keep ? part(x) : recomputed(part, x);
-    }
-    const Tensor logits = linear(x, output_, options_.bf16) + output_bias_;
-    return torch::nn::functional::cross_entropy(logits.view({-1, sizes_.vocab_size}),
-                                                ids(batch.targets, batch).view(-1),
-                                                torch::nn::functional::CrossEntropyFuncOptions()
-                                                    .ignore_index(kNotScored)
-                                                    .reduction(reduction));
+  Tensor output(const Tensor& x) const override {
+    return linear(x, output_weight(), bf16()) + output_bias_;
   }
 
   LstmSizes sizes_;
-  ComputationOptions options_;
-  Leaves leaves_;
-  Tensor embedding_, output_, output_bias_;
-  std::vector<Layer> layers_;
-  std::vector<Part> parts_;
+  Tensor output_bias_;
 };
 
 }  // namespace

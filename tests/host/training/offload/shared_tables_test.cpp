@@ -58,10 +58,16 @@ void run_rank(Group* group, std::uint64_t steps, std::vector<Values>& weights,
   tables->load();
   const int rank = group == nullptr ? 0 : group->rank();
   for (std::uint64_t step = 1; step <= steps; ++step) {
+    std::vector<RandomRows> gradients;
+    std::vector<CardRows> rows;
     for (std::uint32_t table = 0; table < kTables.size(); ++table) {
-      const RandomRows rows = exact_rows(table, step, rank);
-      tables->update_rows(table_step(step), {table, rows.rows, rows.gradient});
+      gradients.push_back(exact_rows(table, step, rank));
     }
+    for (std::uint32_t table = 0; table < kTables.size(); ++table) {
+      rows.push_back({table, gradients[table].rows, gradients[table].gradient});
+    }
+    tables->sum(rows);
+    tables->update(table_step(step));
   }
   state = tables->state();
 }
@@ -112,6 +118,71 @@ TEST(SharedTables, StateIsHeldOnceAndSaysWhereItBegins) {
   EXPECT_EQ(values[0] + values[1], 301u + 2 * 90 * 16 + 1);
 }
 
+// Tables of one width share their messages; some have fewer rows than there are ranks.
+TEST(SharedTables, TablesOfOneWidthKeepTheirRowsApart) {
+  const std::vector<std::size_t> sizes = {10, 1, 7, 2};
+  const auto results = run_groups(3, [&](Group& group) {
+    ThreadPool pool(1);
+    SharedTables tables(&group, {}, pool, {});
+    std::vector<Values> weights;
+    for (const std::size_t rows : sizes) weights.emplace_back(rows * 2, 1.0f);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      tables.add({"t" + std::to_string(i), 2, Sgd{}, weights[i]});
+    }
+    tables.load();
+    std::vector<std::vector<std::uint32_t>> rows(sizes.size());
+    std::vector<Values> gradients(sizes.size());
+    std::vector<CardRows> all;
+    for (std::uint32_t i = 0; i < sizes.size(); ++i) {
+      for (std::uint32_t row = 0; row < sizes[i]; ++row) rows[i].push_back(row);
+      for (const std::uint32_t row : rows[i]) {
+        gradients[i].insert(gradients[i].end(), 2, static_cast<float>(10 * i + row));
+      }
+      all.push_back({i, rows[i], gradients[i]});
+    }
+    tables.sum(all);
+    tables.update({1, 1, 1.0 / 3});
+    for (std::uint32_t i = 0; i < sizes.size(); ++i) {
+      for (std::uint32_t row = 0; row < sizes[i]; ++row) {
+        EXPECT_FLOAT_EQ(weights[i][2 * row + 1], 1 - static_cast<float>(10 * i + row));
+      }
+    }
+  });
+  for (const RankResult& result : results) EXPECT_EQ(result.text, "");
+}
+
+// Row 1: (1 + 2) + 7 = 10, of both ranks. Row 19: 3. The other table's row 4: 2 + 2.
+TEST(SharedTables, TheNormIsOfTheSumsOverListsAndRanks) {
+  const std::vector<std::vector<std::uint32_t>> rows = {{1, 1, 0}, {1, 19}};
+  const std::vector<Values> gradients = {{1, 2, 0}, {7, 3}};
+  const auto results = run_groups(2, [&](Group& group) {
+    ThreadPool pool(1);
+    SharedTables tables(&group, {}, pool, {});
+    Values first(20), second(5);
+    tables.add({"t", 1, Sgd{}, first});
+    tables.add({"u", 1, Sgd{}, second});
+    tables.load();
+    const auto own = static_cast<std::size_t>(group.rank());
+    const Values other = {2};
+    const std::vector<std::uint32_t> last = {4};
+    EXPECT_EQ(tables.sum({{0, rows[own], gradients[own]}, {1, last, other}}), 100.0 + 9.0 + 16.0);
+  });
+  for (const RankResult& result : results) EXPECT_EQ(result.text, "");
+}
+
+TEST(SharedTables, TheNormOfOneRankAddsRepeatedRowsFirst) {
+  ThreadPool pool(1);
+  SharedTables tables(nullptr, {}, pool, {});
+  Values weights(20);
+  tables.add({"t", 2, Sgd{}, weights});
+  tables.load();
+  const std::vector<std::uint32_t> rows = {3, 3, 9};
+  const Values gradient = {1, 2, 3, -2, 5, 0};
+  EXPECT_EQ(tables.sum({{0, rows, gradient}}), 16.0 + 25.0);
+  EXPECT_THROW(tables.sum({{0, rows, std::span(gradient).first(5)}}), Error);
+  EXPECT_THROW(tables.sum({{1, rows, gradient}}), Error);
+}
+
 TEST(SharedTables, AWrongRowOfOneRankIsAnErrorOfAll) {
   const auto results = run_groups(2, [&](Group& group) {
     ThreadPool pool(1);
@@ -120,7 +191,7 @@ TEST(SharedTables, AWrongRowOfOneRankIsAnErrorOfAll) {
     tables.add({"t", 4, RowwiseAdagrad{}, weights});
     tables.load();
     const std::vector<std::uint32_t> row = {group.rank() == 0 ? 1u : 5u};
-    tables.update_rows(table_step(1), {0, row, gradient});
+    tables.sum({{0, row, gradient}});
   });
   for (const RankResult& result : results) {
     EXPECT_EQ(result.outcome, Outcome::kError);

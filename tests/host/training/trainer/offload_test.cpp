@@ -8,6 +8,7 @@
 
 #include "common/error.h"
 #include "host/training/trainer/bigram.h"
+#include "host/training/trainer/text_trainer.h"
 #include "support/ranks.h"
 #include "support/scratch_path.h"
 #include "training/trainer/decoder_model.h"
@@ -32,7 +33,6 @@ class OffloadedRun : public testing::Test {
     text_.emplace(path("text.txt"), *model_.tokenizer);
     options_.steps = 8;
     options_.batch = 2;
-    options_.context = 16;
     options_.schedule = {0.1, 2, 8, RateDecay::kCosine, 0.1};
     options_.reduce.dense_below = 64;
     options_.save_every = 4;
@@ -53,7 +53,7 @@ class OffloadedRun : public testing::Test {
     parameters.draw(5);
     test::Bigram bigram(parameters, model_.config.vocab_size);
     bigram.poison_pass = poison_pass_;
-    Trainer trainer(options, {model_, parameters, bigram, *text_, nullptr, {}});
+    test::TextTrainer trainer(options, {model_, parameters, bigram, *text_, nullptr, {}});
     if (!from.empty()) trainer.resume(find_checkpoint(from));
     trainer.run(group);
     Ended ended{{}, bigram.passes};

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <string>
@@ -21,6 +22,12 @@ using Values = std::vector<double>;
 using Model = std::map<std::string, Values>;
 
 const ComputationLibrary& library() { return ComputationLibrary::open(TANDEM_TRAINER_FOLDER); }
+
+// OpenMP's threads would take the time of the one that they wait for.
+TEST(Library, ThreadsOfOpenMPWaitWithoutSpinning) {
+  library();
+  EXPECT_STREQ(std::getenv("OMP_WAIT_POLICY"), "passive");
+}
 
 Model model_of(const ParameterSet& parameters) {
   Model model;

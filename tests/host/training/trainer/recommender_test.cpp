@@ -87,14 +87,17 @@ std::vector<ParameterSpec> slope_of(const RecommenderConfig& config) {
 
 struct Ended {
   std::vector<float> weights;
-  std::map<std::uint64_t, double> losses;
+  std::map<std::uint64_t, double> losses, norms;
   EvaluationFigures evaluated;
 };
 
 class KeptLog final : public TrainingLog {
  public:
   explicit KeptLog(Ended& ended) : ended_(ended) {}
-  void step(const StepFigures& figures) override { ended_.losses[figures.step] = figures.loss; }
+  void step(const StepFigures& figures) override {
+    ended_.losses[figures.step] = figures.loss;
+    ended_.norms[figures.step] = figures.gradient_norm;
+  }
   void evaluation(const EvaluationFigures& figures) override { ended_.evaluated = figures; }
 
  private:
@@ -232,6 +235,35 @@ TEST_F(RecommenderRun, OnlyRowsOfTheStepChange) {
     EXPECT_EQ(before.weights[3 + 2 * row] != after.weights[3 + 2 * row], touched[row]) << row;
   }
   EXPECT_TRUE(std::ranges::count(touched, false) > 10);
+}
+
+// The first values are of the layers, the others of tables; each has its rate.
+TEST_F(RecommenderRun, ClipsTheNormOfLayersAndTables) {
+  options_.table_rule = Sgd{};
+  options_.steps = 0;
+  const Ended before = run(1, options_);
+  options_.steps = 1;
+  for (const int world : {1, 4}) {
+    options_.clip = 0;
+    const Ended free = run(world, options_);
+    std::vector<double> gradient;
+    double squares = 0, of_tables = 0;
+    for (std::size_t at = 0; at < free.weights.size(); ++at) {
+      const double rate = at < 3 ? 0.05 : options_.table_rate;
+      gradient.push_back((before.weights[at] - free.weights[at]) / rate);
+      squares += gradient[at] * gradient[at];
+      if (at >= 3) of_tables += gradient[at] * gradient[at];
+    }
+    EXPECT_GT(of_tables, 0.1 * squares);
+    EXPECT_NEAR(free.norms.at(1), std::sqrt(squares), 1e-4 * std::sqrt(squares));
+    options_.clip = 0.5 * free.norms.at(1);
+    const Ended clipped = run(world, options_);
+    EXPECT_EQ(clipped.norms, free.norms);
+    for (std::size_t at = 0; at < free.weights.size(); ++at) {
+      ASSERT_NEAR(clipped.weights[at] - before.weights[at],
+                  0.5 * (free.weights[at] - before.weights[at]), 1e-6);
+    }
+  }
 }
 
 TEST_F(RecommenderRun, AGradientOfARowThatIsNotANumberStopsTheRun) {

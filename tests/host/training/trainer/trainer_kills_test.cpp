@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "host/training/trainer/bigram.h"
+#include "host/training/trainer/text_trainer.h"
 #include "support/scratch_path.h"
 #include "training/trainer/decoder_model.h"
 #include "training/trainer/trainer.h"
@@ -62,13 +63,13 @@ class TrainerKillsTest : public testing::Test {
     options.out = out_;
     options.steps = 1u << 30;
     options.batch = 1;
-    options.context = 8;
     options.schedule = {0.1, 0, options.steps, RateDecay::kConstant, 1};
     options.save_every = 1;
     options.keep = 3;
     PipeLog log(pipe);
-    Trainer trainer(options, {model, parameters, bigram, text, nullptr,
-                              [&](std::uint64_t) { return std::vector<TrainingLog*>{&log}; }});
+    test::TextTrainer trainer(options,
+                              {model, parameters, bigram, text, nullptr,
+                               [&](std::uint64_t) { return std::vector<TrainingLog*>{&log}; }});
     if (!from.empty()) trainer.resume(find_checkpoint(from));
     trainer.run(nullptr);
   }

@@ -17,6 +17,7 @@
 
 #include "common/error.h"
 #include "host/training/trainer/bigram.h"
+#include "host/training/trainer/text_trainer.h"
 #include "support/ranks.h"
 #include "support/scratch_path.h"
 #include "training/trainer/decoder_model.h"
@@ -57,7 +58,6 @@ class TrainerTest : public testing::Test {
     text_.emplace(path("text.txt"), *model_.tokenizer);
     options_.steps = 12;
     options_.batch = 2;
-    options_.context = 16;
     options_.schedule = {0.1, 2, 12, RateDecay::kCosine, 0.1};
     options_.reduce.dense_below = 64;
   }
@@ -74,7 +74,7 @@ class TrainerTest : public testing::Test {
     ParameterSet parameters(test::bigram_parameters(vocab_));
     parameters.draw(5);
     test::Bigram bigram(parameters, vocab_);
-    Trainer trainer(options, {model_, parameters, bigram, *text_, nullptr, only(log)});
+    test::TextTrainer trainer(options, {model_, parameters, bigram, *text_, nullptr, only(log)});
     if (!from.empty()) trainer.resume(find_checkpoint(from));
     trainer.run(group);
     const auto values = parameters.values(0);
@@ -160,7 +160,7 @@ TEST_F(TrainerTest, TheRanksThatAreLeftGoOnFromTheLastCheckpoint) {
     parameters.draw(5);
     test::Bigram bigram(parameters, vocab_);
     const bool leaves = group->rank() == 1;
-    Trainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, only(log)});
+    test::TextTrainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, only(log)});
     if (leaves) {
       bigram.leave_at_pass = 6;
       EXPECT_THROW(trainer.run(group.get()), std::runtime_error);
@@ -177,6 +177,35 @@ TEST_F(TrainerTest, TheRanksThatAreLeftGoOnFromTheLastCheckpoint) {
   EXPECT_EQ(find_checkpoint(path("out")).fields.at("world"), 2);
 }
 
+// As after a loss while a checkpoint was saved: each rank has heard of another one.
+TEST_F(TrainerTest, RanksGoOnFromTheCheckpointOfTheFirst) {
+  options_.save_every = 4;
+  options_.keep = 0;
+  std::vector<std::vector<float>> ended(2);
+  test::run_ranks(2, [&](std::unique_ptr<transport::Transport> transport) {
+    collectives::Group group(std::move(transport));
+    const auto rank = static_cast<std::size_t>(group.rank());
+    TrainerOptions options = options_;
+    options.out = path("out" + std::to_string(rank));
+    ParameterSet parameters(test::bigram_parameters(vocab_));
+    parameters.draw(5);
+    test::Bigram bigram(parameters, vocab_);
+    int looks = 0;
+    test::TextTrainer trainer(options, {model_, parameters, bigram, *text_, nullptr, {}, [&] {
+                                          return ++looks == (rank == 0 ? 2 : 1);
+                                        }});
+    trainer.run(nullptr);
+    EXPECT_EQ(trainer.steps_done(), rank == 0 ? 8u : 4u);
+    trainer.run(&group);
+    EXPECT_EQ(trainer.steps_done(), 12u);
+    ended[rank].assign(parameters.values(0).begin(), parameters.values(0).end());
+  });
+  KeptLog log;
+  const auto expected = run_world(2, options_, log, path("out0/step-00000008"));
+  EXPECT_EQ(ended[0], expected);
+  EXPECT_EQ(ended[1], expected);
+}
+
 TEST_F(TrainerTest, ARunEndsAtACheckpointForRanksThatWait) {
   KeptLog whole, log;
   const auto expected = run(options_, whole);
@@ -186,8 +215,8 @@ TEST_F(TrainerTest, ARunEndsAtACheckpointForRanksThatWait) {
   parameters.draw(5);
   test::Bigram bigram(parameters, vocab_);
   int looks = 0;
-  Trainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, only(log),
-                             [&] { return ++looks == 2; }});
+  test::TextTrainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, only(log),
+                                       [&] { return ++looks == 2; }});
   trainer.run(nullptr);
   EXPECT_TRUE(trainer.wants_ranks());
   EXPECT_EQ(trainer.steps_done(), 8u);
@@ -234,7 +263,7 @@ TEST_F(TrainerTest, OneRanksNaNStopsAllRanks) {
     ParameterSet parameters(test::bigram_parameters(vocab_));
     test::Bigram bigram(parameters, vocab_);
     bigram.poison(group.rank() == 1);
-    Trainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, {}});
+    test::TextTrainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, {}});
     try {
       trainer.run(&group);
     } catch (const Error& error) {
@@ -254,7 +283,7 @@ TEST_F(TrainerTest, AStepWithANaNCanBeLeftOut) {
   const std::vector<float> before(parameters.values(0).begin(), parameters.values(0).end());
   test::Bigram bigram(parameters, vocab_);
   bigram.poison(true);
-  Trainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, {}});
+  test::TextTrainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, {}});
   trainer.run(nullptr);
   EXPECT_EQ(trainer.steps_done(), 3u);
   EXPECT_TRUE(std::ranges::equal(before, parameters.values(0)));
@@ -270,7 +299,8 @@ TEST_F(TrainerTest, ANaNCanSendTheRunBackToTheLastCheckpoint) {
   bigram.poison_pass = 8;  // of step 9
   KeptLog log, whole;
   std::vector<std::uint64_t> opened;
-  Trainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, [&](std::uint64_t step) {
+  test::TextTrainer trainer(options_,
+                            {model_, parameters, bigram, *text_, nullptr, [&](std::uint64_t step) {
                                opened.push_back(step);
                                return std::vector<TrainingLog*>{&log};
                              }});
@@ -300,12 +330,12 @@ TEST_F(TrainerTest, ANaNThatComesAgainEndsTheRun) {
     return {};
   };
   bigram.poison(true);
-  Trainer nowhere(options_, {model_, parameters, bigram, *text_, nullptr, {}});
+  test::TextTrainer nowhere(options_, {model_, parameters, bigram, *text_, nullptr, {}});
   EXPECT_THAT(refusal(nowhere), HasSubstr("no checkpoint to go back to"));
   KeptLog log;
   run(options_, log);
   options_.steps = 4;
-  Trainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, {}});
+  test::TextTrainer trainer(options_, {model_, parameters, bigram, *text_, nullptr, {}});
   trainer.resume(find_checkpoint(path("out")));
   EXPECT_THAT(refusal(trainer), HasSubstr("others since the last checkpoint"));
   EXPECT_EQ(bigram.passes, 1 + 4);
@@ -372,7 +402,7 @@ TEST_F(TrainerTest, ScoresATextByItsWindows) {
   ParameterSet parameters(test::bigram_parameters(vocab_));
   test::Bigram bigram(parameters, vocab_);  // zeros: every token is as likely
   options_.steps = 0;
-  Trainer trainer(options_, {model_, parameters, bigram, *text_, &*text_, only(log)});
+  test::TextTrainer trainer(options_, {model_, parameters, bigram, *text_, &*text_, only(log)});
   trainer.run(nullptr);
   EXPECT_EQ(log.evaluated.tokens, text_->size());  // each window begins with BOS
   EXPECT_NEAR(log.evaluated.mean_nll, std::log(vocab_), 1e-5);

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# `tandem train` over slow links against DDP with gloo's dense all-reduce: throughput, and the loss after equal steps.
+#
+#   benchmarks/host/training/slow_links.py --tasks decoder,recommender --seeds 3      # needs root, for the namespaces
+#
+# Every rank is a host of scripts/netlab.sh. Contestants: ddp (slow_links_ddp.py under --python), dense (`--reduce dense`),
+# and sparsifiers with their densities. One JSON line per run: the median of rank 0's seconds per step after --settled steps,
+# and the loss of what is held out. Then a table: medians over seeds; times the throughput of ddp and of dense, which are
+# those of the same seed; the mean loss over that of dense. --rate none: on loopback, without namespaces.
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TREE = Path(__file__).resolve().parents[3]
+HERE = Path(__file__).resolve().parent
+DECODER = 'name = "stories"\nlayers = {layers}\nwidth = {width}\nheads = 8\nkv_heads = 4\nffn = {ffn}\ncontext = 64\n'
+RECOMMENDER = 'kind = "recommender"\ndense = 13\nwidth = 16\ntables = 26\nrows = {rows}\nbottom = [64, 32]\ntop = [64, 32]\n'
+WORDS = "the a cat dog bird sat ran flew on under over mat tree house red blue old new and then".split()
+
+
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--binary", default=TREE / "build" / "release" / "bin" / "tandem")
+    parser.add_argument("--python", default="/usr/bin/python3", help="one with torch, for ddp")
+    parser.add_argument("--tasks", default="decoder,recommender")
+    parser.add_argument("--contestants", default="ddp,dense,exdyna@0.01,exdyna@0.001")
+    parser.add_argument("--hosts", type=int, default=2)
+    parser.add_argument("--rate", default="1gbit")
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=0, help="0: of the task")
+    parser.add_argument("--settled", type=int, default=30)
+    parser.add_argument("--layers", type=int, default=5)
+    parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--offload", default="none")
+    parser.add_argument("--reduce-warmup", type=int, help="dense steps at the start; without, the sparsifier's")
+    return parser.parse_args()
+
+
+def text_of(seed, words):
+    """Words that follow each other by fixed odds, so that there is something to learn."""
+    fixed, draw = random.Random(7), random.Random(seed)
+    after = {word: fixed.sample(WORDS, 4) for word in WORDS}
+    text = [WORDS[0]]
+    while len(text) < words:
+        text.append(draw.choice(after[text[-1]]))
+    return " ".join(text)
+
+
+def clicks_of(seed, count):
+    """Criteo's format. Odds depend on 6 of the 26 words and 3 of the numbers; low words come more often."""
+    draw = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        words = [int(400 * draw.random() ** 3) for _ in range(26)]
+        numbers = [int(draw.expovariate(0.2)) for _ in range(13)]
+        odds = sum(((word * 2654435761 >> 8) % 200 - 100) / 80 for word in words[:6]) + (numbers[0] - numbers[1]) / 10
+        label = int(draw.random() < 1 / (1 + 2.718281828 ** -odds))
+        lines.append("\t".join([str(label), *map(str, numbers), *(f"{word:08x}" for word in words)]))
+    return "\n".join(lines) + "\n"
+
+
+class Task:
+    def __init__(self, name, given, folder):
+        self.name, self.given, self.folder = name, given, folder
+        folder.mkdir()
+        if name == "decoder":
+            self.steps, self.batch = given.steps or 200, 1
+            shape = DECODER.format(layers=given.layers, width=given.width, ffn=given.width * 5 // 2)
+            (folder / "text.txt").write_text(text_of(1, 60_000))
+            (folder / "valid.txt").write_text(text_of(2, 3_000))
+            self.data = ["--text", folder / "text.txt", "--valid", folder / "valid.txt", "--context", 32]
+        else:
+            self.steps, self.batch = given.steps or 300, 64
+            shape = RECOMMENDER.format(rows=given.rows)
+            (folder / "clicks.tsv").write_text(clicks_of(1, 40_000))
+            (folder / "valid.tsv").write_text(clicks_of(2, 8_000))
+            self.data = ["--data", folder / "clicks.tsv", "--valid", folder / "valid.tsv"]
+        (folder / "shape.toml").write_text(shape)
+
+    def command(self, contestant, seed):
+        common = ["--steps", self.steps, "--batch", self.batch, "--seed", seed]
+        if contestant == "ddp":
+            return [self.given.python, HERE / "slow_links_ddp.py", self.name, "--folder", self.folder, *common]
+        warmup = ["--reduce-warmup", self.given.reduce_warmup] if self.given.reduce_warmup is not None else []
+        return [self.given.binary, "train", "--model-config", self.folder / "shape.toml", *self.data, *common, "--json",
+                "--threads", self.given.threads, "--transport", "gloo", "--reduce", contestant, "--decay", "constant",
+                "--dense-below", 4096, "--offload", self.given.offload, *warmup]
+
+
+def launch(given, command, store):
+    """Rank 0's output."""
+    words = [str(word) for word in command]
+    tandem = "--transport" in words
+    if given.rate != "none":
+        place = ["env", "RANK={rank}", "WORLD_SIZE={world}", "LOCAL_WORLD_SIZE=1", "MASTER_ADDR=10.91.0.1", "MASTER_PORT=29512",
+                 "GLOO_SOCKET_IFNAME=eth0"]
+        own = ["--store", "{store}", "--address", "{address}"] if tandem else []
+        line = [TREE / "scripts" / "netlab.sh", "--hosts", given.hosts, "--rate", given.rate, "--launcher", "gloo", "--", *place,
+                *words, *own]
+        return subprocess.run([str(word) for word in line], stdout=subprocess.PIPE, text=True, check=True).stdout
+    ranks = []
+    for rank in range(given.hosts):
+        variables = {"RANK": str(rank), "WORLD_SIZE": str(given.hosts), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29512"}
+        own = ["--store", str(store), "--address", "127.0.0.1"] if tandem else []
+        ranks.append(subprocess.Popen([*words, *own], stdout=subprocess.PIPE, text=True, env={**os.environ, **variables}))
+    outputs = [rank.communicate()[0] for rank in ranks]
+    if any(rank.returncode for rank in ranks):
+        raise SystemExit(f"{words} failed")
+    return "".join(outputs)
+
+
+def run(given, task, contestant, seed, store):
+    lines = [json.loads(line) for line in launch(given, task.command(contestant, seed), store).splitlines() if line.startswith("{")]
+    steps = [line for line in lines if "step" in line]
+    last = next(line for line in lines if any(key in line for key in ("held_out", "mean_nll", "logloss")))
+    loss = next(last[key] for key in ("held_out", "mean_nll", "logloss") if key in last)
+    seconds = sorted(line["seconds"] for line in steps[given.settled:])
+    found = {"task": task.name, "contestant": contestant, "seed": seed, "rate": given.rate, "hosts": given.hosts,
+             "steps": len(steps), "median_ms": statistics.median(seconds) * 1e3, "p10_ms": seconds[len(seconds) // 10] * 1e3,
+             "p90_ms": seconds[len(seconds) * 9 // 10] * 1e3, "held_out": loss, "load": os.getloadavg()[0]}
+    print(json.dumps(found), flush=True)
+    return found
+
+
+def table(results, contestants):
+    print("\n| task | contestant | ms per step | times ddp | times dense | loss over dense |\n|---|---|---|---|---|---|")
+    for task in dict.fromkeys(one["task"] for one in results):
+        of = {name: [one for one in results if (one["task"], one["contestant"]) == (task, name)] for name in contestants}
+        for name in contestants:
+            cells = [f"{statistics.median(one['median_ms'] for one in of[name]):.1f}"]
+            for base in ("ddp", "dense"):
+                ratios = [theirs["median_ms"] / mine["median_ms"] for theirs, mine in zip(of.get(base, []), of[name])]
+                cells.append(f"{statistics.median(ratios):.2f}" if ratios else "")
+            losses = [statistics.mean(one["held_out"] for one in of[each]) for each in (name, "dense") if of.get(each)]
+            cells.append(f"{losses[0] / losses[1]:.4f}" if len(losses) == 2 else "")
+            print(f"| {task} | {name} | " + " | ".join(cells) + " |")
+
+
+def main():
+    given = options()
+    contestants = given.contestants.split(",")
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in given.tasks.split(","):
+            task = Task(name, given, Path(folder) / name)
+            for seed in range(given.first_seed, given.first_seed + given.seeds):
+                for contestant in contestants:
+                    store = Path(folder) / f"{name}-{contestant}-{seed}"
+                    results.append(run(given, task, contestant, seed, store))
+    table(results, contestants)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

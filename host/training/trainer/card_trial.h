@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CardTrial: whether cards update the tables of a run, by measurement: `--offload auto`.
+//
+// Host memory updates the first steps. Where the cost model predicts that cards are faster, they
+// update the next ones. The faster place stays; of equal ones host memory. The slowest rank counts,
+// so all ranks decide alike. Both places give the same bits. A rank whose cards cannot hold its
+// tables decides for host memory. Ownership: borrows the group. Threads: one. Errors:
+// TransportError.
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "collectives/group.h"
+
+namespace tandem::training {
+
+struct CardTrialParts {
+  std::function<void(bool)> use_cards;     // from the next update on; true: before load()
+  std::function<void()> load;              // Error: the cards cannot hold the tables
+  std::function<double()> update_seconds;  // of the last update, without messages
+  std::function<double()> predicted;       // of an update on cards; infinity: there is none
+};
+
+class CardTrial {
+ public:
+  static constexpr int kSteps = 4;  // at each place; the first is not counted
+
+  // group: null for one rank. The parts are of this rank.
+  CardTrial(collectives::Group* group, std::chrono::milliseconds timeout, CardTrialParts parts);
+
+  // Collective: before and after every update of the tables.
+  void before_update();
+  void after_update();
+
+  bool uses_cards() const { return place_ == Place::kCards; }
+
+ private:
+  enum class Place : std::uint8_t { kHost, kCards };
+
+  // Of all ranks.
+  struct Slowest {
+    double host = 0, cards = 0;
+  };
+  Slowest slowest(double cards) const;
+  void begin_cards();
+  void decide(const char* how, const Slowest& seconds);
+
+  collectives::Group* const group_;
+  const std::chrono::milliseconds timeout_;
+  const CardTrialParts parts_;
+  Place place_ = Place::kHost;
+  int step_ = 0;
+  bool decided_ = false;
+  double host_s_, cards_s_;  // the best so far
+};
+
+}  // namespace tandem::training

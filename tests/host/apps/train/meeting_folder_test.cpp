@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks in one folder: each is an object here, and dies with it or as a process of its own.
+#include "apps/train/meeting_folder.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "common/error.h"
+#include "support/scratch_path.h"
+#include "transport/transport_error.h"
+
+namespace tandem::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+Deadline seconds(int count) { return Deadline::after(std::chrono::seconds(count)); }
+Deadline soon() { return Deadline::after(std::chrono::milliseconds(100)); }
+
+class MeetingFolderTest : public testing::Test {
+ protected:
+  std::string path() const { return scratch_.string(); }
+  std::string path(const std::string& name) const { return path() + "/" + name; }
+
+  std::vector<std::unique_ptr<MeetingFolder>> ranks(int world) {
+    std::vector<std::unique_ptr<MeetingFolder>> all;
+    std::vector<std::thread> threads;
+    std::vector<std::string> prefixes(static_cast<std::size_t>(world));
+    for (int rank = 0; rank < world; ++rank) {
+      all.push_back(std::make_unique<MeetingFolder>(path()));
+    }
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      threads.emplace_back([&, rank] {
+        prefixes[rank] = all[rank]->meet(static_cast<int>(rank), world, seconds(20));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    group_.prefix = prefixes[0];
+    group_.numbers.clear();
+    for (int rank = 0; rank < world; ++rank) group_.numbers.push_back(rank);
+    EXPECT_THAT(prefixes, testing::Each(prefixes[0]));
+    return all;
+  }
+
+  // In a process that ends without a word.
+  void die_after(const std::function<void(MeetingFolder&)>& work) const {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      MeetingFolder folder(path());
+      work(folder);
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+
+  template <typename Call>
+  static std::string refusal(const Call& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  test::ScratchPath scratch_{"meeting"};
+  GroupMembers group_;
+};
+
+TEST_F(MeetingFolderTest, EveryMeetingHasAPrefixOfItsOwn) {
+  ranks(3);
+  const std::string first = group_.prefix;
+  ranks(3);
+  EXPECT_NE(group_.prefix, first);
+  EXPECT_THAT(first, testing::StartsWith("train-"));
+}
+
+TEST_F(MeetingFolderTest, ARankThatDoesNotComeIsNamed) {
+  MeetingFolder folder(path());
+  try {
+    folder.meet(0, 2, soon());
+    FAIL();
+  } catch (const transport::TransportError& error) {
+    EXPECT_EQ(error.peer(), 1);
+    EXPECT_THAT(error.what(), HasSubstr("rank 1 has not come to"));
+  }
+}
+
+TEST_F(MeetingFolderTest, ARunThatIsAtWorkThereIsNamed) {
+  const auto running = ranks(1);
+  MeetingFolder other(path());
+  EXPECT_THAT(refusal([&] { other.meet(0, 1, soon()); }),
+              HasSubstr("rank 0 of another run is at work in"));
+}
+
+TEST_F(MeetingFolderTest, WhatADeadRunLeftIsTakenOver) {
+  die_after([](MeetingFolder& folder) { folder.meet(0, 1, seconds(5)); });
+  EXPECT_TRUE(fs::exists(path("rank-0")));
+  MeetingFolder folder(path());
+  EXPECT_FALSE(folder.lives(0));
+  folder.meet(0, 1, soon());
+  EXPECT_TRUE(folder.lives(0));
+}
+
+TEST_F(MeetingFolderTest, ARankThatEndsTakesItsFileWithIt) {
+  MeetingFolder other(path());
+  {
+    const auto all = ranks(2);
+    EXPECT_TRUE(other.lives(1));
+  }
+  EXPECT_FALSE(other.lives(1));
+  EXPECT_FALSE(fs::exists(path("rank-1")));
+}
+
+TEST_F(MeetingFolderTest, AFolderThatCannotBeMadeIsNamed) {
+  fs::create_directories(path());
+  std::ofstream(path("file")) << "x";
+  EXPECT_THAT(refusal([&] { MeetingFolder folder(path("file")); }),
+              testing::AllOf(HasSubstr("cannot make the folder '" + path("file")),
+                             HasSubstr("name a folder that all ranks can write by --store")));
+}
+
+TEST_F(MeetingFolderTest, AProcessThatWaitsGetsAPlace) {
+  auto all = ranks(2);
+  GroupPlace place;
+  auto joining = std::make_unique<MeetingFolder>(path());
+  std::thread waits([&] { place = joining->wait_for_place(); });
+  std::vector<std::string> names;
+  while ((names = all[0]->waiting()).empty()) std::this_thread::yield();
+  EXPECT_EQ(names.size(), 1u);
+  all[0]->give(names[0], {"joined-7", 2, 3, 5});
+  waits.join();
+  EXPECT_EQ(place.prefix, "joined-7");
+  EXPECT_EQ((std::vector<int>{place.rank, place.world, place.number}),
+            (std::vector<int>{2, 3, 5}));
+  EXPECT_THAT(all[0]->waiting(), IsEmpty());
+  EXPECT_TRUE(all[0]->lives(5));
+  joining.reset();
+  EXPECT_FALSE(all[0]->lives(5));
+  EXPECT_FALSE(fs::exists(path("rank-5")));
+}
+
+// Its first group has not come about.
+TEST_F(MeetingFolderTest, APlaceCanBeAskedForAgain) {
+  auto all = ranks(1);
+  MeetingFolder joining(path());
+  for (int number : {1, 2}) {
+    GroupPlace place;
+    std::thread waits([&] { place = joining.wait_for_place(); });
+    std::vector<std::string> names;
+    while ((names = all[0]->waiting()).empty()) std::this_thread::yield();
+    all[0]->give(names[0], {"joined", 1, 2, number});
+    waits.join();
+    EXPECT_EQ(place.number, number);
+  }
+  EXPECT_FALSE(all[0]->lives(1));
+  EXPECT_TRUE(all[0]->lives(2));
+}
+
+TEST_F(MeetingFolderTest, NobodyJoinsWhereNoRankLives) {
+  die_after([](MeetingFolder& folder) { folder.meet(0, 1, seconds(5)); });
+  MeetingFolder joining(path());
+  EXPECT_THAT(refusal([&] { joining.wait_for_place(); }), HasSubstr("no run with --elastic"));
+}
+
+TEST_F(MeetingFolderTest, AProcessThatDiedWaitsNoMore) {
+  const auto all = ranks(1);
+  std::ofstream(path("new-0123456789abcdef")) << "0123456789abcdef";  // without a lock
+  EXPECT_THAT(all[0]->waiting(), IsEmpty());
+  EXPECT_FALSE(fs::exists(path("new-0123456789abcdef")));
+  all[0]->give("new-0123456789abcdef", {"joined", 1, 2, 1});
+  EXPECT_FALSE(fs::exists(path("place-0123456789abcdef")));
+}
+
+TEST_F(MeetingFolderTest, TheRollNamesTheDead) {
+  auto all = ranks(3);
+  all[2].reset();
+  Roll first;
+  std::thread other([&] { first = all[0]->call_roll(group_, 0, "", Deadline::never()); });
+  const Roll second = all[1]->call_roll(group_, 1, "", Deadline::never());
+  other.join();
+  for (const Roll& roll : {first, second}) {
+    EXPECT_THAT(roll.absent, ElementsAre(2));
+    EXPECT_THAT(roll.failures, IsEmpty());
+  }
+}
+
+TEST_F(MeetingFolderTest, TheRollWaitsForThoseThatLiveUntilTheDeadline) {
+  auto all = ranks(2);
+  const Roll roll = all[0]->call_roll(group_, 0, "", soon());
+  EXPECT_THAT(roll.absent, ElementsAre(1));
+  EXPECT_TRUE(all[0]->lives(1));
+}
+
+TEST_F(MeetingFolderTest, ARankThatSignedIsNotAbsentWhenItEnds) {
+  auto all = ranks(3);
+  all[1]->sign_roll(group_, 1, "the disk is full");
+  all[2]->sign_roll(group_, 2, "");
+  all[1].reset();
+  all[2].reset();
+  const Roll roll = all[0]->call_roll(group_, 0, "", Deadline::never());
+  EXPECT_THAT(roll.absent, IsEmpty());
+  EXPECT_THAT(roll.failures, ElementsAre(Pair(1, "the disk is full")));
+}
+
+TEST_F(MeetingFolderTest, ThoseThatLiveAgree) {
+  auto all = ranks(4);
+  all[1].reset();
+  all[2]->sign_roll(group_, 2, "");  // it dies while the others agree
+  all[2].reset();
+  GroupMembers first;
+  std::thread other([&] { first = all[0]->agree(group_, 0, Deadline::never()); });
+  const GroupMembers second = all[3]->agree(group_, 3, Deadline::never());
+  other.join();
+  EXPECT_THAT(first.numbers, ElementsAre(0, 3));
+  EXPECT_EQ(first.numbers, second.numbers);
+  EXPECT_EQ(first.prefix, second.prefix);
+  EXPECT_NE(first.prefix, group_.prefix);
+}
+
+TEST_F(MeetingFolderTest, ARankThatComesTooLateIsTold) {
+  auto all = ranks(3);
+  std::thread other([&] { all[0]->agree(group_, 0, soon()); });
+  EXPECT_THAT(all[1]->agree(group_, 1, soon()).numbers, testing::Not(testing::Contains(2)));
+  other.join();
+  EXPECT_THAT(refusal([&] { all[2]->agree(group_, 2, soon()); }),
+              HasSubstr("the smaller group was formed without rank 2"));
+}
+
+TEST_F(MeetingFolderTest, TheFirstWordDecides) {
+  const auto all = ranks(2);
+  EXPECT_FALSE(all[0]->decided("list-x"));
+  EXPECT_EQ(all[1]->decide("list-x", "yes"), "yes");
+  EXPECT_EQ(all[0]->decide("list-x", "no"), "yes");
+  EXPECT_EQ(all[0]->decided("list-x"), "yes");
+}
+
+TEST_F(MeetingFolderTest, AMeetingRemovesWhatEarlierRunsSaid) {
+  {
+    auto all = ranks(2);
+    all[0]->sign_roll(group_, 0, "");
+    all[1]->decide("list-" + group_.prefix, "x");
+  }
+  const std::string old = group_.prefix;
+  EXPECT_TRUE(fs::exists(path("list-" + old)));
+  const auto all = ranks(1);
+  all[0]->sign_roll(group_, 0, "");
+  EXPECT_FALSE(fs::exists(path("list-" + old)));
+  EXPECT_FALSE(fs::exists(path("roll-" + old + "-0")));
+  EXPECT_TRUE(fs::exists(path("roll-" + group_.prefix + "-0")));
+}
+
+}  // namespace
+}  // namespace tandem::apps

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks over gloo that are threads here: losses, a loss while the others agree, new ranks.
+#include "apps/train/ranks.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <latch>
+#include <numeric>
+#include <thread>
+
+#include "collectives/collective.h"
+#include "common/error.h"
+#include "support/scratch_path.h"
+#include "transport/gloo/gloo.h"
+
+namespace tandem::apps {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using transport::TransportError;
+
+class RanksTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!transport::gloo::available()) GTEST_SKIP() << "this build has no gloo";
+    options_.transport = "gloo";
+    options_.store = scratch_.string();
+    options_.address = "127.0.0.1";
+    options_.timeout_s = 600;  // who waits for it fails this test by the time limit
+    options_.elastic = true;
+  }
+
+  using Work = std::function<void(Ranks&)>;
+
+  // A thread per rank.
+  void run(int world, const std::vector<std::function<void()>>& others, const Work& work) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < world - static_cast<int>(others.size()); ++rank) {
+      threads.emplace_back([&, rank] {
+        Ranks ranks({rank, world, world, false}, options_);
+        work(ranks);
+      });
+    }
+    for (const auto& other : others) threads.emplace_back(other);
+    for (std::thread& thread : threads) thread.join();
+  }
+  void run(int world, const Work& work) { run(world, {}, work); }
+
+  static int sum_over(collectives::Group& group) {
+    std::vector<double> one = {1};
+    collectives::allreduce(group, collectives::DenseView::of(one));
+    return static_cast<int>(one[0]);
+  }
+
+  static TransportError neighbours_error() {
+    return {TransportError::Kind::kPeerLost, 0, "rank 0 has left the group or died"};
+  }
+
+  test::ScratchPath scratch_{"ranks"};
+  MeetingOptions options_;
+};
+
+TEST_F(RanksTest, TheRanksThatAreLeftKeepTheirNumbers) {
+  run(4, [&](Ranks& ranks) {
+    EXPECT_EQ(sum_over(*ranks.group()), 4);
+    const int number = ranks.group()->rank();
+    if (number == 1) return;
+    EXPECT_THROW(sum_over(*ranks.group()), TransportError);
+    EXPECT_THAT(ranks.shrink(), ElementsAre(1));
+    EXPECT_EQ(sum_over(*ranks.group()), 3);
+    EXPECT_EQ(ranks.group()->rank(), number == 0 ? 0 : number - 1);
+    if (number == 2) return;
+    EXPECT_THROW(sum_over(*ranks.group()), TransportError);
+    EXPECT_THAT(ranks.shrink(), ElementsAre(2));
+    EXPECT_EQ(ranks.group()->world(), 2);
+    if (number == 3) return;
+    EXPECT_THROW(sum_over(*ranks.group()), TransportError);
+    EXPECT_THAT(ranks.shrink(), ElementsAre(3));
+    EXPECT_EQ(sum_over(*ranks.group()), 1);
+  });
+}
+
+// Rank 2 agrees with the others on who is left of rank 3's loss, and dies before it connects.
+TEST_F(RanksTest, ALossWhileTheOthersAgreeIsAnotherLoss) {
+  const auto connects_to = [&](MeetingFolder& folder, int rank) {
+    transport::gloo::Options gloo;
+    gloo.rank = rank;
+    gloo.world = 4;
+    gloo.store_directory = options_.store;
+    gloo.address = options_.address;
+    gloo.prefix = folder.meet(rank, 4, Deadline::never());
+    gloo.deadline = Deadline::never();
+    return std::pair(gloo.prefix, transport::gloo::connect(gloo));
+  };
+  const auto dies_while_agreeing = [&] {
+    MeetingFolder folder(options_.store);
+    std::string prefix;
+    {
+      const auto [found, transport] = connects_to(folder, 2);
+      prefix = found;
+    }
+    const GroupMembers left = folder.agree({prefix, {0, 1, 2, 3}}, 2, Deadline::never());
+    EXPECT_THAT(left.numbers, ElementsAre(0, 1, 2));
+  };
+  const auto dies = [&] {
+    MeetingFolder folder(options_.store);
+    connects_to(folder, 3);
+  };
+  run(4, {dies_while_agreeing, dies}, [&](Ranks& ranks) {
+    EXPECT_THROW(sum_over(*ranks.group()), TransportError);
+    EXPECT_THAT(ranks.shrink(), ElementsAre(2, 3));
+    EXPECT_EQ(sum_over(*ranks.group()), 2);
+  });
+}
+
+TEST_F(RanksTest, EveryRankNamesTheOneThatDied) {
+  run(3, [&](Ranks& ranks) {
+    if (ranks.group()->rank() == 2) return;
+    const TransportError error = ranks.explained(neighbours_error());
+    EXPECT_EQ(error.peer(), 2);
+    EXPECT_THAT(error.what(), HasSubstr("rank 2 is lost: its process has ended; --resume"));
+  });
+}
+
+TEST_F(RanksTest, RanksThatDiedTogetherAreAllNamed) {
+  run(3, [&](Ranks& ranks) {
+    if (ranks.group()->rank() != 1) return;
+    EXPECT_THAT(ranks.explained(neighbours_error()).what(),
+                HasSubstr("ranks 0, 2 are lost: their processes have ended"));
+  });
+}
+
+TEST_F(RanksTest, EveryRankNamesTheOneThatIsSilent) {
+  options_.timeout_s = 3;
+  std::latch ended(3);
+  run(3, [&](Ranks& ranks) {
+    if (ranks.group()->rank() != 2) {
+      EXPECT_THAT(ranks.explained(neighbours_error()).what(),
+                  HasSubstr("rank 2 is lost: no word for 3000 ms"));
+    }
+    ended.arrive_and_wait();
+  });
+}
+
+TEST_F(RanksTest, EveryRankTellsTheErrorOfTheOneThatFailed) {
+  run(3, [&](Ranks& ranks) {
+    if (ranks.group()->rank() == 2) return ranks.abort("the disk is full");
+    const TransportError error = ranks.explained(neighbours_error());
+    EXPECT_EQ(error.peer(), 2);
+    EXPECT_THAT(error.what(), HasSubstr("rank 2 ended: the disk is full"));
+  });
+}
+
+TEST_F(RanksTest, WithoutALossTheErrorStays) {
+  run(2, [&](Ranks& ranks) {
+    EXPECT_STREQ(ranks.explained(neighbours_error()).what(), neighbours_error().what());
+  });
+}
+
+TEST_F(RanksTest, ANewRankIsTakenInAndNumbered) {
+  const auto joins = [&] {
+    MeetingOptions options = options_;
+    options.join = true;
+    Ranks ranks({}, options);
+    EXPECT_EQ(ranks.group()->rank(), 2);
+    sum_over(*ranks.group());  // the check of the others
+    ranks.confirm();
+    EXPECT_EQ(sum_over(*ranks.group()), 3);
+  };
+  std::thread joining;
+  std::latch met(2);
+  run(2, [&](Ranks& ranks) {
+    met.arrive_and_wait();
+    const bool first = ranks.group()->rank() == 0;
+    EXPECT_FALSE(ranks.grow({}));  // nobody waits
+    if (first) joining = std::thread(joins);
+    while (first && !ranks.ranks_wait()) std::this_thread::yield();
+    EXPECT_TRUE(ranks.grow([&](collectives::Group& group) { sum_over(group); }));
+    EXPECT_EQ(sum_over(*ranks.group()), 3);
+    if (first) joining.join();
+    EXPECT_THROW(sum_over(*ranks.group()), TransportError);
+    EXPECT_THAT(ranks.shrink(), ElementsAre(2));
+  });
+}
+
+TEST_F(RanksTest, ANewRankThatIsRefusedIsTold) {
+  const auto joins = [&] {
+    MeetingOptions options = options_;
+    options.join = true;
+    Ranks ranks({}, options);
+    try {
+      ranks.confirm();
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("the run goes on without this rank ([test] too slow)"));
+    }
+  };
+  std::thread joining;
+  run(2, [&](Ranks& ranks) {
+    const bool first = ranks.group()->rank() == 0;
+    if (first) joining = std::thread(joins);
+    while (first && !ranks.ranks_wait()) std::this_thread::yield();
+    EXPECT_FALSE(ranks.grow([&](collectives::Group& group) {
+      if (group.rank() == 1) throw Error("test", "too slow");
+    }));
+    EXPECT_EQ(sum_over(*ranks.group()), 2);  // the group is as before
+    if (first) joining.join();
+  });
+}
+
+TEST_F(RanksTest, OnlyElasticRunsTakeRanksIn) {
+  options_.elastic = false;
+  run(2, [&](Ranks& ranks) {
+    if (ranks.group()->rank() != 0) return;
+    MeetingFolder joining(options_.store);
+    std::thread waits([&] {
+      try {
+        joining.wait_for_place();
+      } catch (const Error&) {
+      }
+    });
+    MeetingFolder watches(options_.store);
+    while (watches.waiting().empty()) std::this_thread::yield();
+    EXPECT_FALSE(ranks.ranks_wait());
+    watches.give(watches.waiting()[0], {"x", 0, 1, 9});
+    waits.join();
+  });
+}
+
+TEST_F(RanksTest, GlooNeedsAFolder) {
+  options_.store.clear();
+  try {
+    Ranks ranks({0, 2, 2, false}, options_);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("name one by --store or --out"));
+  }
+}
+
+}  // namespace
+}  // namespace tandem::apps
