@@ -40,6 +40,7 @@ Server::Server(const ServerModel& model, const ServingOptions& options, ServingR
       record_(record),
       split_cost_(split_rates(model.machine)),
       kv_(options.page_tokens, options.placement, false),
+      is_open_(model.machine.units.size(), true),
       unit_use_(model.machine.units.size()) {
   scheduler_.max_running = options.max_running;
   scheduler_.max_step_tokens = options.max_step_tokens;
@@ -90,6 +91,19 @@ int Server::num_known(const Sequence& sequence) const {
   return options_.prompts_elsewhere ? sequence.num_tokens - 1 : 0;
 }
 
+// Pages that the scheduler may give: those of units with a share. A unit without one would hold up
+// every step, so what grows beyond its mean waits, or gives way, as it does without that unit.
+Server::OpenPages Server::open_pages() const {
+  OpenPages open;
+  for (std::size_t u = 0; u < model_.machine.units.size(); ++u) {
+    if (!is_open_[u]) continue;
+    const engine::UnitPages pages = kv_.unit_pages(static_cast<int>(u));
+    open.available += static_cast<int>(pages.total - pages.used);
+    open.total += static_cast<int>(pages.total);
+  }
+  return open;
+}
+
 void Server::make_views() {
   running_views_.clear();
   for (const engine::SequenceId id : running_) {
@@ -101,9 +115,10 @@ void Server::make_views() {
   waiting_views_.clear();
   // As many as one step can admit.
   int room = scheduler_.max_running - static_cast<int>(running_.size());
+  const std::int64_t available = open_pages().available;
   std::int64_t pages = 0;
   for (const engine::SequenceId id : waiting_) {
-    if (room-- <= 0 || pages > kv_.num_available()) return;
+    if (room-- <= 0 || pages > available) return;
     const Sequence& s = sequence(id);
     waiting_views_.push_back({id, s.num_tokens, num_known(s), 0, 0, false});
     pages += blocks_of(s.num_tokens, options_.page_tokens);
@@ -114,11 +129,8 @@ int Server::step(double until) {
   deal_shares();
   size_chunks();
   make_views();
-  const engine::QueueView queue{waiting_views_,
-                                running_views_,
-                                {},
-                                static_cast<int>(kv_.num_available()),
-                                static_cast<int>(kv_.num_pages())};
+  const OpenPages open = open_pages();
+  const engine::QueueView queue{waiting_views_, running_views_, {}, open.available, open.total};
   const engine::StepPlan plan = engine::plan_step(queue, scheduler_, split_cost_);
   apply(plan);
   let_time_pass(plan);
@@ -170,6 +182,7 @@ void Server::repeat(int num_steps, double until) {
   num_steps_ += static_cast<std::uint64_t>(done);
   record_.steps += static_cast<std::uint64_t>(done);
   record_.generated_tokens += static_cast<std::uint64_t>(done) * running_.size();
+  num_sampled_ += static_cast<std::uint64_t>(done) * running_.size();
   for (const engine::SequenceId id : running_) {
     Sequence& s = sequence(id);
     s.num_tokens += done, s.num_computed += done;
@@ -201,8 +214,9 @@ void Server::apply(const engine::StepPlan& plan) {
   }
 }
 
-// Means over what runs and what could join. The output is predicted by those that have ended,
-// before that by what the requests ask for at most.
+// Means over what runs and what could join. The output is predicted by all tokens so far over the
+// requests that have ended, as those that end first are the short ones, and is at most what the
+// requests ask for.
 planner::Outlook Server::outlook() const {
   planner::Outlook outlook;
   const std::size_t most = static_cast<std::size_t>(options_.max_running);
@@ -216,7 +230,10 @@ planner::Outlook Server::outlook() const {
   std::for_each(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(joining), add);
   outlook.most_rows = static_cast<double>(running_.size() + joining);
   outlook.prompt = prompts / outlook.most_rows;
-  outlook.output = ended_ > 0 ? ended_outputs_ / ended_ : outputs / outlook.most_rows;
+  outlook.output = outputs / outlook.most_rows;
+  if (ended_ > 0) {
+    outlook.output = std::min(outlook.output, static_cast<double>(num_sampled_) / ended_);
+  }
   outlook.step_rows = options_.max_step_tokens;
   outlook.prompts_elsewhere = options_.prompts_elsewhere;
   for (const std::uint32_t pages : model_.pages) {
@@ -243,14 +260,35 @@ void Server::deal_shares() {
   if (choice.rows == 0) {
     choice = planner::batch_of(model_.machine, now, now.most_rows);
   }
-  // One that is chosen because no more wait is no limit.
-  const bool is_limit = is_auto && choice.rows < now.most_rows;
-  scheduler_.max_running = is_limit ? static_cast<int>(choice.rows) : options_.max_running;
   const std::vector<double>& shares = choice.mode.shares;
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   for (std::size_t u = 0; u < shares.size(); ++u) {
     kv_.set_share(static_cast<int>(u), std::max(kLeastShare, shares[u] / sum));
   }
+  const bool shares_units = open_units(shares);
+  // One that is chosen because no more wait is no limit; nor is one that a memory sets by itself.
+  const bool is_limit = is_auto && shares_units && choice.rows < now.most_rows;
+  scheduler_.max_running = is_limit ? static_cast<int>(choice.rows) : options_.max_running;
+}
+
+// Units that get a sequence or more, or all, where those cannot hold the longest request. Returns
+// whether another one than the own memory is open.
+bool Server::open_units(const std::vector<double>& shares) {
+  int longest = 0;
+  const auto look = [&](engine::SequenceId id) {
+    const SimulatedRequest& request = slots_[id]->request;
+    longest = std::max(longest, request.prompt + request.output);
+  };
+  std::ranges::for_each(running_, look);
+  std::ranges::for_each(waiting_, look);
+  for (std::size_t u = 0; u < shares.size(); ++u) is_open_[u] = shares[u] >= options_.page_tokens;
+  if (open_pages().total < blocks_of(longest, options_.page_tokens)) {
+    is_open_.assign(is_open_.size(), true);
+  }
+  for (std::size_t u = 0; u < shares.size(); ++u) {
+    if (is_open_[u] && static_cast<int>(u) != model_.own_unit) return true;
+  }
+  return false;
 }
 
 // Rows of the step: those that decode, and as much of prompts as the target allows beside them.
@@ -353,6 +391,7 @@ void Server::sample(Sequence& s) {
   }
   s.last_token_s = now_;
   ++s.num_tokens;
+  ++num_sampled_;
   ++record_.generated_tokens;
 }
 
@@ -361,7 +400,7 @@ int Server::end_sequences() {
     Sequence& s = sequence(id);
     if (!s.has_ended()) return false;
     record_.whole.add(now_ - s.request.arrival_s);
-    ++ended_, ended_outputs_ += s.request.output;
+    ++ended_;
     ++record_.requests;
     record_.prompt_tokens += static_cast<std::uint64_t>(s.request.prompt);
     kv_.release(s.table);
