@@ -265,15 +265,15 @@ void Server::deal_shares() {
   for (std::size_t u = 0; u < shares.size(); ++u) {
     kv_.set_share(static_cast<int>(u), std::max(kLeastShare, shares[u] / sum));
   }
-  const bool shares_units = open_units(shares);
+  const bool shares_units = open_units(shares, now.prompt + now.output / 2);
   // One that is chosen because no more wait is no limit; nor is one that a memory sets by itself.
   const bool is_limit = is_auto && shares_units && choice.rows < now.most_rows;
   scheduler_.max_running = is_limit ? static_cast<int>(choice.rows) : options_.max_running;
 }
 
-// Units that get a sequence or more, or all, where those cannot hold the longest request. Returns
-// whether another one than the own memory is open.
-bool Server::open_units(const std::vector<double>& shares) {
+// Units that get half a sequence or more, or a page where those are dealt; or all, where those cannot
+// hold the longest request. Returns whether another one than the own memory is open.
+bool Server::open_units(const std::vector<double>& shares, double mean_tokens) {
   int longest = 0;
   const auto look = [&](engine::SequenceId id) {
     const SimulatedRequest& request = slots_[id]->request;
@@ -281,7 +281,9 @@ bool Server::open_units(const std::vector<double>& shares) {
   };
   std::ranges::for_each(running_, look);
   std::ranges::for_each(waiting_, look);
-  for (std::size_t u = 0; u < shares.size(); ++u) is_open_[u] = shares[u] >= options_.page_tokens;
+  const bool is_whole = options_.placement == engine::Placement::kSequences;
+  const double least = is_whole ? mean_tokens / 2 : options_.page_tokens;
+  for (std::size_t u = 0; u < shares.size(); ++u) is_open_[u] = shares[u] >= least;
   if (open_pages().total < blocks_of(longest, options_.page_tokens)) {
     is_open_.assign(is_open_.size(), true);
   }

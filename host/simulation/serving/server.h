@@ -75,7 +75,7 @@ class Server {
   OpenPages open_pages() const;
   planner::Outlook outlook() const;
   void deal_shares();
-  bool open_units(const std::vector<double>& shares);
+  bool open_units(const std::vector<double>& shares, double mean_tokens);
   void size_chunks();
   void list_work(const engine::StepPlan& plan, int num_sub_batches);
   void add_item(const engine::StepItem& item, planner::SubBatch& batch);
