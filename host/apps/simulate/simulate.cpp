@@ -54,10 +54,6 @@ void list_presets() {
   }
 }
 
-void need(const std::string& value, const char* option) {
-  if (value.empty()) throw Error("simulate", std::string(option) + " is missing; see --help");
-}
-
 void run_load(const SimulateOptions& options) {
   need(options.model, "--model");
   need(options.devices, "--devices");

@@ -8,6 +8,7 @@
 
 #include "apps/command_words.h"
 #include "common/error.h"
+#include "common/number.h"
 #include "model/model.h"
 #include "simulation/serving/words.h"
 
@@ -134,6 +135,10 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
   add_limits(command, options);
 }
 
+void need(const std::string& value, const char* option) {
+  if (value.empty()) throw Error("simulate", std::string(option) + " is missing; see --help");
+}
+
 planner::ModelShape shape_of(const std::string& model) {
   if (std::filesystem::exists(model)) return shape_of_file(model);
   return planner::model_preset(model);
@@ -161,7 +166,7 @@ simulation::ServingOptions serving_options(const SimulateOptions& o) {
 void set_price(const SimulateOptions& options, planner::DeviceSheet& sheet) {
   for (const std::string& word : options.prices) {
     const auto [name, value] = simulation::cut_at(word, '=');
-    const auto price = simulation::number_of<double>(value);
+    const auto price = number_of<double>(value);
     if (!price || *price < 0) {
       throw Error("simulate", "--price '" + word + "': a device and USD per hour, as in l40s=0.9");
     }

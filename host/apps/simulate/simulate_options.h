@@ -32,6 +32,9 @@ struct SimulateOptions {
 
 void add_simulate_options(CLI::App& command, SimulateOptions& options);
 
+// Refuses an empty value of an option that is needed here.
+void need(const std::string& value, const char* option);
+
 // A preset's name, or a model file or folder.
 planner::ModelShape shape_of(const std::string& model);
 

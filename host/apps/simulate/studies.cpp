@@ -99,10 +99,6 @@ void print_map(const simulation::GainMap& map) {
   }
 }
 
-void need_model(const SimulateOptions& options) {
-  if (options.model.empty()) throw Error("simulate", "--model is missing; see --help");
-}
-
 }  // namespace
 
 void run_reproduce(const SimulateOptions& options) {
@@ -126,10 +122,8 @@ void run_reproduce(const SimulateOptions& options) {
 }
 
 void run_suggest(const SimulateOptions& options) {
-  need_model(options);
-  if (options.load.empty() && options.trace.empty()) {
-    throw Error("simulate", "--load or --trace is missing; see --help");
-  }
+  need(options.model, "--model");
+  if (options.load.empty()) need(options.trace, "--load or --trace");
   const double target_itl_ms = options.target_itl_ms > 0 ? options.target_itl_ms : kTargetItlMs;
   const bool shows = isatty(STDERR_FILENO) != 0;
   const std::vector<Suggestion> suggestions = simulation::suggest(
@@ -146,8 +140,8 @@ void run_suggest(const SimulateOptions& options) {
 }
 
 void run_map(const SimulateOptions& options) {
-  need_model(options);
-  if (options.devices.empty()) throw Error("simulate", "--devices is missing; see --help");
+  need(options.model, "--model");
+  need(options.devices, "--devices");
   const simulation::GainMap map =
       simulation::gain_map(machine_of(options, options.devices), serving_options(options));
   if (options.json) {

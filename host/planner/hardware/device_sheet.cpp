@@ -5,9 +5,8 @@
 #include "planner/hardware/device_sheet.h"
 
 #include <array>
-#include <charconv>
-#include <cmath>
 
+#include "common/number.h"
 #include "planner/hardware/preset_names.h"
 
 namespace tandem::planner {
@@ -167,14 +166,12 @@ DeviceSheet device_preset(std::string_view name) {
     return find_preset("devices", "device", device_presets(), name);
   }
   const std::string_view digits = name.substr(kCpu.size());
-  double gb_per_s = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), gb_per_s);
-  const bool is_number = error == std::errc() && end == digits.data() + digits.size();
-  if (!is_number || !std::isfinite(gb_per_s) || gb_per_s <= 0) {
+  const auto gb_per_s = number_of<double>(digits);
+  if (!gb_per_s || *gb_per_s <= 0) {
     throw Error("devices", "'" + std::string(name) +
                                "': cpu:N is a CPU whose memory reads N GB/s, as in cpu:200");
   }
-  return cpu(std::string(name), gb_per_s);
+  return cpu(std::string(name), *gb_per_s);
 }
 
 const LinkSheet& link_preset(std::string_view name) {

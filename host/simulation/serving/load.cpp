@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "common/error.h"
+#include "common/number.h"
 #include "simulation/serving/words.h"
 
 namespace tandem::simulation {

@@ -4,6 +4,7 @@
 #include "simulation/serving/machine_spec.h"
 
 #include "common/error.h"
+#include "common/number.h"
 #include "simulation/serving/words.h"
 
 namespace tandem::simulation {

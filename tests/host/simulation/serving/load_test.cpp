@@ -121,6 +121,7 @@ TEST(Trace, IsRefusedWithTheLine) {
   EXPECT_THAT(refusal("1,2,-3\n"), HasSubstr("line 2: '-3'"));
   EXPECT_THAT(refusal("nan,2,3\n"), HasSubstr("line 2: 'nan'"));
   EXPECT_THAT(refusal("2024-13-01 00:00:00,2,3\n"), HasSubstr("line 2"));
+  EXPECT_THAT(refusal("2023-02-29 00:00:00,2,3\n"), HasSubstr("neither seconds nor a date"));
   EXPECT_THAT(refusal(""), HasSubstr("no requests"));
   EXPECT_THAT(message_of([] { trace_of(""); }), HasSubstr("empty"));
   EXPECT_THAT(message_of([] { trace_of("a,b\n1,2\n"); }), HasSubstr("line 1: the header"));
