@@ -73,6 +73,8 @@ void add_what(CLI::App& command, SimulateOptions& o) {
                    "which devices serve the load at least cost; --devices l40s,u55c limits them");
   command.add_flag("--map", o.map,
                    "where the units of --devices pay: batch, context, group, KV type");
+  command.add_flag("--design", o.design,
+                   "what each part of the design gains on the load, switched off in turn");
   command.add_flag("--list", o.list, "list the presets of models, devices and links with sources");
   command.add_option("--seed", o.seed, "of the load")->capture_default_str();
   command.add_flag("--json", o.json, "print JSON");

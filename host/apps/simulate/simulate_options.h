@@ -17,7 +17,7 @@ namespace tandem::apps {
 struct SimulateOptions {
   std::string model, devices, load, trace;
   std::string reproduce;
-  bool suggest = false, map = false, list = false;
+  bool suggest = false, map = false, design = false, list = false;
   std::uint64_t seed = 1;
   bool json = false;
   std::string svg, csv;

@@ -35,7 +35,7 @@ Server::Server(const ServerModel& model, const ServingOptions& options, ServingR
       kv_(options.page_tokens, options.placement, false),
       is_open_(model.machine.units.size(), true),
       unit_use_(model.machine.units.size()) {
-  scheduler_.max_running = options.max_running;
+  scheduler_.max_running = most_running();
   scheduler_.max_step_tokens = options.max_step_tokens;
   scheduler_.page_tokens = options.page_tokens;
   const bool has_others = model.machine.units.size() > (model.own_unit >= 0 ? 1u : 0u);
@@ -48,6 +48,15 @@ Server::Server(const ServerModel& model, const ServingOptions& options, ServingR
   for (auto* batches : {&whole_, &halves_}) {
     for (planner::SubBatch& batch : *batches) batch.units.resize(model.machine.units.size());
   }
+}
+
+int Server::most_running() const {
+  if (options_.reserved_tokens <= 0) return options_.max_running;
+  std::int64_t places = 0;
+  for (const std::uint32_t pages : model_.pages) {
+    places += std::int64_t{pages} * options_.page_tokens / options_.reserved_tokens;
+  }
+  return static_cast<int>(std::clamp<std::int64_t>(places, 1, options_.max_running));
 }
 
 void Server::submit(const SimulatedRequest& request) {

@@ -66,6 +66,7 @@ class Server {
   };
 
   Sequence& sequence(engine::SequenceId id) { return *slots_[id]; }
+  int most_running() const;
   int num_known(const Sequence& sequence) const;  // tokens whose KV is there on admission
   void make_views();
   void apply(const engine::StepPlan& plan);

@@ -36,7 +36,7 @@ Server::OpenPages Server::open_pages() const {
 // requests ask for.
 planner::Outlook Server::outlook() const {
   planner::Outlook outlook;
-  const std::size_t most = static_cast<std::size_t>(options_.max_running);
+  const auto most = static_cast<std::size_t>(most_running());
   const std::size_t joining = std::min(most - std::min(most, running_.size()), waiting_.size());
   double prompts = 0, outputs = 0;
   const auto add = [&](engine::SequenceId id) {
@@ -85,7 +85,7 @@ void Server::deal_shares() {
   const bool shares_units = open_units(shares, now.prompt + now.output / 2);
   // One that is chosen because no more wait is no limit; nor is one that a memory sets by itself.
   const bool is_limit = is_auto && shares_units && choice.rows < now.most_rows;
-  scheduler_.max_running = is_limit ? static_cast<int>(choice.rows) : options_.max_running;
+  scheduler_.max_running = is_limit ? static_cast<int>(choice.rows) : most_running();
 }
 
 // Units that get half a sequence or more, or a page where those are dealt; or all, where those
