@@ -13,6 +13,7 @@ namespace tandem::planner {
 namespace {
 
 constexpr double kGb = 1e9, kTera = 1e12;
+constexpr double kMostGbPerS = 1e6;  // of a CPU's memory
 // Memory of a device is sold by the power of two, its bandwidth is not.
 constexpr double kGib = 1024.0 * 1024 * 1024;
 constexpr Reached kOfGpu{0.85, 0.6, 0.8, 0.4};
@@ -167,9 +168,11 @@ DeviceSheet device_preset(std::string_view name) {
   }
   const std::string_view digits = name.substr(kCpu.size());
   const auto gb_per_s = number_of<double>(digits);
-  if (!gb_per_s || *gb_per_s <= 0) {
-    throw Error("devices", "'" + std::string(name) +
-                               "': cpu:N is a CPU whose memory reads N GB/s, as in cpu:200");
+  if (!gb_per_s || *gb_per_s <= 0 || *gb_per_s > kMostGbPerS) {
+    throw Error("devices",
+                "'" + std::string(name) +
+                    "': cpu:N is a CPU whose memory reads N GB/s, as in cpu:200, at most "
+                    "1e6");
   }
   return cpu(std::string(name), *gb_per_s);
 }

@@ -68,7 +68,9 @@ std::optional<double> seconds_of_date(std::string_view text) {
   const std::chrono::year_month_day date(std::chrono::year(*year),
                                          std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day)));
-  if (!date.ok()) return std::nullopt;
+  const bool is_time = *hour >= 0 && *hour < 24 && *minute >= 0 && *minute < 60 && *second >= 0 &&
+                       *second < 61;  // a leap second
+  if (!date.ok() || !is_time) return std::nullopt;
   const auto days = std::chrono::sys_days(date).time_since_epoch().count();
   return 86400.0 * static_cast<double>(days) + 3600 * *hour + 60 * *minute + *second;
 }
@@ -84,9 +86,9 @@ double time_of(std::string_view text, std::int64_t line) {
 
 int length_of(std::string_view text, std::int64_t line, int least) {
   const auto value = number_of<int>(text);
-  if (!value || *value < least) {
+  if (!value || *value < least || *value > kMostTokens) {
     refuse_line(line, "'" + std::string(text) + "' is not a number of tokens, at least " +
-                          std::to_string(least));
+                          std::to_string(least) + " and at most " + std::to_string(kMostTokens));
   }
   return *value;
 }
