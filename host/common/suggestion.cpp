@@ -14,7 +14,9 @@ constexpr std::size_t kMaxTypos = 2;
 
 char plain(char c) { return c == '-' ? '_' : c; }
 
-std::size_t distance(std::string_view left, std::string_view right) {
+}  // namespace
+
+std::size_t num_typos(std::string_view left, std::string_view right) {
   const auto same = [&](std::size_t line, std::size_t column) {
     return plain(left[line]) == plain(right[column]);
   };
@@ -34,14 +36,12 @@ std::size_t distance(std::string_view left, std::string_view right) {
   return row.back();
 }
 
-}  // namespace
-
 std::string suggestion(std::string_view name, std::span<const std::string_view> known,
                        std::string_view prefix) {
   std::string_view best;
   std::size_t least = std::min(kMaxTypos, name.size() / 3) + 1;
   for (const std::string_view candidate : known) {
-    const std::size_t typos = distance(name, candidate);
+    const std::size_t typos = num_typos(name, candidate);
     if (typos >= least) continue;
     best = candidate;
     least = typos;

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// suggestion: the known name that is closest to a mistyped one.
+// suggestion: the known name that is closest to a mistyped one. num_typos: how far two names are.
 //
 // A typo is a letter added, dropped or changed, or two neighbours swapped. A name matches with at
 // most two typos and at most one per three letters. '-' and '_' are equal. Pure; threads: any.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace tandem {
+
+// The least number of typos that make one name of the other.
+std::size_t num_typos(std::string_view left, std::string_view right);
 
 // " (did you mean 'platform'?)"; empty when no name of `known` matches. prefix: what users type in
 // front of every name ("--"); its letters do not count.

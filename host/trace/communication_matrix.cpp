@@ -10,6 +10,8 @@
 #include <iterator>
 #include <numeric>
 
+#include "common/xml_text.h"
+
 namespace tandem::trace {
 namespace {
 
@@ -43,20 +45,6 @@ std::string colour(double share) {
   return fmt::format("#{:02x}{:02x}{:02x}", between(255, 8), between(255, 48), between(255, 107));
 }
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 // Where things go on the page.
 class Drawing {
  public:
@@ -71,7 +59,7 @@ class Drawing {
         "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
         "<text x=\"{1}\" y=\"20\" font-size=\"14\">{2}</text>\n"
         "<text x=\"{1}\" y=\"38\">rows send, columns receive; darkest = {3}</text>\n",
-        std::max(field_ + 2 * kMargin, kNarrowest), kMargin, escaped(title), human(largest));
+        std::max(field_ + 2 * kMargin, kNarrowest), kMargin, xml_text(title), human(largest));
   }
 
   // The rank's number at its row and column, and where there is room what it sent and received.

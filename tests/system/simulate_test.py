@@ -105,6 +105,30 @@ class SimulateTest(unittest.TestCase):
         self.assertEqual(len(cells), 120)
         self.assertTrue(any(cell["pays"] for cell in cells) and not all(cell["pays"] for cell in cells))
 
+    def test_parts_of_the_design_are_switched_off_in_turn(self):
+        with tempfile.TemporaryDirectory() as folder:
+            drawing = pathlib.Path(folder, "design.svg")
+            rows = figures("--design", "--model", "llama-3-8b", "--devices", "l40s:20+4*u55c", "--weights", "q8_0",
+                           "--load", "batch:32,prompt=512,output=64,requests=32", "--svg", str(drawing))["rows"]
+            words = " ".join(xml.etree.ElementTree.parse(drawing).getroot().itertext())
+        self.assertEqual(rows[0]["what"], "all parts")
+        self.assertEqual([row["what"] for row in rows[-2:]], ["without any of them", "without units"])
+        for part in ("grouped-query attention", "8-bit KV", "pages", "one read of the weights", "early queries"):
+            self.assertIn(f"without {part}", [row["what"] for row in rows])
+            self.assertIn(f"without {part}", words)
+        for row in rows:
+            self.assertAlmostEqual(row["of_all"], row["tokens_per_s"] / rows[0]["tokens_per_s"])
+
+    def test_the_map_is_drawn(self):
+        with tempfile.TemporaryDirectory() as folder:
+            drawing = pathlib.Path(folder, "map.svg")
+            simulate("--map", "--model", "llama-2-7b", "--devices", "l40s+4*u55c", "--svg", str(drawing))
+            root = xml.etree.ElementTree.parse(drawing).getroot()
+        squares = [node for node in root.iter() if node.tag.endswith("rect")]
+        self.assertEqual(len(squares), 121)
+        self.assertTrue(any(node.get("stroke-width") == "2" for node in squares))
+        self.assertIn("8-bit KV, 8 heads per KV head", " ".join(root.itertext()))
+
     def test_presets_are_listed_with_their_sources(self):
         text = simulate("--list").stdout
         for word in ("mixtral-8x7b", "b200", "v80", "400gbe", "datasheet"):

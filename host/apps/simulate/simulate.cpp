@@ -18,13 +18,6 @@
 namespace tandem::apps {
 namespace {
 
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) throw Error("simulate", "cannot write '" + path + "': " + std::strerror(errno));
-}
-
 // On a terminal only, on one line.
 simulation::SimulationProgress progress_line() {
   if (isatty(STDERR_FILENO) == 0) return {};
@@ -54,10 +47,6 @@ void list_presets() {
   }
 }
 
-void need(const std::string& value, const char* option) {
-  if (value.empty()) throw Error("simulate", std::string(option) + " is missing; see --help");
-}
-
 void run_load(const SimulateOptions& options) {
   need(options.model, "--model");
   need(options.devices, "--devices");
@@ -85,12 +74,21 @@ void run(const SimulateOptions& options) {
     run_suggest(options);
   } else if (options.map) {
     run_map(options);
+  } else if (options.design) {
+    run_design(options);
   } else {
     run_load(options);
   }
 }
 
 }  // namespace
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) throw Error("simulate", "cannot write '" + path + "': " + std::strerror(errno));
+}
 
 simulation::Load load_of(const SimulateOptions& options) {
   if (options.trace.empty()) {

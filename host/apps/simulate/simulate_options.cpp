@@ -8,6 +8,7 @@
 
 #include "apps/command_words.h"
 #include "common/error.h"
+#include "common/number.h"
 #include "model/model.h"
 #include "simulation/serving/words.h"
 
@@ -72,6 +73,8 @@ void add_what(CLI::App& command, SimulateOptions& o) {
                    "which devices serve the load at least cost; --devices l40s,u55c limits them");
   command.add_flag("--map", o.map,
                    "where the units of --devices pay: batch, context, group, KV type");
+  command.add_flag("--design", o.design,
+                   "what each part of the design gains on the load, switched off in turn");
   command.add_flag("--list", o.list, "list the presets of models, devices and links with sources");
   command.add_option("--seed", o.seed, "of the load")->capture_default_str();
   command.add_flag("--json", o.json, "print JSON");
@@ -134,6 +137,10 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
   add_limits(command, options);
 }
 
+void need(const std::string& value, const char* option) {
+  if (value.empty()) throw Error("simulate", std::string(option) + " is missing; see --help");
+}
+
 planner::ModelShape shape_of(const std::string& model) {
   if (std::filesystem::exists(model)) return shape_of_file(model);
   return planner::model_preset(model);
@@ -161,7 +168,7 @@ simulation::ServingOptions serving_options(const SimulateOptions& o) {
 void set_price(const SimulateOptions& options, planner::DeviceSheet& sheet) {
   for (const std::string& word : options.prices) {
     const auto [name, value] = simulation::cut_at(word, '=');
-    const auto price = simulation::number_of<double>(value);
+    const auto price = number_of<double>(value);
     if (!price || *price < 0) {
       throw Error("simulate", "--price '" + word + "': a device and USD per hour, as in l40s=0.9");
     }

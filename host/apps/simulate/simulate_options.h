@@ -17,7 +17,7 @@ namespace tandem::apps {
 struct SimulateOptions {
   std::string model, devices, load, trace;
   std::string reproduce;
-  bool suggest = false, map = false, list = false;
+  bool suggest = false, map = false, design = false, list = false;
   std::uint64_t seed = 1;
   bool json = false;
   std::string svg, csv;
@@ -31,6 +31,9 @@ struct SimulateOptions {
 };
 
 void add_simulate_options(CLI::App& command, SimulateOptions& options);
+
+// Refuses an empty value of an option that is needed here.
+void need(const std::string& value, const char* option);
 
 // A preset's name, or a model file or folder.
 planner::ModelShape shape_of(const std::string& model);

@@ -5,6 +5,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "common/xml_text.h"
+
 namespace tandem::apps {
 namespace {
 
@@ -34,20 +36,6 @@ std::string times_line(const char* name, const TimeHistogram& times) {
   return fmt::format("{:<22} {:>12.2f} {:>12.2f} {:>12.2f} {:>12.2f}\n", name,
                      1e3 * times.quantile(0.5), 1e3 * times.quantile(0.99), 1e3 * times.mean(),
                      1e3 * times.most());
-}
-
-std::string for_xml(const std::string& text) {
-  std::string result;
-  for (const char letter : text) {
-    if (letter == '<') {
-      result += "&lt;";
-    } else if (letter == '&') {
-      result += "&amp;";
-    } else {
-      result += letter;
-    }
-  }
-  return result;
 }
 
 void add_csv(const std::string& prefix, const json& value, std::string& text) {
@@ -134,7 +122,7 @@ std::string simulation_svg(const SimulatedCase& of, const ServingResult& result)
       kWidth, height);
   int y = kLine;
   const auto line = [&](const std::string& words) {
-    text += fmt::format("<text x=\"12\" y=\"{}\">{}</text>\n", y, for_xml(words));
+    text += fmt::format("<text x=\"12\" y=\"{}\">{}</text>\n", y, xml_text(words));
     y += kLine;
   };
   line(fmt::format("{} on {}", of.model, of.devices));

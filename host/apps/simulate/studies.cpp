@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/simulate/study_drawings.h"
 #include "common/error.h"
 #include "simulation/reproduce/reproduce.h"
 #include "simulation/serving/words.h"
@@ -99,10 +100,6 @@ void print_map(const simulation::GainMap& map) {
   }
 }
 
-void need_model(const SimulateOptions& options) {
-  if (options.model.empty()) throw Error("simulate", "--model is missing; see --help");
-}
-
 }  // namespace
 
 void run_reproduce(const SimulateOptions& options) {
@@ -126,10 +123,8 @@ void run_reproduce(const SimulateOptions& options) {
 }
 
 void run_suggest(const SimulateOptions& options) {
-  need_model(options);
-  if (options.load.empty() && options.trace.empty()) {
-    throw Error("simulate", "--load or --trace is missing; see --help");
-  }
+  need(options.model, "--model");
+  if (options.load.empty()) need(options.trace, "--load or --trace");
   const double target_itl_ms = options.target_itl_ms > 0 ? options.target_itl_ms : kTargetItlMs;
   const bool shows = isatty(STDERR_FILENO) != 0;
   const std::vector<Suggestion> suggestions = simulation::suggest(
@@ -146,14 +141,44 @@ void run_suggest(const SimulateOptions& options) {
 }
 
 void run_map(const SimulateOptions& options) {
-  need_model(options);
-  if (options.devices.empty()) throw Error("simulate", "--devices is missing; see --help");
+  need(options.model, "--model");
+  need(options.devices, "--devices");
   const simulation::GainMap map =
       simulation::gain_map(machine_of(options, options.devices), serving_options(options));
+  if (!options.svg.empty()) {
+    write_file(options.svg,
+               map_svg("gain of units: " + options.model + " on " + options.devices, map));
+  }
   if (options.json) {
     fmt::print("{}\n", map_json(map).dump(2));
   } else {
     print_map(map);
+  }
+}
+
+void run_design(const SimulateOptions& options) {
+  need(options.model, "--model");
+  need(options.devices, "--devices");
+  if (options.load.empty()) need(options.trace, "--load or --trace");
+  const auto make_load = [&] { return load_of(options); };
+  const std::vector<simulation::DesignRow> rows =
+      simulation::design_gains(machine_of(options, options.devices), serving_options(options),
+                               make_load, simulation::longest_request(make_load()));
+  if (!options.svg.empty()) {
+    write_file(options.svg, design_svg(options.model + " on " + options.devices, rows));
+  }
+  if (options.json) {
+    json list = json::array();
+    for (const simulation::DesignRow& row : rows) {
+      list.push_back(
+          {{"what", row.what}, {"tokens_per_s", row.tokens_per_s}, {"of_all", row.of_all}});
+    }
+    fmt::print("{}\n", json{{"rows", list}}.dump(2));
+    return;
+  }
+  fmt::print("{:>10} {:>7}\n", "tokens/s", "of all");
+  for (const simulation::DesignRow& row : rows) {
+    fmt::print("{:>10.1f} {:>7.3f}  {}\n", row.tokens_per_s, row.of_all, row.what);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The studies of `tandem simulate`: --reproduce, --suggest and --map.
+// The studies of `tandem simulate`: --reproduce, --suggest, --map and --design.
 //
 // They print to standard output. Errors: Error for what is missing or does not fit.
 #pragma once
@@ -15,5 +15,9 @@ simulation::Load load_of(const SimulateOptions& options);
 void run_reproduce(const SimulateOptions& options);
 void run_suggest(const SimulateOptions& options);
 void run_map(const SimulateOptions& options);
+void run_design(const SimulateOptions& options);
+
+// Errors: Error naming the file.
+void write_file(const std::string& path, const std::string& text);
 
 }  // namespace tandem::apps

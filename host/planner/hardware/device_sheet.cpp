@@ -5,15 +5,15 @@
 #include "planner/hardware/device_sheet.h"
 
 #include <array>
-#include <charconv>
-#include <cmath>
 
+#include "common/number.h"
 #include "planner/hardware/preset_names.h"
 
 namespace tandem::planner {
 namespace {
 
 constexpr double kGb = 1e9, kTera = 1e12;
+constexpr double kMostGbPerS = 1e6;  // of a CPU's memory
 // Memory of a device is sold by the power of two, its bandwidth is not.
 constexpr double kGib = 1024.0 * 1024 * 1024;
 constexpr Reached kOfGpu{0.85, 0.6, 0.8, 0.4};
@@ -93,30 +93,35 @@ DeviceSheet cpu(std::string name, double gb_per_s) {
           "bandwidth as named; 10 operations per byte, 512 GB and watts by bandwidth are assumed"};
 }
 
+// What each source states; watts at idle and prices are assumed. Products: the maker's page of that
+// name. HPU: arXiv 2504.16112, table I. Lamina: arXiv 2405.01814, table 1.
 const std::array kDevices = {
-    gpu({"t4", 16, 320, 65, 130, 10, 70, "pcie3x16", 0.35, "NVIDIA T4 datasheet (2019)"}),
+    gpu({"t4", 16, 320, 65, 130, 10, 70, "pcie3x16", 0.35,
+         "NVIDIA T4 datasheet; reads 220 GB/s by arXiv 1903.07486"}),
     gpu({"a10g", 24, 600, 70, 140, 20, 300, "pcie4x16", 0.75,
-         "AWS EC2 G5 page; NVIDIA A10G product brief"}),
-    gpu({"l40s", 48, 864, 362, 733, 35, 350, "pcie4x16", 1.0, "NVIDIA L40S datasheet (2023)"}),
+         "AWS EC2 G5: aws.amazon.com/ec2/instance-types/g5; NVIDIA A10G"}),
+    gpu({"l40s", 48, 864, 362, 733, 35, 350, "pcie4x16", 1.0, "HPU; NVIDIA L40S datasheet (int8)"}),
     gpu({"a100", 80, 2039, 312, 624, 50, 400, "pcie4x16", 1.8,
-         "NVIDIA A100 datasheet (2021), SXM 80 GB"}),
-    gpu({"h20", 96, 4000, 148, 296, 50, 400, "pcie5x16", 1.4,
-         "H20 as in Lamina (arXiv 2405.01814), table of devices"}),
+         "NVIDIA A100 datasheet, SXM 80 GB: nvidia.com/en-us/data-center/a100"}),
+    gpu({"h20", 96, 4000, 148, 296, 50, 400, "pcie5x16", 1.4, "Lamina"}),
     gpu({"h100-nvl", 94, 3938, 835, 1671, 60, 400, "pcie5x16", 2.6,
-         "NVIDIA H100 datasheet (2023), NVL, without sparsity"}),
+         "HPU; NVIDIA H100 datasheet, NVL, dense: nvidia.com/en-us/data-center/h100"}),
     gpu({"h100-sxm", 80, 3352, 989, 1979, 70, 700, "pcie5x16", 2.9,
-         "NVIDIA H100 datasheet (2023), SXM, without sparsity"}),
+         "NVIDIA H100 datasheet, SXM, dense: nvidia.com/en-us/data-center/h100"}),
     gpu({"h200", 141, 4800, 989, 1979, 75, 700, "pcie5x16", 3.5,
-         "NVIDIA H200 datasheet (2024), SXM, without sparsity"}),
-    gpu({"b200", 180, 7700, 2250, 4500, 140, 1000, "pcie5x16", 5.5,
-         "NVIDIA DGX B200 datasheet (2024), an eighth, without sparsity"}),
-    gpu({"mi300x", 192, 5300, 1307, 2615, 140, 750, "pcie5x16", 2.9,
-         "AMD Instinct MI300X data sheet (2023)"}),
+         "NVIDIA H200 datasheet, SXM, dense: nvidia.com/en-us/data-center/h200"}),
+    gpu({"b200", 180, 8000, 2250, 4500, 140, 1000, "pcie5x16", 5.5,
+         "nvidia.com/en-us/data-center/dgx-b200, an eighth; operations: "
+         "glennklockwood.com/garden/processors/B200"}),
+    gpu({"mi300x", 192, 5300, 1307.4, 2614.9, 140, 750, "pcie5x16", 2.9,
+         "AMD Instinct MI300X data sheet: amd.com/en/products/accelerators/instinct/mi300"}),
     card({"u50", 8, 316, 5952, 20, 75, "pcie4x8", 0.15, "AMD Alveo U50 DS965"}),
-    card({"u55c", 16, 460, 9024, 40, 150, "pcie4x8", 0.25, "AMD Alveo U55C DS978"}),
-    card({"u280", 8, 460, 9024, 45, 225, "pcie4x8", 0.3, "AMD Alveo U280 DS963; HBM only"}),
-    card({"v80", 32, 819, 10848, 60, 190, "pcie5x8", 0.45,
-          "AMD Alveo V80 product brief (2024); DSPs counted as those of the U55C"}),
+    card({"u55c", 16, 460, 9024, 40, 150, "pcie4x8", 0.25,
+          "HPU; AMD UG1393, HBM Configuration (32 x 14.375 GB/s); DSPs: DS978"}),
+    card({"u280", 8, 460, 9024, 45, 225, "pcie4x8", 0.3,
+          "AMD UG1393, HBM Configuration (32 x 14.375 GB/s); AMD Alveo U280 DS963; HBM only"}),
+    card({"v80", 32, 820, 10848, 60, 190, "pcie5x8", 0.45,
+          "amd.com/en/products/accelerators/alveo/v80; DSPs counted as those of the U55C"}),
     card({"hbm3e-card", 96, 2400, 40000, 80, 300, "pcie5x16", 0.9,
           "hypothetical: two HBM3E stacks of 48 GB at 1.2 TB/s"}),
     cpu("cpu", 200),
@@ -140,9 +145,10 @@ const std::array kLinks = {
     pcie("pcie4x16", 32),
     pcie("pcie5x8", 32),
     pcie("pcie5x16", 64),
-    LinkSheet{"nvlink3", 300 * kGb, 2e-6, "NVIDIA A100 datasheet: 600 GB/s both ways"},
-    LinkSheet{"nvlink4", 450 * kGb, 2e-6, "NVIDIA H100 datasheet: 900 GB/s both ways"},
-    LinkSheet{"nvlink5", 900 * kGb, 2e-6, "NVIDIA DGX B200 datasheet: 1.8 TB/s both ways"},
+    LinkSheet{"nvlink3", 300 * kGb, 2e-6, "nvidia.com/en-us/data-center/a100: 600 GB/s both ways"},
+    LinkSheet{"nvlink4", 450 * kGb, 2e-6, "nvidia.com/en-us/data-center/h100: 900 GB/s both ways"},
+    LinkSheet{"nvlink5", 900 * kGb, 2e-6,
+              "nvidia.com/en-us/data-center/dgx-b200: 14.4 TB/s of eight, both ways"},
     ethernet("25gbe", 25),
     ethernet("50gbe", 50),
     ethernet("100gbe", 100),
@@ -161,14 +167,14 @@ DeviceSheet device_preset(std::string_view name) {
     return find_preset("devices", "device", device_presets(), name);
   }
   const std::string_view digits = name.substr(kCpu.size());
-  double gb_per_s = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), gb_per_s);
-  const bool is_number = error == std::errc() && end == digits.data() + digits.size();
-  if (!is_number || !std::isfinite(gb_per_s) || gb_per_s <= 0) {
-    throw Error("devices", "'" + std::string(name) +
-                               "': cpu:N is a CPU whose memory reads N GB/s, as in cpu:200");
+  const auto gb_per_s = number_of<double>(digits);
+  if (!gb_per_s || *gb_per_s <= 0 || *gb_per_s > kMostGbPerS) {
+    throw Error("devices",
+                "'" + std::string(name) +
+                    "': cpu:N is a CPU whose memory reads N GB/s, as in cpu:200, at most "
+                    "1e6");
   }
-  return cpu(std::string(name), gb_per_s);
+  return cpu(std::string(name), *gb_per_s);
 }
 
 const LinkSheet& link_preset(std::string_view name) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The nearest name: least edits (Levenshtein), where letters missing at the end cost an eighth.
+// The nearest name: least typos, where letters missing at the end cost an eighth.
 #include "planner/hardware/preset_names.h"
+
+#include "common/suggestion.h"
 
 namespace tandem::planner {
 namespace {
@@ -9,20 +11,10 @@ namespace {
 constexpr double kMissingAtEnd = 0.125;
 
 double distance(std::string_view from, std::string_view to) {
-  std::vector<double> row(to.size() + 1), next(to.size() + 1);
-  for (std::size_t j = 0; j <= to.size(); ++j) row[j] = static_cast<double>(j);
-  double best = row.back();
-  for (std::size_t i = 1; i <= from.size(); ++i) {
-    next[0] = static_cast<double>(i);
-    for (std::size_t j = 1; j <= to.size(); ++j) {
-      const double change = row[j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1);
-      next[j] = std::min({change, row[j] + 1, next[j - 1] + 1});
-    }
-    std::swap(row, next);
-  }
-  best = row.back();
-  for (std::size_t j = 0; j < to.size(); ++j) {
-    best = std::min(best, row[j] + kMissingAtEnd * static_cast<double>(to.size() - j));
+  auto best = static_cast<double>(num_typos(from, to));
+  for (std::size_t length = 0; length < to.size(); ++length) {
+    const auto typos = static_cast<double>(num_typos(from, to.substr(0, length)));
+    best = std::min(best, typos + kMissingAtEnd * static_cast<double>(to.size() - length));
   }
   return best;
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "common/error.h"
+#include "common/number.h"
 #include "simulation/serving/words.h"
 
 namespace tandem::simulation {
@@ -33,10 +34,17 @@ LengthRange lengths(std::string_view word, std::string_view text) {
   const std::size_t dots = text.find("..");
   const auto least = number_of<int>(text.substr(0, dots));
   const auto most = dots == std::string_view::npos ? least : number_of<int>(text.substr(dots + 2));
-  if (!least || !most || *least < 1 || *most < *least) {
-    refuse_load(word, "lengths are a number of tokens, or a range such as 100..2000");
+  if (!least || !most || *least < 1 || *most < *least || *most > kMostTokens) {
+    refuse_load(word, "lengths are 1 to " + std::to_string(kMostTokens) +
+                          " tokens, or a range such as 100..2000");
   }
   return {*least, *most};
+}
+
+double whole(std::string_view word, std::string_view text) {
+  const double value = positive(word, text);
+  if (value != std::floor(value)) refuse_load(word, "a whole number of requests is needed");
+  return value;
 }
 
 void set(LoadSpec& spec, std::string_view word) {
@@ -46,7 +54,7 @@ void set(LoadSpec& spec, std::string_view word) {
   } else if (key == "output") {
     spec.output = lengths(word, value);
   } else if (key == "requests") {
-    spec.requests = static_cast<std::int64_t>(positive(word, value));
+    spec.requests = static_cast<std::int64_t>(whole(word, value));
   } else if (key == "seconds") {
     spec.seconds = positive(word, value);
   } else if (key == "every") {
@@ -71,10 +79,8 @@ LoadSpec parse_load(std::string_view text) {
   const auto [kind, amount] = cut_at(words.front(), ':');
   LoadSpec spec;
   spec.kind = kind_of(kind);
-  spec.amount = positive(words.front(), amount);
-  if (spec.kind != LoadSpec::Kind::kPoisson && spec.amount != std::floor(spec.amount)) {
-    refuse_load(words.front(), "a whole number of requests is needed");
-  }
+  const bool is_rate = spec.kind == LoadSpec::Kind::kPoisson;
+  spec.amount = is_rate ? positive(words.front(), amount) : whole(words.front(), amount);
   for (std::size_t i = 1; i < words.size(); ++i) set(spec, words[i]);
   if (spec.kind == LoadSpec::Kind::kBatch && spec.seconds > 0) {
     refuse_load(text, "a batch ends with its requests; seconds bound the other loads");

@@ -21,6 +21,8 @@
 
 namespace tandem::simulation {
 
+constexpr int kMostTokens = 100'000'000;  // of a prompt, of an output
+
 struct SimulatedRequest {
   double arrival_s = 0;
   int prompt = 0, output = 0;  // tokens, at least 1
@@ -44,7 +46,8 @@ LoadSpec parse_load(std::string_view text);
 
 // Reads arrival, prompt and output of every line. Times are seconds, or dates with a time of day;
 // the first is 0. Lines with an output of 0 are left out. Refused with the line: other numbers of
-// fields, no numbers, negative lengths, times that are negative or not sorted.
+// fields, no numbers, lengths that are negative or above kMostTokens, times that are negative or
+// not sorted.
 std::vector<SimulatedRequest> read_trace(std::istream& in);
 
 // Requests in the order of their arrival.

@@ -4,13 +4,14 @@
 #include "simulation/serving/machine_spec.h"
 
 #include "common/error.h"
+#include "common/number.h"
 #include "simulation/serving/words.h"
 
 namespace tandem::simulation {
 namespace {
 
 constexpr int kMostDevices = 100'000;
-constexpr double kGigabyte = 1e9;
+constexpr double kGigabyte = 1e9, kMostGigabytes = 1e6;
 
 [[noreturn]] void refuse_word(std::string_view word, const std::string& what) {
   throw Error("devices", "'" + std::string(word) + "': " + what);
@@ -43,7 +44,9 @@ planner::DeviceSheet sheet_of(std::string_view word) {
     return planner::device_preset(word);
   }
   const auto gigabytes = number_of<double>(word.substr(colon + 1));
-  if (!gigabytes || *gigabytes <= 0) refuse_word(word, "behind ':' stands the memory in GB");
+  if (!gigabytes || *gigabytes <= 0 || *gigabytes > kMostGigabytes) {
+    refuse_word(word, "behind ':' stands the memory in GB, above 0 and at most 1e6");
+  }
   planner::DeviceSheet sheet = planner::device_preset(word.substr(0, colon));
   sheet.memory_bytes = *gigabytes * kGigabyte;
   return sheet;
@@ -79,8 +82,8 @@ UnitSpec unit_of(std::string_view word) {
 
 }  // namespace
 
-int MachineSpec::num_devices() const {
-  int sum = compute.count;
+std::int64_t MachineSpec::num_devices() const {
+  std::int64_t sum = compute.count;
   for (const UnitSpec& unit : units) sum += unit.count;
   return num_servers * sum;
 }

@@ -10,6 +10,7 @@
 // Threads: values. Errors: Error("devices", ...) with the word that is wrong.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,7 @@ struct MachineSpec {
   planner::ComputeGroup compute;
   std::vector<UnitSpec> units;
 
-  int num_devices() const;  // of all servers
+  std::int64_t num_devices() const;  // of all servers
 };
 
 MachineSpec parse_machine(std::string_view text);

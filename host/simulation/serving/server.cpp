@@ -5,19 +5,12 @@
 #include "simulation/serving/server.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "common/error.h"
 
 namespace tandem::simulation {
 namespace {
-
-// Shares are dealt anew when the load has changed by so much.
-constexpr double kNoticedChange = 0.1;
-constexpr double kLeastShare = 1e-9;
-constexpr int kLeastChunk = 16;
 
 // What the scheduler balances sub-batches by.
 planner::ConstantStepCost::Rates split_rates(const planner::MachineModel& machine) {
@@ -40,8 +33,9 @@ Server::Server(const ServerModel& model, const ServingOptions& options, ServingR
       record_(record),
       split_cost_(split_rates(model.machine)),
       kv_(options.page_tokens, options.placement, false),
+      is_open_(model.machine.units.size(), true),
       unit_use_(model.machine.units.size()) {
-  scheduler_.max_running = options.max_running;
+  scheduler_.max_running = most_running();
   scheduler_.max_step_tokens = options.max_step_tokens;
   scheduler_.page_tokens = options.page_tokens;
   const bool has_others = model.machine.units.size() > (model.own_unit >= 0 ? 1u : 0u);
@@ -54,6 +48,15 @@ Server::Server(const ServerModel& model, const ServingOptions& options, ServingR
   for (auto* batches : {&whole_, &halves_}) {
     for (planner::SubBatch& batch : *batches) batch.units.resize(model.machine.units.size());
   }
+}
+
+int Server::most_running() const {
+  if (options_.reserved_tokens <= 0) return options_.max_running;
+  std::int64_t places = 0;
+  for (const std::uint32_t pages : model_.pages) {
+    places += std::int64_t{pages} * options_.page_tokens / options_.reserved_tokens;
+  }
+  return static_cast<int>(std::clamp<std::int64_t>(places, 1, options_.max_running));
 }
 
 void Server::submit(const SimulatedRequest& request) {
@@ -101,9 +104,10 @@ void Server::make_views() {
   waiting_views_.clear();
   // As many as one step can admit.
   int room = scheduler_.max_running - static_cast<int>(running_.size());
+  const std::int64_t available = open_pages().available;
   std::int64_t pages = 0;
   for (const engine::SequenceId id : waiting_) {
-    if (room-- <= 0 || pages > kv_.num_available()) return;
+    if (room-- <= 0 || pages > available) return;
     const Sequence& s = sequence(id);
     waiting_views_.push_back({id, s.num_tokens, num_known(s), 0, 0, false});
     pages += blocks_of(s.num_tokens, options_.page_tokens);
@@ -114,11 +118,8 @@ int Server::step(double until) {
   deal_shares();
   size_chunks();
   make_views();
-  const engine::QueueView queue{waiting_views_,
-                                running_views_,
-                                {},
-                                static_cast<int>(kv_.num_available()),
-                                static_cast<int>(kv_.num_pages())};
+  const OpenPages open = open_pages();
+  const engine::QueueView queue{waiting_views_, running_views_, {}, open.available, open.total};
   const engine::StepPlan plan = engine::plan_step(queue, scheduler_, split_cost_);
   apply(plan);
   let_time_pass(plan);
@@ -170,6 +171,7 @@ void Server::repeat(int num_steps, double until) {
   num_steps_ += static_cast<std::uint64_t>(done);
   record_.steps += static_cast<std::uint64_t>(done);
   record_.generated_tokens += static_cast<std::uint64_t>(done) * running_.size();
+  num_sampled_ += static_cast<std::uint64_t>(done) * running_.size();
   for (const engine::SequenceId id : running_) {
     Sequence& s = sequence(id);
     s.num_tokens += done, s.num_computed += done;
@@ -199,78 +201,6 @@ void Server::apply(const engine::StepPlan& plan) {
     Sequence& s = sequence(item.id);
     TANDEM_CHECK(kv_.extend(s.table, static_cast<std::size_t>(s.num_tokens)));
   }
-}
-
-// Means over what runs and what could join. The output is predicted by those that have ended,
-// before that by what the requests ask for at most.
-planner::Outlook Server::outlook() const {
-  planner::Outlook outlook;
-  const std::size_t most = static_cast<std::size_t>(options_.max_running);
-  const std::size_t joining = std::min(most - std::min(most, running_.size()), waiting_.size());
-  double prompts = 0, outputs = 0;
-  const auto add = [&](engine::SequenceId id) {
-    prompts += slots_[id]->request.prompt;
-    outputs += slots_[id]->request.output;
-  };
-  std::ranges::for_each(running_, add);
-  std::for_each(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(joining), add);
-  outlook.most_rows = static_cast<double>(running_.size() + joining);
-  outlook.prompt = prompts / outlook.most_rows;
-  outlook.output = ended_ > 0 ? ended_outputs_ / ended_ : outputs / outlook.most_rows;
-  outlook.step_rows = options_.max_step_tokens;
-  outlook.prompts_elsewhere = options_.prompts_elsewhere;
-  for (const std::uint32_t pages : model_.pages) {
-    outlook.room.push_back(static_cast<double>(pages) * options_.page_tokens);
-  }
-  return outlook;
-}
-
-// Before somebody joins, where the outlook has changed: how many run, and where their pages lie.
-void Server::deal_shares() {
-  if (model_.machine.units.size() < 2 || waiting_.empty()) return;
-  const planner::Outlook now = outlook();
-  const auto is_near = [](double value, double before) {
-    return std::abs(value - before) <= kNoticedChange * before;
-  };
-  if (is_near(now.most_rows, dealt_.most_rows) && is_near(now.prompt, dealt_.prompt) &&
-      is_near(now.output, dealt_.output)) {
-    return;
-  }
-  dealt_ = now;
-  const bool is_auto = options_.attention == AttentionPolicy::kAuto;
-  planner::BatchChoice choice;
-  if (is_auto) choice = planner::choose_batch(model_.machine, now);
-  if (choice.rows == 0) {
-    choice = planner::batch_of(model_.machine, now, now.most_rows);
-  }
-  // One that is chosen because no more wait is no limit.
-  const bool is_limit = is_auto && choice.rows < now.most_rows;
-  scheduler_.max_running = is_limit ? static_cast<int>(choice.rows) : options_.max_running;
-  const std::vector<double>& shares = choice.mode.shares;
-  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-  for (std::size_t u = 0; u < shares.size(); ++u) {
-    kv_.set_share(static_cast<int>(u), std::max(kLeastShare, shares[u] / sum));
-  }
-}
-
-// Rows of the step: those that decode, and as much of prompts as the target allows beside them.
-void Server::size_chunks() {
-  if (options_.target_between_tokens_s <= 0) return;
-  planner::SubBatch& decode = whole_[0];
-  decode.clear();
-  int num_decoding = 0;
-  for (const engine::SequenceId id : running_) {
-    const Sequence& s = sequence(id);
-    if (s.num_tokens - s.num_computed != 1 || s.table.blocks.empty()) continue;
-    add_item({id, s.num_computed, 1, true, 0}, decode);
-    ++num_decoding;
-  }
-  const planner::ChunkLimits limits{kLeastChunk, options_.max_step_tokens,
-                                    num_decoding > 0 ? options_.target_between_tokens_s
-                                                     : std::numeric_limits<double>::infinity()};
-  const int rows = planner::chunk_rows(model_.machine, decode, limits);
-  scheduler_.max_step_tokens = std::min(options_.max_step_tokens, num_decoding + rows);
-  scheduler_.max_prefill_rows = rows;
 }
 
 void Server::add_item(const engine::StepItem& item, planner::SubBatch& batch) {
@@ -353,6 +283,7 @@ void Server::sample(Sequence& s) {
   }
   s.last_token_s = now_;
   ++s.num_tokens;
+  ++num_sampled_;
   ++record_.generated_tokens;
 }
 
@@ -361,7 +292,7 @@ int Server::end_sequences() {
     Sequence& s = sequence(id);
     if (!s.has_ended()) return false;
     record_.whole.add(now_ - s.request.arrival_s);
-    ++ended_, ended_outputs_ += s.request.output;
+    ++ended_;
     ++record_.requests;
     record_.prompt_tokens += static_cast<std::uint64_t>(s.request.prompt);
     kv_.release(s.table);

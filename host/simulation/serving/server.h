@@ -66,11 +66,17 @@ class Server {
   };
 
   Sequence& sequence(engine::SequenceId id) { return *slots_[id]; }
+  int most_running() const;
   int num_known(const Sequence& sequence) const;  // tokens whose KV is there on admission
   void make_views();
   void apply(const engine::StepPlan& plan);
+  struct OpenPages {
+    int available = 0, total = 0;
+  };
+  OpenPages open_pages() const;
   planner::Outlook outlook() const;
   void deal_shares();
+  bool open_units(const std::vector<double>& shares, double mean_tokens);
   void size_chunks();
   void list_work(const engine::StepPlan& plan, int num_sub_batches);
   void add_item(const engine::StepItem& item, planner::SubBatch& batch);
@@ -95,12 +101,14 @@ class Server {
   std::vector<engine::RunningView> running_views_;
   std::vector<planner::SubBatch> whole_, halves_;
   planner::StepTime time_, time_of_halves_;
+  std::vector<bool> is_open_;  // [units] may get new pages
   DeviceUse compute_use_;
   std::vector<DeviceUse> unit_use_;
   double now_ = 0;
   std::uint64_t num_steps_ = 0;
   planner::Outlook dealt_{0, 0, 0};  // when shares were dealt
-  double ended_ = 0, ended_outputs_ = 0;
+  std::uint64_t num_sampled_ = 0;
+  double ended_ = 0;
 };
 
 }  // namespace tandem::simulation

@@ -20,9 +20,16 @@ std::string gigabytes(double bytes) {
   return text;
 }
 
+// The model as its KV is stored.
+planner::ModelShape stored_model(const ServingOptions& options) {
+  planner::ModelShape model = options.model;
+  if (options.repeats_kv) model.kv_heads = model.q_heads;
+  return model;
+}
+
 double page_bytes(const ServingOptions& options) {
   return options.page_tokens *
-         planner::kv_bytes_per_token(options.model, options.precision.kv_dtype);
+         planner::kv_bytes_per_token(stored_model(options), options.precision.kv_dtype);
 }
 
 std::uint32_t pages_in(double bytes, const ServingOptions& options) {
@@ -54,7 +61,7 @@ planner::UnitModel own_unit(const planner::DeviceCost& compute) {
 void add_units(const MachineSpec& spec, const ServingOptions& options, ServerModel& server) {
   for (const UnitSpec& unit : spec.units) {
     const planner::DeviceCost cost =
-        planner::cost_of(unit.sheet, unit.link, options.model, options.precision);
+        planner::cost_of(unit.sheet, unit.link, stored_model(options), options.precision);
     // A card's memory holds nothing but KV.
     const bool is_card = unit.sheet.device_class == planner::DeviceClass::kCard;
     const double share = is_card ? 1 : options.memory_share;
@@ -77,9 +84,11 @@ ServerModel model_server(const MachineSpec& spec, const ServingOptions& options)
   const planner::ModelShape& model = options.model;
   planner::MachineModel& machine = server.machine;
   machine.compute = planner::cost_of(spec.compute, model, options.precision);
+  const planner::ModelShape stored = stored_model(options);
+  machine.compute.attention = planner::cost_of(spec.compute, stored, options.precision).attention;
   machine.num_layers = model.num_layers;
   const double head_bytes = options.row_value_bytes * model.head_dim;
-  machine.bytes_to_unit = (model.q_heads + 2 * model.kv_heads) * head_bytes;
+  machine.bytes_to_unit = (stored.q_heads + 2 * stored.kv_heads) * head_bytes;
   machine.bytes_from_unit = model.q_heads * (head_bytes + sizeof(float));
   machine.causal_pair_s = machine.compute.attention.front().per_pair_s;
   const double layer = model.ops_per_row() / (2 * model.num_layers);

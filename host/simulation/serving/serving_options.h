@@ -27,6 +27,11 @@ struct ServingOptions {
   int num_sub_batches = 0;  // 1 or 2; 0: by predicted time, in every step
   engine::Placement placement = engine::Placement::kSequences;
   int page_tokens = 16;
+  // Every running sequence has room for so many tokens set aside, as contiguous caches have; 0:
+  // pages are taken as they fill.
+  int reserved_tokens = 0;
+  // Keys and values are stored once per query head: without grouped-query attention.
+  bool repeats_kv = false;
   int max_running = 256;
   int max_step_tokens = 512;
   double memory_share = 0.9;   // of GPU and host memory, for weights and KV

@@ -4,12 +4,13 @@
 // GeneratedTokens), of BurstGPT (Timestamp, Request tokens, Response tokens), and plain names.
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <chrono>
 #include <istream>
 #include <span>
 
 #include "common/error.h"
 #include "common/lower_case.h"
+#include "common/number.h"
 #include "simulation/serving/load.h"
 #include "simulation/serving/words.h"
 
@@ -54,15 +55,6 @@ Columns columns_of(const std::string& line) {
           header.size()};
 }
 
-// Days since 1970-01-01 of the proleptic Gregorian calendar (Hinnant, days_from_civil).
-std::int64_t days_of(std::int64_t year, int month, int day) {
-  year -= month <= 2 ? 1 : 0;
-  const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
-  const std::int64_t of_era = year - era * 400;
-  const std::int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
 // "2023-11-16 18:15:46.6805900"
 std::optional<double> seconds_of_date(std::string_view text) {
   if (text.size() < 19 || text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':') {
@@ -73,9 +65,14 @@ std::optional<double> seconds_of_date(std::string_view text) {
   const auto minute = number_of<int>(text.substr(14, 2));
   const auto second = number_of<double>(text.substr(17));
   if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
-  if (*month < 1 || *month > 12) return std::nullopt;
-  return 86400.0 * static_cast<double>(days_of(*year, *month, *day)) + 3600 * *hour + 60 * *minute +
-         *second;
+  const std::chrono::year_month_day date(std::chrono::year(*year),
+                                         std::chrono::month(static_cast<unsigned>(*month)),
+                                         std::chrono::day(static_cast<unsigned>(*day)));
+  const bool is_time = *hour >= 0 && *hour < 24 && *minute >= 0 && *minute < 60 && *second >= 0 &&
+                       *second < 61;  // a leap second
+  if (!date.ok() || !is_time) return std::nullopt;
+  const auto days = std::chrono::sys_days(date).time_since_epoch().count();
+  return 86400.0 * static_cast<double>(days) + 3600 * *hour + 60 * *minute + *second;
 }
 
 double time_of(std::string_view text, std::int64_t line) {
@@ -89,9 +86,9 @@ double time_of(std::string_view text, std::int64_t line) {
 
 int length_of(std::string_view text, std::int64_t line, int least) {
   const auto value = number_of<int>(text);
-  if (!value || *value < least) {
+  if (!value || *value < least || *value > kMostTokens) {
     refuse_line(line, "'" + std::string(text) + "' is not a number of tokens, at least " +
-                          std::to_string(least));
+                          std::to_string(least) + " and at most " + std::to_string(kMostTokens));
   }
   return *value;
 }

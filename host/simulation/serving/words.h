@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers and parts of the small languages in which devices and loads are written.
+// Parts of the small languages in which devices and loads are written.
 #pragma once
 
-#include <charconv>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace tandem::simulation {
-
-// All of `text`, and nothing else, as a finite number.
-template <typename Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number value{};
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc() || rest != end) return std::nullopt;
-  if (!(value - value == Number{})) return std::nullopt;
-  return value;
-}
 
 inline std::vector<std::string_view> parts_of(std::string_view text, char separator) {
   std::vector<std::string_view> parts;

@@ -19,6 +19,15 @@ TEST(Suggestion, NamesWhatIsMostAlike) {
   EXPECT_EQ(suggestion("pim", kNames), " (did you mean 'pin'?)");
 }
 
+TEST(Suggestion, ATypoIsALetterMoreLessOrOtherOrASwap) {
+  EXPECT_EQ(num_typos("model", "model"), 0u);
+  EXPECT_EQ(num_typos("modle", "model"), 1u);
+  EXPECT_EQ(num_typos("mdel", "model"), 1u);
+  EXPECT_EQ(num_typos("models", "nodel"), 2u);
+  EXPECT_EQ(num_typos("", "pin"), 3u);
+  EXPECT_EQ(num_typos("max_running", "max-running"), 0u);
+}
+
 TEST(Suggestion, ShowsThePrefixThatCountsAsNoLetters) {
   EXPECT_EQ(suggestion("modle", kNames, "--"), " (did you mean '--model'?)");
   EXPECT_EQ(suggestion("on", kNames, "--"), "");

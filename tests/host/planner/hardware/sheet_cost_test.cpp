@@ -54,6 +54,54 @@ TEST(DeviceSheet, EveryPresetStatesItsSourceAndLink) {
   EXPECT_DOUBLE_EQ(device_preset("cpu:123.5").bytes_per_s, 123.5e9);
 }
 
+// As the sources of the presets state them: memory, bandwidth, dense 16-bit operations, watts.
+TEST(DeviceSheet, FiguresAreThoseOfTheSources) {
+  struct Stated {
+    const char* name;
+    double gib, gb_per_s, tera, watts;
+  };
+  const Stated all[] = {{"t4", 16, 320, 65, 70},
+                        {"a10g", 24, 600, 70, 300},
+                        {"l40s", 48, 864, 362.1, 350},
+                        {"a100", 80, 2039, 312, 400},
+                        {"h20", 96, 4000, 148, 400},
+                        {"h100-nvl", 94, 3900, 835.5, 400},
+                        {"h100-sxm", 80, 3350, 989, 700},
+                        {"h200", 141, 4800, 989, 700},
+                        {"b200", 180, 8000, 2250, 1000},
+                        {"mi300x", 192, 5300, 1307.4, 750},
+                        {"u50", 8, 316, 5952 * 2e-4, 75},
+                        {"u55c", 16, 460, 9024 * 2e-4, 150},
+                        {"u280", 8, 460, 9024 * 2e-4, 225},
+                        {"v80", 32, 820, 10848 * 2e-4, 190}};
+  for (const Stated& stated : all) {
+    const DeviceSheet sheet = device_preset(stated.name);
+    EXPECT_DOUBLE_EQ(sheet.memory_bytes, stated.gib * 1024 * 1024 * 1024) << stated.name;
+    EXPECT_NEAR(sheet.bytes_per_s / 1e9, stated.gb_per_s, 0.01 * stated.gb_per_s) << stated.name;
+    EXPECT_NEAR(sheet.f16_ops_per_s / 1e12, stated.tera, 0.002 * stated.tera) << stated.name;
+    EXPECT_EQ(sheet.busy_w, stated.watts) << stated.name;
+    if (sheet.device_class == DeviceClass::kGpu) {
+      EXPECT_NEAR(sheet.i8_ops_per_s / sheet.f16_ops_per_s, 2, 0.03) << stated.name;
+    }
+  }
+}
+
+// PCIe: 1, 2 and 4 GB/s per lane of generations 3 to 5; NVLink: half of both ways; Ethernet: bits.
+TEST(LinkSheet, RatesAreThoseOfTheStandards) {
+  const std::pair<const char*, double> stated[] = {
+      {"pcie3x16", 16}, {"pcie4x8", 16}, {"pcie4x16", 32}, {"pcie5x8", 32}, {"pcie5x16", 64}};
+  for (const auto& [name, gb_per_s] : stated) {
+    EXPECT_NEAR(link_preset(name).bytes_per_s / 1e9, 0.85 * gb_per_s, 1e-9) << name;
+  }
+  EXPECT_EQ(link_preset("nvlink3").bytes_per_s, 300e9);
+  EXPECT_EQ(link_preset("nvlink4").bytes_per_s, 450e9);
+  EXPECT_EQ(link_preset("nvlink5").bytes_per_s, 900e9);
+  for (const double gbit : {25.0, 50.0, 100.0, 200.0, 400.0}) {
+    const std::string name = std::to_string(static_cast<int>(gbit)) + "gbe";
+    EXPECT_NEAR(link_preset(name).bytes_per_s, 0.9 * gbit / 8 * 1e9, 1) << name;
+  }
+}
+
 // specs: KV of Llama-2-7B is 512 KiB per token, of Llama-3-8B 128 KiB.
 TEST(SheetCost, KvBytesAreThoseOfTheModel) {
   EXPECT_DOUBLE_EQ(kv_bytes_per_token(model_preset("llama-2-7b"), DType::kF16), 512 * 1024);

@@ -47,6 +47,41 @@ TEST(ChooseBatch, ASlowUnitHoldsUpNobody) {
   EXPECT_EQ(choose_batch(machine, outlook).rows, 64) << "its own memory is as fast for all";
 }
 
+// 47 sequences fit the own memory; the next number at a ratio of 1.2 would leave part of it empty.
+TEST(ChooseBatch, TriesTheNumberThatTheOwnMemoryHolds) {
+  const MachineModel machine = machine_with({1e-3});
+  Outlook outlook{1000, 10, 64, 512};
+  outlook.room = {47.5 * 1005, kPlenty};
+  outlook.prompts_elsewhere = true;
+  EXPECT_EQ(choose_batch(machine, outlook).rows, 47);
+}
+
+// Dense layers are bound by arithmetic from 8 rows on: chunks of prompts fill some steps, and more
+// sequences gain hardly anything.
+TEST(ChooseBatch, ACrowdThatGainsNothingWaits) {
+  MachineModel machine = machine_with({1e-9}, 1e-9);
+  machine.compute.dense_by_rows = Curve({{1, 1e-2}, {8, 1e-2}, {1e4, 12.5}});
+  Outlook outlook{1000, 100, 4000, 512};
+  outlook.room = {0, kPlenty};
+  const double rows = choose_batch(machine, outlook).rows;
+  EXPECT_GE(rows, 8);
+  EXPECT_LE(rows, 1000);
+  const BatchChoice all = batch_of(machine, outlook, 4000), few = batch_of(machine, outlook, rows);
+  EXPECT_GE(few.tokens_per_s, 0.95 * all.tokens_per_s);
+}
+
+// A step of 512 rows with a chunk, then three with 8 decode rows alone.
+TEST(ChooseBatch, StepsWithoutAChunkReadTheWeightsForDecodeRowsAlone) {
+  MachineModel machine = machine_with({});
+  machine.units[0].attention.by_tokens = Curve::line(0, 0);
+  machine.compute.dense_by_rows = Curve({{1, 1}, {8, 1}, {512, 64}});
+  Outlook outlook{504, 32, 8, 512};
+  outlook.room = {kPlenty};
+  const double chunks = 8.0 / 32;  // of a prompt in each step
+  const double seconds = chunks * 64 + (1 - chunks) * 1;
+  EXPECT_NEAR(batch_of(machine, outlook, 8).tokens_per_s, 8 / seconds, 0.01 * 8 / seconds);
+}
+
 TEST(ChooseBatch, WithoutRoomForOneNobodyRuns) {
   Outlook outlook{1000, 10, 64, 512};
   outlook.room = {500, 400};

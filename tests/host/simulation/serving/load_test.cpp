@@ -82,6 +82,8 @@ TEST(Load, SaysWhatIsWrong) {
   EXPECT_THAT(refusal("batch:8,prompt=0"), HasSubstr("lengths are"));
   EXPECT_THAT(refusal("batch:8,prompt=9..4"), HasSubstr("lengths are"));
   EXPECT_THAT(refusal("batch:8,seconds=4"), HasSubstr("ends with its requests"));
+  EXPECT_THAT(refusal("poisson:8,requests=0.5"), HasSubstr("whole number"));
+  EXPECT_THAT(refusal("batch:8,output=100000001"), HasSubstr("1 to 100000000 tokens"));
 }
 
 std::vector<SimulatedRequest> trace_of(const std::string& text) {
@@ -121,6 +123,10 @@ TEST(Trace, IsRefusedWithTheLine) {
   EXPECT_THAT(refusal("1,2,-3\n"), HasSubstr("line 2: '-3'"));
   EXPECT_THAT(refusal("nan,2,3\n"), HasSubstr("line 2: 'nan'"));
   EXPECT_THAT(refusal("2024-13-01 00:00:00,2,3\n"), HasSubstr("line 2"));
+  EXPECT_THAT(refusal("2023-02-29 00:00:00,2,3\n"), HasSubstr("neither seconds nor a date"));
+  EXPECT_THAT(refusal("2023-02-28 24:00:00,2,3\n"), HasSubstr("neither seconds nor a date"));
+  EXPECT_THAT(refusal("2023-02-28 00:-1:00,2,3\n"), HasSubstr("neither seconds nor a date"));
+  EXPECT_THAT(refusal("1,100000001,3\n"), HasSubstr("at most 100000000"));
   EXPECT_THAT(refusal(""), HasSubstr("no requests"));
   EXPECT_THAT(message_of([] { trace_of(""); }), HasSubstr("empty"));
   EXPECT_THAT(message_of([] { trace_of("a,b\n1,2\n"); }), HasSubstr("line 1: the header"));

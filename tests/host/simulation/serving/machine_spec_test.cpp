@@ -47,6 +47,9 @@ TEST(MachineSpec, SaysWhatIsWrong) {
   EXPECT_THAT(refusal("l40s:much"), HasSubstr("memory in GB"));
   EXPECT_THAT(refusal("(l40s)"), HasSubstr("8x("));
   EXPECT_THAT(refusal("99999x(l40s+u55c)"), HasSubstr("199998 devices are too many"));
+  EXPECT_THAT(refusal("99999x(99999*l40s)"), HasSubstr("9999800001 devices are too many"));
+  EXPECT_THAT(refusal("l40s:1e300"), HasSubstr("at most 1e6"));
+  EXPECT_THAT(refusal("l40s+cpu:1e300"), HasSubstr("at most 1e6"));
   EXPECT_THAT(refusal("l40s+"), HasSubstr("no device is called ''"));
 }
 

@@ -157,6 +157,48 @@ TEST(Simulate, AutoIsNeverMuchSlowerThanWhatAnOperatorMightFix) {
   }
 }
 
+// Sequences outgrow their mean: host memory that gets no share must not get what grows.
+TEST(Simulate, AutoIsNeverMuchSlowerWhereLengthsDiffer) {
+  const std::pair<const char*, const char*> machines[] = {
+      {"2*h100-sxm/nvlink4+cpu:300", "llama-3.1-70b"},
+      {"l40s+4*u55c", "llama-3-8b"},
+      {"l40s:26+cpu:200", "llama-3-8b"},
+      {"a10g+cpu:50", "llama-3-8b"},
+      {"a10g+cpu:190", "llama-3-8b"}};
+  for (const auto& [machine, model] : machines) {
+    for (const char* load : {"batch:128,prompt=500..1500,output=100..300,requests=256",
+                             "batch:64,prompt=100..2000,output=20..400,requests=256"}) {
+      ServingOptions options = options_of(model);
+      const double chosen = run(machine, options, load).seconds;
+      for (const auto policy : {AttentionPolicy::kOwn, AttentionPolicy::kUnits}) {
+        for (const int sub_batches : {1, 2}) {
+          options.attention = policy, options.num_sub_batches = sub_batches;
+          EXPECT_LE(chosen, 1.03 * run(machine, options, load).seconds)
+              << machine << ' ' << load << ' ' << static_cast<int>(policy) << sub_batches;
+        }
+      }
+    }
+  }
+}
+
+TEST(Simulate, HostMemoryWithoutAShareChangesNothing) {
+  const ServingOptions options = options_of("llama-3.1-70b");
+  const char* load = "batch:128,prompt=500..1500,output=100..300,requests=256";
+  const ServingResult alone = run("2*h100-sxm/nvlink4", options, load);
+  const ServingResult beside = run("2*h100-sxm/nvlink4+cpu:100", options, load);
+  EXPECT_EQ(beside.devices[1].utilisation, 0);
+  EXPECT_NEAR(beside.seconds, alone.seconds, 1e-3 * alone.seconds);
+}
+
+// The own memory holds 4,000 tokens; a longer request needs the host's.
+TEST(Simulate, ARequestThatOnlyHostMemoryHoldsIsServed) {
+  ServingOptions options = options_of("llama-3-8b");
+  const ServingResult result =
+      run("l40s:18.5+cpu:50", options, "batch:4,prompt=7000,output=20,requests=8");
+  EXPECT_EQ(result.record.requests, 8u);
+  EXPECT_GT(result.devices[1].utilisation, 0);
+}
+
 // Long prompts arrive while others stream.
 TEST(Simulate, ChunksFollowTheTargetBetweenTokens) {
   ServingOptions options = options_of("llama-3-8b");

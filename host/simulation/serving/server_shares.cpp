@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the planner is asked: how many sequences run, where their pages lie, how long chunks are.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "simulation/serving/server.h"
+
+namespace tandem::simulation {
+namespace {
+
+// Shares are dealt anew when the load has changed by so much.
+constexpr double kNoticedChange = 0.1;
+constexpr double kLeastShare = 1e-9;
+constexpr int kLeastChunk = 16;
+
+}  // namespace
+
+// Pages that the scheduler may give: those of units with a share. A unit without one would hold up
+// every step, so what grows beyond its mean waits, or gives way, as it does without that unit.
+Server::OpenPages Server::open_pages() const {
+  OpenPages open;
+  for (std::size_t u = 0; u < model_.machine.units.size(); ++u) {
+    if (!is_open_[u]) continue;
+    const engine::UnitPages pages = kv_.unit_pages(static_cast<int>(u));
+    open.available += static_cast<int>(pages.total - pages.used);
+    open.total += static_cast<int>(pages.total);
+  }
+  return open;
+}
+
+// Means over what runs and what could join. The output is predicted by all tokens so far over the
+// requests that have ended, as those that end first are the short ones, and is at most what the
+// requests ask for.
+planner::Outlook Server::outlook() const {
+  planner::Outlook outlook;
+  const auto most = static_cast<std::size_t>(most_running());
+  const std::size_t joining = std::min(most - std::min(most, running_.size()), waiting_.size());
+  double prompts = 0, outputs = 0;
+  const auto add = [&](engine::SequenceId id) {
+    prompts += slots_[id]->request.prompt;
+    outputs += slots_[id]->request.output;
+  };
+  std::ranges::for_each(running_, add);
+  std::for_each(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(joining), add);
+  outlook.most_rows = static_cast<double>(running_.size() + joining);
+  outlook.prompt = prompts / outlook.most_rows;
+  outlook.output = outputs / outlook.most_rows;
+  if (ended_ > 0) {
+    outlook.output = std::min(outlook.output, static_cast<double>(num_sampled_) / ended_);
+  }
+  outlook.step_rows = options_.max_step_tokens;
+  outlook.prompts_elsewhere = options_.prompts_elsewhere;
+  for (const std::uint32_t pages : model_.pages) {
+    outlook.room.push_back(static_cast<double>(pages) * options_.page_tokens);
+  }
+  return outlook;
+}
+
+// Before somebody joins, where the outlook has changed: how many run, and where their pages lie.
+void Server::deal_shares() {
+  if (model_.machine.units.size() < 2 || waiting_.empty()) return;
+  const planner::Outlook now = outlook();
+  const auto is_near = [](double value, double before) {
+    return std::abs(value - before) <= kNoticedChange * before;
+  };
+  if (is_near(now.most_rows, dealt_.most_rows) && is_near(now.prompt, dealt_.prompt) &&
+      is_near(now.output, dealt_.output)) {
+    return;
+  }
+  dealt_ = now;
+  const bool is_auto = options_.attention == AttentionPolicy::kAuto;
+  planner::BatchChoice choice;
+  if (is_auto) choice = planner::choose_batch(model_.machine, now);
+  if (choice.rows == 0) {
+    choice = planner::batch_of(model_.machine, now, now.most_rows);
+  }
+  const std::vector<double>& shares = choice.mode.shares;
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (std::size_t u = 0; u < shares.size(); ++u) {
+    kv_.set_share(static_cast<int>(u), std::max(kLeastShare, shares[u] / sum));
+  }
+  const bool shares_units = open_units(shares, now.prompt + now.output / 2);
+  // One that is chosen because no more wait is no limit; nor is one that a memory sets by itself.
+  const bool is_limit = is_auto && shares_units && choice.rows < now.most_rows;
+  scheduler_.max_running = is_limit ? static_cast<int>(choice.rows) : most_running();
+}
+
+// Units that get half a sequence or more, or a page where those are dealt; or all, where those
+// cannot hold the longest request. Returns whether another one than the own memory is open.
+bool Server::open_units(const std::vector<double>& shares, double mean_tokens) {
+  int longest = 0;
+  const auto look = [&](engine::SequenceId id) {
+    const SimulatedRequest& request = slots_[id]->request;
+    longest = std::max(longest, request.prompt + request.output);
+  };
+  std::ranges::for_each(running_, look);
+  std::ranges::for_each(waiting_, look);
+  const bool is_whole = options_.placement == engine::Placement::kSequences;
+  const double least = is_whole ? mean_tokens / 2 : options_.page_tokens;
+  for (std::size_t u = 0; u < shares.size(); ++u) is_open_[u] = shares[u] >= least;
+  if (open_pages().total < static_cast<int>(kv_.blocks_for(static_cast<std::size_t>(longest)))) {
+    is_open_.assign(is_open_.size(), true);
+  }
+  for (std::size_t u = 0; u < shares.size(); ++u) {
+    if (is_open_[u] && static_cast<int>(u) != model_.own_unit) return true;
+  }
+  return false;
+}
+
+// Rows of the step: those that decode, and as much of prompts as the target allows beside them.
+void Server::size_chunks() {
+  if (options_.target_between_tokens_s <= 0) return;
+  planner::SubBatch& decode = whole_[0];
+  decode.clear();
+  int num_decoding = 0;
+  for (const engine::SequenceId id : running_) {
+    const Sequence& s = sequence(id);
+    if (s.num_tokens - s.num_computed != 1 || s.table.blocks.empty()) continue;
+    add_item({id, s.num_computed, 1, true, 0}, decode);
+    ++num_decoding;
+  }
+  const planner::ChunkLimits limits{kLeastChunk, options_.max_step_tokens,
+                                    num_decoding > 0 ? options_.target_between_tokens_s
+                                                     : std::numeric_limits<double>::infinity()};
+  const int rows = planner::chunk_rows(model_.machine, decode, limits);
+  scheduler_.max_step_tokens = std::min(options_.max_step_tokens, num_decoding + rows);
+  scheduler_.max_prefill_rows = rows;
+}
+
+}  // namespace tandem::simulation
