@@ -17,7 +17,11 @@
 #include "apps/emulated_cards.h"
 #include "apps/memory_plan.h"
 #include "common/available_memory.h"
+#include "apps/serving_costs.h"
 #include "common/error.h"
+#include "common/processors.h"
+#include "engine/planning/estimate_costs.h"
+#include "engine/planning/measure_costs.h"
 
 namespace tandem::apps {
 namespace {
@@ -85,6 +89,25 @@ void require_not_of_model(const std::string& trace_file, const std::string& mode
   if (!is_part) return;
   throw Error("trace", "--trace names '" + trace_file +
                            "', which belongs to the model; give the timeline a file of its own");
+}
+
+std::string driver_of(const device::DeviceInfo& info) {
+  return info.name + ", " + driver_version(info.kind);
+}
+
+// A machine is known by its processors: containers on it have names of their own.
+planner::CostKey cost_key(const RuntimeOptions& options, const model::ModelConfig& config,
+                          const engine::LoadedWeights& weights, const device::DeviceInfo& cpu) {
+  planner::CostKey key;
+  key.machine = fmt::format("{}, {} processors", cpu.name, this_machine().processors.size());
+  key.model = fmt::format("{} {}, {} layers, {:.0f} M parameters, {} bytes", config.architecture,
+                          config.name, config.num_layers,
+                          static_cast<double>(config.parameters) / 1e6, weights.bytes);
+  key.options = fmt::format("{} compute={} split={} attention={} kv={} quantize={} threads={} rows={}",
+                            TANDEM_VERSION, options.compute, options.split, options.attention,
+                            options.kv_dtype, options.quantize, options.threads,
+                            options.max_step_tokens);
+  return key;
 }
 
 }  // namespace
@@ -223,9 +246,9 @@ int Assembly::context_length() const {
   return options_.context_length > 0 ? std::min(options_.context_length, most) : most;
 }
 
-std::vector<ListedDevice> Assembly::attention_devices() const {
+std::vector<ListedDevice> Assembly::attention_devices() {
   if (options_.attention == "auto") {
-    return automatic_devices(attention_needs(*config_, context_length()),
+    return automatic_devices(attention_needs(*config_, context_length()), compute_device().info(),
                              device::enumerate_devices(device_options_));
   }
   std::vector<ListedDevice> devices = listed_devices(options_.attention);
@@ -337,10 +360,22 @@ Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts
   const device::DeviceInfo& compute = parts_.compute_device().info();
   compute_ = parts_.compute_device().make_compute_unit();
   std::vector<engine::NamedUnit> units;
-  for (const ListedDevice& choice : parts_.attention_devices()) {
-    units.push_back(parts_.make_unit(choice));
+  const std::vector<ListedDevice> choices = parts_.attention_devices();
+  for (const ListedDevice& choice : choices) {
+    try {
+      units.push_back(parts_.make_unit(choice));
+    } catch (const Error& error) {
+      // What nobody named may be left out.
+      if (options.attention != "auto" || units.empty()) throw;
+      spdlog::warn("{} is left out: {}", choice.id, error.what());
+    }
   }
   engine::EngineOptions engine_options = apps::engine_options(options);
+  engine_options.costs = [&](engine::StepRunner& runner,
+                             std::span<const engine::NamedUnit> made) {
+    costs_ = costs_of(runner, made);
+    return costs_;
+  };
   engine_options.compute_id = compute.id;
   engine_options.on_warning = [](const std::string& text) { spdlog::warn("{}", text); };
   engine_options.on_notice = [](const std::string& text) { spdlog::info("{}", text); };
@@ -349,6 +384,35 @@ Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts
   engine_ = std::make_unique<engine::Engine>(parts_.model(), *compute_, std::move(units),
                                              engine_options, fallbacks(), metrics);
   log_weights(engine_->weights(), options.quantize);
+}
+
+// What there is nothing to choose by need not be measured: the first steps correct what is stated.
+planner::CostTable Runtime::costs_of(engine::StepRunner& runner,
+                                     std::span<const engine::NamedUnit> units) {
+  const RuntimeOptions& options = parts_.options();
+  const device::DeviceInfo& compute = parts_.compute_device().info();
+  const bool chooses = options.attention == "auto" && units.size() > 1;
+  if (!chooses && options.target_itl_ms <= 0 && !options.measures) {
+    const auto weights = static_cast<double>(runner.weights().bytes);
+    return engine::estimate_costs({compute.id, weights, compute.memory_bandwidth_bytes_per_s},
+                                  units);
+  }
+  const model::ModelConfig& config = parts_.model().config();
+  engine::MeasureOptions measure;
+  measure.compute_id = compute.id;
+  measure.num_layers = config.num_layers;
+  measure.vocab_size = config.vocab_size;
+  measure.max_rows = options.max_step_tokens;
+  CostSource source;
+  source.wanted.drivers = {{compute.id, driver_of(compute)}};
+  for (const engine::NamedUnit& unit : units) {
+    source.wanted.drivers[unit.id] = driver_of(parts_.device(unit.id).info());
+  }
+  source.wanted.key = cost_key(options, config, runner.weights(), parts_.device("cpu").info());
+  source.file = cost_file(source.wanted.key);
+  source.anew = options.measures;
+  source.measure = [&] { return engine::measure_costs(runner, units, measure); };
+  return stored_costs(source);
 }
 
 engine::Fallbacks Runtime::fallbacks() {

@@ -66,6 +66,7 @@ struct DeviceCost {
   LinkCost to_device, from_device;
   double launch_s = 0;     // of the work of one layer
   double merge_row_s = 0;  // of one row of one layer
+  double causal_pair_s = 0;  // of a row with a token of its own chunk, of one layer
   double sampling_row_s = 0;
   double page_move_s = 0;  // one page out to host memory, or in
 
