@@ -16,8 +16,8 @@
 #include "apps/compute_choice.h"
 #include "apps/emulated_cards.h"
 #include "apps/memory_plan.h"
-#include "common/available_memory.h"
 #include "apps/serving_costs.h"
+#include "common/available_memory.h"
 #include "common/error.h"
 #include "common/processors.h"
 #include "engine/planning/estimate_costs.h"
@@ -103,10 +103,10 @@ planner::CostKey cost_key(const RuntimeOptions& options, const model::ModelConfi
   key.model = fmt::format("{} {}, {} layers, {:.0f} M parameters, {} bytes", config.architecture,
                           config.name, config.num_layers,
                           static_cast<double>(config.parameters) / 1e6, weights.bytes);
-  key.options = fmt::format("{} compute={} split={} attention={} kv={} quantize={} threads={} rows={}",
-                            TANDEM_VERSION, options.compute, options.split, options.attention,
-                            options.kv_dtype, options.quantize, options.threads,
-                            options.max_step_tokens);
+  key.options =
+      fmt::format("{} compute={} split={} attention={} kv={} quantize={} threads={} rows={}",
+                  TANDEM_VERSION, options.compute, options.split, options.attention,
+                  options.kv_dtype, options.quantize, options.threads, options.max_step_tokens);
   return key;
 }
 
@@ -371,8 +371,7 @@ Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts
     }
   }
   engine::EngineOptions engine_options = apps::engine_options(options);
-  engine_options.costs = [&](engine::StepRunner& runner,
-                             std::span<const engine::NamedUnit> made) {
+  engine_options.costs = [&](engine::StepRunner& runner, std::span<const engine::NamedUnit> made) {
     costs_ = costs_of(runner, made);
     return costs_;
   };

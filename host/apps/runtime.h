@@ -89,8 +89,7 @@ class Runtime {
 
  private:
   engine::Fallbacks fallbacks();
-  planner::CostTable costs_of(engine::StepRunner& runner,
-                              std::span<const engine::NamedUnit> units);
+  planner::CostTable costs_of(engine::StepRunner& runner, std::span<const engine::NamedUnit> units);
 
   Assembly parts_;
   std::unique_ptr<device::ComputeUnit> compute_;

@@ -23,8 +23,8 @@ std::string driver_version(const std::string& kind);
 
 struct CostSource {
   planner::WantedCosts wanted;
-  std::string file;     // empty: nothing is kept
-  bool anew = false;    // whatever the file has
+  std::string file;   // empty: nothing is kept
+  bool anew = false;  // whatever the file has
   std::function<planner::CostTable()> measure;
 };
 

@@ -160,8 +160,8 @@ struct Metrics::Registry {
   Registry() {
     for (const char* state : {"running", "waiting"}) requests.Add({{"state", state}});
     for (const char* kind : {"prompt", "cached", "generated"}) tokens.Add({{"kind", kind}});
-    for (Family<Counter>* family : {&preemptions, &rebuilt, &moved, &accepted, &refused,
-                                    &target_missed_steps}) {
+    for (Family<Counter>* family :
+         {&preemptions, &rebuilt, &moved, &accepted, &refused, &target_missed_steps}) {
       family->Add({});
     }
     connections.Add({});

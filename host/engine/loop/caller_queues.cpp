@@ -39,8 +39,8 @@ std::int64_t CallerQueues::served_rows(const std::string& caller) const {
 
 void CallerQueues::push_back(std::unique_ptr<Sequence> sequence) {
   CallerQueue& queue = queue_of(*sequence);
-  const auto behind = std::ranges::upper_bound(queue.waiting, sequence->priority(), {},
-                                               priority_of);
+  const auto behind =
+      std::ranges::upper_bound(queue.waiting, sequence->priority(), {}, priority_of);
   const auto place = queue.waiting.insert(behind, nullptr);  // what may throw comes first
   sequence->queue = &queue;
   *place = std::move(sequence);
@@ -49,8 +49,8 @@ void CallerQueues::push_back(std::unique_ptr<Sequence> sequence) {
 
 void CallerQueues::push_front(std::unique_ptr<Sequence>& sequence) {
   CallerQueue& queue = queue_of(*sequence);
-  const auto before = std::ranges::lower_bound(queue.waiting, sequence->priority(), {},
-                                               priority_of);
+  const auto before =
+      std::ranges::lower_bound(queue.waiting, sequence->priority(), {}, priority_of);
   const auto place = queue.waiting.insert(before, nullptr);
   sequence->queue = &queue;
   *place = std::move(sequence);

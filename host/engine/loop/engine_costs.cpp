@@ -29,8 +29,7 @@ void EngineLoop::make_planner() {
 // What computed has failed: nothing can be measured, since pages are in use.
 void EngineLoop::make_planner_anew() {
   if (!planner_) return;
-  const StatedCompute stated{options_.compute_id,
-                             static_cast<double>(runner_->weights().bytes), 0};
+  const StatedCompute stated{options_.compute_id, static_cast<double>(runner_->weights().bytes), 0};
   start_planner(estimate_costs(stated, units_));
 }
 
@@ -59,9 +58,9 @@ void EngineLoop::replan_unit(std::size_t index) {
   if (!planner_) return;
   const NamedUnit& unit = units_[index];
   const planner::DeviceCost cost = estimate_unit(unit.id, *unit.unit);
-  planner_->set_unit(index, unit.id,
-                     planner::unit_of(cost, attention_kind(geometry_),
-                                      is_own_unit(*runner_, *unit.unit)));
+  planner_->set_unit(
+      index, unit.id,
+      planner::unit_of(cost, attention_kind(geometry_), is_own_unit(*runner_, *unit.unit)));
 }
 
 void EngineLoop::count_end(const Sequence& sequence) {
@@ -75,8 +74,8 @@ double EngineLoop::expected_output() const {
   if (ended_ > 0) return std::max(1.0, ended_outputs_ / ended_);
   double outputs = 0, count = 0;
   const auto add = [&](const Sequence& sequence) {
-    outputs += std::min<double>(kLikelyOutput,
-                                sequence.most_tokens() - sequence.num_prompt_tokens());
+    outputs +=
+        std::min<double>(kLikelyOutput, sequence.most_tokens() - sequence.num_prompt_tokens());
     ++count;
   };
   for (const auto& sequence : running_) add(*sequence);
@@ -177,8 +176,8 @@ void EngineLoop::trace_prediction(trace::Timeline::Clock::time_point begin) {
   std::map<std::string, TimelineClock::time_point> ends;
   const auto put = [&](const std::string& device, const std::string& name, double seconds) {
     const TimelineClock::time_point from = ends.try_emplace(device, begin).first->second;
-    const auto length = std::chrono::duration_cast<TimelineClock::duration>(
-        std::chrono::duration<double>(seconds));
+    const auto length =
+        std::chrono::duration_cast<TimelineClock::duration>(std::chrono::duration<double>(seconds));
     const TimelineClock::time_point to = std::min(end, from + length);
     std::array<char, 32> text{};
     std::snprintf(text.data(), text.size(), ": %.3f ms", seconds * 1e3);

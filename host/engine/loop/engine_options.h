@@ -29,7 +29,7 @@ struct EngineOptions {
   int max_step_tokens = 256;  // rows per step: decode rows first, then prefill chunks
   int max_prefill_rows =
       0;  // rows of one prompt while other sequences need rows; 0: half of max_step_tokens
-  int context_length = 0;   // limit of prompt + output; 0: the model's context
+  int context_length = 0;  // limit of prompt + output; 0: the model's context
   // 2: attention of one half overlaps the dense layers of the other; 0: where that is predicted to
   // take less time.
   int num_sub_batches = 1;

@@ -14,7 +14,8 @@ class Correction {
   double factor() const { return factor_; }
   // By how much a prediction must change after this measurement; the factor stays.
   double change_of(double predicted_s, double measured_s);
-  // The factor changes by that. `predicted_s` has the factor in it. Times that are not above 0 change nothing.
+  // The factor changes by that. `predicted_s` has the factor in it. Times that are not above 0
+  // change nothing.
   void learn(double predicted_s, double measured_s);
   // Half of the way back to 1.
   void relax();

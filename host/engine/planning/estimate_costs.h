@@ -2,8 +2,8 @@
 //
 // estimate_costs: a cost table from what devices state, where nothing has been measured.
 //
-// Bytes over bandwidth, and assumptions where a device states nothing: the first steps correct them.
-// Threads: pure functions. Errors: none.
+// Bytes over bandwidth, and assumptions where a device states nothing: the first steps correct
+// them. Threads: pure functions. Errors: none.
 #pragma once
 
 #include <cstdint>

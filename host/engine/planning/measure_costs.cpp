@@ -74,8 +74,8 @@ class StepProbe {
   double run_items() {
     for (std::size_t i = 0; i < items_.size(); ++i) items_[i].blocks = blocks_[i];
     const auto begin = MeasureClock::now();
-    const std::vector<int> lost = runner_.run(
-        items_, [](std::size_t, int, std::span<const float>) {}, {});
+    const std::vector<int> lost =
+        runner_.run(items_, [](std::size_t, int, std::span<const float>) {}, {});
     if (!lost.empty()) {
       throw Error("cost model", "an attention unit gave no answer while steps were measured");
     }
@@ -104,8 +104,8 @@ void measure_dense(StepProbe& probe, StepRunner& runner, double seconds,
       const double dense = parts ? parts->dense : whole;
       least = i == 0 ? dense : std::min(least, dense);
     }
-    points.push_back({static_cast<double>(rows),
-                      points.empty() ? least : std::max(least, points.back().y)});
+    points.push_back(
+        {static_cast<double>(rows), points.empty() ? least : std::max(least, points.back().y)});
     const std::chrono::duration<double> spent = MeasureClock::now() - begin;
     if (spent.count() > seconds / 2) break;  // the next takes as long as all before
   }
@@ -137,8 +137,7 @@ bool is_own_unit(const StepRunner& runner, const device::AttentionUnit& unit) {
 
 planner::CostTable measure_costs(StepRunner& runner, std::span<const NamedUnit> units,
                                  const MeasureOptions& options) {
-  const StatedCompute stated{options.compute_id,
-                             static_cast<double>(runner.weights().bytes), 0};
+  const StatedCompute stated{options.compute_id, static_cast<double>(runner.weights().bytes), 0};
   planner::CostTable table = estimate_costs(stated, units);
   for (const NamedUnit& unit : units) {
     planner::DeviceCost& known = entry_of(table, unit.id);

@@ -3,9 +3,10 @@
 // measure_costs: measures the devices of an engine before it serves, in seconds.
 //
 // Steps of 1, 2, 4, ... rows through the runner give the dense layers; batches of the units give
-// attention, links and page moves. It overwrites pages, so nothing may be in them. Where the time is
-// over, larger amounts are left out, and the curves go on as their last pieces do. Threads: the
-// engine's. Errors: those of the runner and the units; Error("cost model", ...) when a unit is lost.
+// attention, links and page moves. It overwrites pages, so nothing may be in them. Where the time
+// is over, larger amounts are left out, and the curves go on as their last pieces do. Threads: the
+// engine's. Errors: those of the runner and the units; Error("cost model", ...) when a unit is
+// lost.
 #pragma once
 
 #include <span>
@@ -22,8 +23,8 @@ struct MeasureOptions {
   std::string compute_id;
   int num_layers = 1;
   int vocab_size = 1;
-  int max_rows = 256;            // of a step and of a batch
-  double seconds = 4;            // of the dense layers
+  int max_rows = 256;  // of a step and of a batch
+  double seconds = 4;  // of the dense layers
   double seconds_per_unit = 0.7;
 };
 

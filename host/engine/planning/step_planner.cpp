@@ -80,8 +80,7 @@ bool StepPlanner::deal(const planner::Outlook& outlook, Clock::TimePoint now) {
   if (!costs_changed_ && is_near_dealt(outlook)) return false;
   planner::BatchChoice choice = planner::choose_batch(machine_, outlook);
   if (choice.rows == 0) choice = planner::batch_of(machine_, outlook, outlook.most_rows);
-  const double sum =
-      std::accumulate(choice.mode.shares.begin(), choice.mode.shares.end(), 0.0);
+  const double sum = std::accumulate(choice.mode.shares.begin(), choice.mode.shares.end(), 0.0);
   if (!(sum > 0)) return false;
   dealt_ = outlook;
   costs_changed_ = false;
@@ -107,8 +106,8 @@ bool StepPlanner::moves_pay(std::span<const double> tokens, double rows, double 
   for (std::size_t u = 0; u < shares_.size(); ++u) {
     wanted.push_back(load.tokens * shares_[u]);
     // Each page goes out here and in elsewhere.
-    moves_s += 2 * std::max(0.0, tokens[u] - wanted[u]) / page_tokens *
-               machine_.units[u].page_move_s;
+    moves_s +=
+        2 * std::max(0.0, tokens[u] - wanted[u]) / page_tokens * machine_.units[u].page_move_s;
   }
   const int num_sub_batches = rows < 2 ? 1 : std::max(1, status_.num_sub_batches);
   const double now = planner::time_of_shares(machine_, load, tokens, num_sub_batches).total;
@@ -165,8 +164,7 @@ int StepPlanner::choose(int num_sub_batches) {
   runs_halves_ = false;
   if (num_sub_batches == 2) {
     planner::step_time(machine_, halves_, time_of_halves_);
-    runs_halves_ =
-        options_.num_sub_batches == 2 || time_of_halves_.total < predicted_.total;
+    runs_halves_ = options_.num_sub_batches == 2 || time_of_halves_.total < predicted_.total;
     if (runs_halves_) std::swap(predicted_, time_of_halves_);
   }
   return runs_halves_ ? 2 : 1;

@@ -285,12 +285,12 @@ std::vector<Member> Admission::members() const {
   for (const Kept& kept : kept_) {
     if (kept.preempted) continue;
     const RunningView& s = *kept.view;
-    members.push_back({s.id, s.caller, s.num_tokens, s.num_computed, s.last_step, false, 0,
-                       s.priority});
+    members.push_back(
+        {s.id, s.caller, s.num_tokens, s.num_computed, s.last_step, false, 0, s.priority});
   }
   for (const WaitingView* s : joined_) {
-    members.push_back({s->id, s->caller, s->num_tokens, s->num_cached_tokens, 0, true, 0,
-                       s->priority});
+    members.push_back(
+        {s->id, s->caller, s->num_tokens, s->num_cached_tokens, 0, true, 0, s->priority});
   }
   return members;
 }

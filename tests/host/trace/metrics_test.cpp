@@ -81,8 +81,10 @@ TEST(Metrics, ShowThePlanOfTheLastStep) {
   metrics.set_plan_steps_total("shares", 7);
   metrics.set_target_missed(true, 3);
   const std::string text = metrics.text();
-  EXPECT_THAT(text, HasSubstr("tandem_plan_seconds{device=\"cpu\",kind=\"predicted\",part=\"dense\"} 0.5"));
-  EXPECT_THAT(text, HasSubstr("tandem_plan_seconds{device=\"cpu\",kind=\"measured\",part=\"dense\"} 0.25"));
+  EXPECT_THAT(
+      text, HasSubstr("tandem_plan_seconds{device=\"cpu\",kind=\"predicted\",part=\"dense\"} 0.5"));
+  EXPECT_THAT(
+      text, HasSubstr("tandem_plan_seconds{device=\"cpu\",kind=\"measured\",part=\"dense\"} 0.25"));
   EXPECT_THAT(text, HasSubstr("kind=\"predicted\",part=\"merge\"} 0.125"));
   EXPECT_THAT(text, Not(HasSubstr("kind=\"measured\",part=\"merge\"")));
   EXPECT_THAT(text, HasSubstr("tandem_plan_steps_total{mode=\"shares\"} 7"));

@@ -55,8 +55,8 @@ TEST(CostsInTheLoop, NoFixedModeIsMuchFasterAndTheWorstIsMuchSlower) {
   for (const double speed : {0.125, 1.0, 8.0}) {
     const planner::MachineModel machine = machine_of_16({1e-6 / speed}, 2e-5);
     for (const auto& load : loads) {
-      SCOPED_TRACE(testing::Message() << "speed " << speed << ", " << load.size() << " of "
-                                      << load.back().prompt);
+      SCOPED_TRACE(testing::Message()
+                   << "speed " << speed << ", " << load.size() << " of " << load.back().prompt);
       double best = 1e9, worst = 0;
       for (const FixedMode& mode : fixed) {
         const double seconds = seconds_of(machine, mode, load);

@@ -17,9 +17,9 @@ TEST(Priorities, ABetterRequestOvertakesThoseThatWaitAndThoseThatRun) {
   rig.start();
   for (int i = 0; i < 4; ++i) rig.submit({16, 20, 5});  // 1 to 4
   for (int i = 0; i < 3; ++i) rig.step();
-  rig.submit({16, 20, 5});    // 5
-  rig.submit({16, 10, -1});   // 6
-  rig.submit({16, 20, 0});    // 7
+  rig.submit({16, 20, 5});   // 5
+  rig.submit({16, 10, -1});  // 6
+  rig.submit({16, 20, 0});   // 7
   rig.step();
   EXPECT_EQ(rig.loop().status().preemptions, 2u) << "both gave way";
   while (!rig.loop().idle()) rig.step();

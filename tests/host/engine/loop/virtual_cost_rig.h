@@ -50,7 +50,9 @@ class CostRig {
   EngineOptions& options() { return options_; }
   VirtualMachine& machine() { return machine_; }
   EngineLoop& loop() { return *loop_; }
-  double now_s() const { return std::chrono::duration<double>(clock_.now().time_since_epoch()).count(); }
+  double now_s() const {
+    return std::chrono::duration<double>(clock_.now().time_since_epoch()).count();
+  }
 
   void start(const FixedMode& mode = {}, std::uint32_t num_pages = 1u << 16) {
     std::vector<NamedUnit> units;
@@ -72,8 +74,8 @@ class CostRig {
     runner.vocab_size = kCostVocab;
     runner.machine = [this](std::span<const RunnerItem> items) { return machine_.step(items); };
     VirtualSource source("compute", clock_, runner);
-    loop_ = std::make_unique<EngineLoop>(model_, source, std::move(units), options_,
-                                         LoopFallbacks());
+    loop_ =
+        std::make_unique<EngineLoop>(model_, source, std::move(units), options_, LoopFallbacks());
     loop_->on_token = [this](Sequence& sequence) {
       if (const auto gap = sequence.take_token_gap()) gaps.push_back(*gap);
     };

@@ -37,7 +37,8 @@ class VirtualMachine {
       PageTable table;
       table.blocks.assign(item.blocks.begin(), item.blocks.end());
       table.held.resize(machine_.units.size());
-      for (const BlockPlace& place : item.blocks) ++table.held[static_cast<std::size_t>(place.unit)];
+      for (const BlockPlace& place : item.blocks)
+        ++table.held[static_cast<std::size_t>(place.unit)];
       const StepItem row{0, item.past, static_cast<int>(item.tokens.size()),
                          item.logits != LogitRows::kNone, item.sub_batch};
       add_step_work(machine_, row, table, batches[static_cast<std::size_t>(item.sub_batch)]);
@@ -52,9 +53,8 @@ class VirtualMachine {
     step.parts.merge = time.merge;
     step.parts.sampling = time.sampling;
     for (std::size_t u = 0; u < machine_.units.size(); ++u) {
-      step.unit_busy_s.push_back(machine_.units[u].is_own
-                                     ? time.own_attention - step.parts.causal
-                                     : time.units[u] + time.links[u]);
+      step.unit_busy_s.push_back(machine_.units[u].is_own ? time.own_attention - step.parts.causal
+                                                          : time.units[u] + time.links[u]);
     }
     return step;
   }

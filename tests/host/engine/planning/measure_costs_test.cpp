@@ -42,8 +42,7 @@ TEST_F(MeasuredCosts, HaveEveryPart) {
   EXPECT_GT(compute.sampling_row_s, 0);
   EXPECT_GT(compute.causal_pair_s, 0);
   EXPECT_GT(compute.merge_row_s, 0);
-  const planner::AttentionCost* attention =
-      unit.attention_of(attention_kind(rig_.geometry()));
+  const planner::AttentionCost* attention = unit.attention_of(attention_kind(rig_.geometry()));
   ASSERT_NE(attention, nullptr);
   EXPECT_GT(attention->by_tokens.points().size(), 2u);
   EXPECT_GT(attention->by_tokens(1 << 20), 0);

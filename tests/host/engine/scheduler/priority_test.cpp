@@ -63,8 +63,12 @@ TEST(Priority, ForLackOfAPageTheWorstGivesWayBeforeTheNewest) {
 
 TEST(Priority, PromptsOfABetterPriorityRunFirst) {
   const auto prompt = [](SequenceId id, int priority) {
-    return RunningView{.id = id, .num_tokens = 40, .num_computed = 0, .num_blocks = 10,
-                       .num_sole = 10, .priority = priority};
+    return RunningView{.id = id,
+                       .num_tokens = 40,
+                       .num_computed = 0,
+                       .num_blocks = 10,
+                       .num_sole = 10,
+                       .priority = priority};
   };
   const RunningView running[] = {prompt(1, 7), prompt(2, -7)};
   const StepPlan plan = plan_of_one({}, running, 50);
