@@ -186,6 +186,7 @@ std::string EngineService::status_json() const {
                                  {"draft_tokens", status.speculation.drafted},
                                  {"accepted_draft_tokens", status.speculation.accepted},
                                  {"lost_compute", status.lost_compute_id},
+                                 {"plan", plan_json(status.plan)},
                                  {"devices", ran_where_json(status, runtime_.model().config())}};
   return result.dump();
 }
