@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr int kPageTokens = 16;
 constexpr std::uint64_t kLeastPages = 8;  // of a short request
+constexpr std::uint64_t kUsualParkingBytes = 512ull << 20;
 constexpr const char* kDemoModel = "models/tandem-stories-q8_0.gguf";
 
 // Whether the device works in host memory, like the CPU: it takes host memory and needs no
@@ -282,6 +283,16 @@ std::uint64_t Assembly::compute_bytes(std::size_t num_devices) const {
   return weights + weights / 16 + 2 * table + (2 * rows * row + logits) * sizeof(float) + draft;
 }
 
+// KV in host memory has no better place to wait.
+std::uint64_t Assembly::parking_bytes() {
+  if (options_.park_bytes) return *options_.park_bytes;
+  const std::vector<ListedDevice> choices = attention_devices();
+  const bool has_link = std::ranges::any_of(choices, [this](const ListedDevice& choice) {
+    return !works_in_host_memory(device(choice.id).info());
+  });
+  return has_link ? kUsualParkingBytes : 0;
+}
+
 std::uint64_t Assembly::max_pages() const {
   const auto pages_per_request =
       static_cast<std::uint64_t>((context_length() + kPageTokens - 1) / kPageTokens);
@@ -360,6 +371,7 @@ Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts
   engine_options.on_notice = [](const std::string& text) { spdlog::info("{}", text); };
   engine_options.compute_bandwidth_bytes_per_s = compute.memory_bandwidth_bytes_per_s;
   engine_options.timeline = parts_.timeline();
+  engine_options.parking_bytes = parts_.parking_bytes();
   if (parts_.draft() != nullptr) {
     engine_options.speculation.make_drafter = [this] {
       return parts_.draft()->make(parts_.compute_device());

@@ -49,6 +49,7 @@ class Assembly {
   engine::NamedUnit remake_unit(const ListedDevice& choice);
   // The model of --draft; null where it names none.
   const DraftChoice* draft() const { return draft_.get(); }
+  std::uint64_t parking_bytes();  // see EngineOptions
   // The timeline of --trace; null without the option.
   trace::Timeline* timeline() const { return timeline_.get(); }
 

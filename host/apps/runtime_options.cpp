@@ -172,6 +172,12 @@ void add_kv_options(CLI::App& command, RuntimeOptions& o) {
       ->transform(size_value())
       ->group("KV cache");
   command
+      .add_option("--park-memory", o.park_bytes,
+                  "host memory for the KV of preempted sequences, where copying it takes less time "
+                  "than computing it again (default: 512MiB where KV is behind a link, else 0)")
+      ->transform(size_value())
+      ->group("KV cache");
+  command
       .add_flag("--no-prefix-cache", o.no_prefix_cache,
                 "do not reuse KV of equal prompt beginnings")
       ->group("KV cache");

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/thread_plan.h"
@@ -30,7 +31,9 @@ struct RuntimeOptions {
   std::string placement = "sequences";
   std::string pin = "auto";
   device::BackendValues backend;  // values of the options that backends declare
-  std::uint64_t kv_bytes = 0;     // per unit; 0: the remaining host memory, all memory of a card
+  // host memory for KV of preempted sequences; none: 512 MiB where a device is behind a link
+  std::optional<std::uint64_t> park_bytes;
+  std::uint64_t kv_bytes = 0;  // per unit; 0: the remaining host memory, all memory of a card
   int threads = 0;
   int context_length = 0;
   bool clips_context = false;  // a context longer than the model's is limited to it, not refused

@@ -75,6 +75,7 @@ void set_totals(trace::Metrics& metrics, const EngineStatus& status) {
   metrics.set_rebuilt_sequences_total(status.rebuilt_sequences);
   metrics.set_moved_pages_total(status.moved_pages);
   metrics.set_refused_steps_total(status.refused_steps);
+  metrics.set_parking_totals(status.parked_sequences, status.restored_tokens);
   metrics.set_drafts_total(status.speculation.drafted, status.speculation.accepted);
   metrics.set_compute_totals(status.compute_id, status.compute.ops,
                              status.compute.weight_bytes_read, status.compute.busy_seconds);

@@ -113,6 +113,10 @@ struct Metrics::Registry {
       counters("tandem_moved_kv_pages_total", "KV pages that went from one unit to another.");
   Family<Counter>& refused =
       counters("tandem_refused_steps_total", "Steps that were refused and ran again item by item.");
+  Family<Counter>& parked = counters("tandem_parked_sequences_total",
+                                     "Preempted sequences whose KV went to host memory.");
+  Family<Counter>& restored =
+      counters("tandem_restored_tokens_total", "Tokens whose KV came back from host memory.");
   Family<Counter>& drafts =
       counters("tandem_draft_tokens_total", "Guessed tokens: all, and those that were right.");
   Family<Counter>& unit_losses =
@@ -210,6 +214,11 @@ void Metrics::set_moved_pages_total(std::uint64_t count) {
 
 void Metrics::set_refused_steps_total(std::uint64_t count) {
   registry_->set_total(registry_->refused, {}, static_cast<double>(count));
+}
+
+void Metrics::set_parking_totals(std::uint64_t sequences, std::uint64_t tokens) {
+  registry_->set_total(registry_->parked, {}, static_cast<double>(sequences));
+  registry_->set_total(registry_->restored, {}, static_cast<double>(tokens));
 }
 
 void Metrics::set_drafts_total(std::uint64_t drafted, std::uint64_t accepted) {

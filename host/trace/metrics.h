@@ -32,6 +32,7 @@ class Metrics {
   void set_rebuilt_sequences_total(std::uint64_t count);
   void set_moved_pages_total(std::uint64_t count);
   void set_refused_steps_total(std::uint64_t count);
+  void set_parking_totals(std::uint64_t sequences, std::uint64_t tokens);
   void set_drafts_total(std::uint64_t drafted, std::uint64_t accepted);
   void count_finished(const std::string& reason);  // "stop", "length", "cancelled", "error"
   void set_unit_pages(const std::string& unit, std::uint32_t used, std::uint32_t total);

@@ -181,6 +181,8 @@ std::string EngineService::status_json() const {
                                  {"preemptions", status.preemptions},
                                  {"rebuilt_sequences", status.rebuilt_sequences},
                                  {"moved_pages", status.moved_pages},
+                                 {"parked_sequences", status.parked_sequences},
+                                 {"restored_tokens", status.restored_tokens},
                                  {"refused_steps", status.refused_steps},
                                  {"interrupted_steps", status.interrupted_steps},
                                  {"draft_tokens", status.speculation.drafted},

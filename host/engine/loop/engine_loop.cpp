@@ -52,6 +52,10 @@ EngineLoop::EngineLoop(const model::Model& model, StepRunnerSource& compute,
       geometry_(first_of(units).unit->geometry()),
       kv_(geometry_.page_tokens, options_.placement, options_.prefix_cache),
       mover_(kv_, geometry_, options_.device_timeout, *options_.clock),
+      parking_(options_.parking_bytes, geometry_, options_.device_timeout, *options_.clock,
+               [this](int unit) -> device::AttentionUnit& {
+                 return *units_[static_cast<std::size_t>(unit)].unit;
+               }),
       runner_(compute.make(step_shape())),
       loaded_weights_(runner_->weights()) {
   runner_->interrupt_when([this] { return interrupts(); });
@@ -165,6 +169,7 @@ void EngineLoop::step() {
     StepPlan plan = make_plan();
     add_drafts(plan);
     apply(plan);
+    if (lost_a_unit_in_parking()) return;  // the rest is planned again
     if (!plan.items.empty()) execute(plan);
     num_failed_steps_ = 0;
   } catch (const DeviceError& error) {
@@ -227,6 +232,7 @@ void EngineLoop::remove_finished() {
     if (!sequence->finished()) continue;
     kv_.release(sequence->table);
     if (speculation_) speculation_->forget(sequence->id());
+    parking_.forget(sequence->id());
     deliver(*sequence);
     sequence.reset();
   }
@@ -236,6 +242,7 @@ void EngineLoop::remove_finished() {
 // Removes those that have finished in the queue.
 void EngineLoop::end_waiting() {
   waiting_.erase_if([&](Sequence& sequence) {
+    if (sequence.finished()) parking_.forget(sequence.id());
     if (sequence.finished()) deliver(sequence);
     return sequence.finished();
   });

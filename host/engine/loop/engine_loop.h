@@ -16,6 +16,7 @@
 
 #include "engine/kv_cache/kv_cache.h"
 #include "engine/kv_cache/kv_mover.h"
+#include "engine/kv_cache/kv_parking.h"
 #include "engine/loop/caller_queues.h"
 #include "engine/loop/engine_options.h"
 #include "engine/loop/engine_status.h"
@@ -100,6 +101,11 @@ class EngineLoop {
   void view_waiting();
   void view_waiting(const CallerQueue& caller, int num_most);
   bool may_find_prefix_soon(const Sequence& sequence, int num_cached) const;
+  void park(const Sequence& sequence);
+  int num_kept_of(const Sequence& sequence, int num_cached) const;
+  bool restore(Sequence& sequence);
+  void restore(StepPlan& plan);
+  bool lost_a_unit_in_parking();
   void add_drafts(StepPlan& plan);
   void reserve_drafts(StepItem& item);
   int num_kept(const StepItem& item);
@@ -157,6 +163,8 @@ class EngineLoop {
   device::AttentionGeometry geometry_;
   KvCache kv_;
   KvMover mover_;
+  KvParking parking_;
+  std::vector<int> lost_while_parking_;
   std::unique_ptr<Speculation> speculation_;      // null: no guesses
   std::unique_ptr<StepRunner> runner_, retired_;  // retired: a stuck unit may use its buffers
   const LoadedWeights loaded_weights_;

@@ -40,6 +40,9 @@ struct EngineOptions {
   bool share_prefixes = false;
   // Moves pages from full and slow units to others, between steps.
   bool kv_moves = false;
+  // Host memory for the KV of preempted sequences. With `costs` it is used where copying takes less
+  // time than computing again.
+  std::size_t parking_bytes = 0;
   // A unit that does not answer within this time is lost.
   std::chrono::milliseconds device_timeout{10000};
   // How often a lost unit is tried again (Fallbacks::revive).

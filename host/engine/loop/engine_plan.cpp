@@ -106,7 +106,8 @@ void EngineLoop::view_waiting(const CallerQueue& caller, int num_most) {
     PrefixProbe probe;
     if (sequence->may_use_prefix_cache())
       probe = kv_.probe(sequence->tokens(), sequence->table.salt);
-    const int cached = static_cast<int>(probe.num_blocks) * geometry_.page_tokens;
+    const int cached =
+        num_kept_of(*sequence, static_cast<int>(probe.num_blocks) * geometry_.page_tokens);
     if (may_find_prefix_soon(*sequence, cached)) continue;
     waiting_views_.push_back({sequence->id(), sequence->num_tokens(), cached,
                               static_cast<int>(probe.num_in_use), caller.index,
@@ -146,6 +147,7 @@ void EngineLoop::apply(StepPlan& plan) {
   for (const SequenceId id : plan.preempted) {
     const auto it = std::ranges::find_if(running_, [&](const auto& s) { return s->id() == id; });
     TANDEM_CHECK(it != running_.end());
+    park(**it);
     requeue(static_cast<std::size_t>(it - running_.begin()));
     ++totals_.preemptions;
   }
@@ -157,6 +159,7 @@ void EngineLoop::apply(StepPlan& plan) {
     if (admit(id)) continue;
     std::erase_if(plan.items, [&](const StepItem& item) { return item.id == id; });
   }
+  restore(plan);
   for (const StepItem& item : plan.items) {
     Sequence& sequence = running(item.id);
     TANDEM_CHECK(kv_.extend(sequence.table, sequence.tokens().size()));

@@ -115,6 +115,15 @@ bool StepPlanner::moves_pay(std::span<const double> tokens, double rows, double 
   return (now - then) * rest_steps > moves_s;
 }
 
+bool StepPlanner::parking_pays(std::span<const std::uint32_t> pages, double tokens) const {
+  double copies_s = 0;
+  for (std::size_t u = 0; u < pages.size() && u < machine_.units.size(); ++u) {
+    copies_s += 2 * pages[u] * machine_.units[u].page_move_s;
+  }
+  const double rows = std::min<double>(tokens, options_.max_step_tokens);
+  return copies_s < machine_.compute.dense_s(rows) * tokens / rows;
+}
+
 RowLimit StepPlanner::limit_rows(int num_decoding) {
   status_.target_missed = false;
   if (options_.target_itl_s <= 0 || num_decoding == 0) return {options_.max_step_tokens, 0};

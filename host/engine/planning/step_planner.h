@@ -69,6 +69,10 @@ class StepPlanner {
   bool moves_pay(std::span<const double> tokens, double rows, double rest_steps,
                  int page_tokens) const;
 
+  // Whether copying these pages, [units], out and in again takes less time than computing their
+  // tokens again.
+  bool parking_pays(std::span<const std::uint32_t> pages, double tokens) const;
+
   // `num_decoding`: rows of `decode`, which add() has listed.
   RowLimit limit_rows(int num_decoding);
   int most_sub_batches() const;

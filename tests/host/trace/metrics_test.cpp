@@ -111,6 +111,8 @@ TEST(Metrics, LosesNoCountUnderThreads) {
       for (int n = 0; n < 500; ++n) {
         metrics.count_finished("stop");
         metrics.set_preemptions_total(static_cast<std::uint64_t>(n));
+        metrics.set_parking_totals(static_cast<std::uint64_t>(n),
+                                   static_cast<std::uint64_t>(3 * n));
         metrics.set_drafts_total(static_cast<std::uint64_t>(2 * n), static_cast<std::uint64_t>(n));
         if (n % 100 == 0) {
           EXPECT_FALSE(metrics.text().empty());
@@ -122,6 +124,8 @@ TEST(Metrics, LosesNoCountUnderThreads) {
   const std::string text = metrics.text();
   EXPECT_THAT(text, HasSubstr("tandem_requests_finished_total{reason=\"stop\"} 2000"));
   EXPECT_THAT(text, HasSubstr("tandem_preemptions_total 499"));
+  EXPECT_THAT(text, HasSubstr("tandem_parked_sequences_total 499"));
+  EXPECT_THAT(text, HasSubstr("tandem_restored_tokens_total 1497"));
   EXPECT_THAT(text, HasSubstr("tandem_draft_tokens_total{kind=\"drafted\"} 998"));
   EXPECT_THAT(text, HasSubstr("tandem_draft_tokens_total{kind=\"accepted\"} 499"));
 }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Page by page, in the order of the sequence. A page that fails ends the copy.
+#include "engine/kv_cache/kv_parking.h"
+
+#include <exception>
+#include <span>
+#include <utility>
+
+#include "engine/kv_cache/guarded_wait.h"
+
+namespace tandem::engine {
+
+using device::WaitResult;
+
+KvParking::KvParking(std::size_t most_bytes, const device::AttentionGeometry& geometry,
+                     std::chrono::milliseconds device_timeout, const Clock& clock, UnitAt unit_at)
+    : most_bytes_(most_bytes),
+      image_bytes_(device::page_image_bytes(geometry)),
+      page_tokens_(geometry.page_tokens),
+      device_timeout_(device_timeout),
+      clock_(clock),
+      unit_at_(std::move(unit_at)) {}
+
+std::size_t KvParking::blocks_of(int num_tokens) const {
+  return static_cast<std::size_t>((num_tokens + page_tokens_ - 1) / page_tokens_);
+}
+
+bool KvParking::has_room(int num_tokens) const {
+  return num_tokens > 0 && bytes_ + blocks_of(num_tokens) * image_bytes_ <= most_bytes_;
+}
+
+int KvParking::park(std::uint64_t id, const PageTable& table, int num_tokens) try {
+  forget(id);
+  const std::size_t num_blocks = blocks_of(num_tokens);
+  auto images = std::make_unique<std::vector<std::byte>>(num_blocks * image_bytes_);
+  for (std::size_t block = 0; block < num_blocks; ++block) {
+    const BlockPlace& place = table.blocks[block];
+    const auto image = std::span(*images).subspan(block * image_bytes_, image_bytes_);
+    const WaitResult done = guarded_wait([&] {
+      return unit_at_(place.unit)
+          .export_page(place.page, image, Deadline::after(device_timeout_, clock_));
+    });
+    if (done == WaitResult::kDone) continue;
+    if (done == WaitResult::kTimeout) set_aside_.push_back(std::move(images));
+    return place.unit;
+  }
+  bytes_ += images->size();
+  parked_[id] = {num_tokens, std::move(images)};
+  return -1;
+} catch (const std::exception&) {
+  return -1;  // the unit refuses, or there is no memory
+}
+
+int KvParking::num_tokens(std::uint64_t id) const {
+  const auto it = parked_.find(id);
+  return it == parked_.end() ? 0 : it->second.num_tokens;
+}
+
+KvParking::Restored KvParking::restore(std::uint64_t id, const PageTable& table,
+                                       std::size_t first_block) try {
+  Parked parked = std::move(parked_.at(id));
+  parked_.erase(id);
+  bytes_ -= parked.images->size();
+  for (std::size_t block = first_block; block < blocks_of(parked.num_tokens); ++block) {
+    const BlockPlace& place = table.blocks[block];
+    const auto image =
+        std::span<const std::byte>(*parked.images).subspan(block * image_bytes_, image_bytes_);
+    const WaitResult done = guarded_wait([&] {
+      return unit_at_(place.unit)
+          .import_page(place.page, image, Deadline::after(device_timeout_, clock_));
+    });
+    if (done == WaitResult::kDone) continue;
+    if (done == WaitResult::kTimeout) set_aside_.push_back(std::move(parked.images));
+    return {false, place.unit};
+  }
+  return {true, -1};
+} catch (const std::exception&) {
+  return {};
+}
+
+void KvParking::forget(std::uint64_t id) {
+  const auto it = parked_.find(id);
+  if (it == parked_.end()) return;
+  bytes_ -= it->second.images->size();
+  parked_.erase(it);
+}
+
+}  // namespace tandem::engine

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KvParking: keeps the KV of preempted sequences in host memory, so that it is not computed again.
+//
+// A parked sequence is an image of each of its pages. Memory is taken when a sequence is parked and
+// returned when it is restored or forgotten. Threads: the engine's. Ownership: borrows units and
+// clock; keeps images that a unit which timed out may still use, so that units must be destroyed
+// first. Cost: a page out or in through host memory, blocking. Errors: none; what cannot be parked
+// or restored is computed again.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "common/clock.h"
+#include "device/attention_unit.h"
+#include "engine/kv_cache/kv_cache.h"
+
+namespace tandem::engine {
+
+class KvParking {
+ public:
+  using UnitAt = std::function<device::AttentionUnit&(int unit)>;
+
+  // most_bytes: of all images together; 0: nothing is parked.
+  KvParking(std::size_t most_bytes, const device::AttentionGeometry& geometry,
+            std::chrono::milliseconds device_timeout, const Clock& clock, UnitAt unit_at);
+
+  // Whether there is room for the pages of that many tokens.
+  bool has_room(int num_tokens) const;
+  // Copies the pages of the table's first `num_tokens` tokens. Returns the unit that was lost on
+  // the way, or -1.
+  int park(std::uint64_t id, const PageTable& table, int num_tokens);
+  // The leading tokens of the sequence that are parked; 0: none.
+  int num_tokens(std::uint64_t id) const;
+
+  struct Restored {
+    bool done = false;
+    int lost_unit = -1;
+  };
+  // Writes the parked pages from block `first_block` on into the table's blocks, and forgets the
+  // sequence. The table holds num_tokens(id) tokens.
+  Restored restore(std::uint64_t id, const PageTable& table, std::size_t first_block);
+  void forget(std::uint64_t id);
+
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Parked {
+    int num_tokens = 0;
+    std::unique_ptr<std::vector<std::byte>> images;  // [blocks, image_bytes_]
+  };
+  std::size_t blocks_of(int num_tokens) const;
+
+  const std::size_t most_bytes_, image_bytes_;
+  const int page_tokens_;
+  const std::chrono::milliseconds device_timeout_;
+  const Clock& clock_;
+  const UnitAt unit_at_;
+  std::size_t bytes_ = 0;
+  std::unordered_map<std::uint64_t, Parked> parked_;
+  std::vector<std::unique_ptr<std::vector<std::byte>>> set_aside_;
+};
+
+}  // namespace tandem::engine

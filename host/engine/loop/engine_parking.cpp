@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Preempted sequences: their KV goes to host memory where copying it twice takes less time than
+// computing it again, and comes back when they are admitted.
+#include <algorithm>
+#include <utility>
+
+#include "engine/loop/engine_loop.h"
+
+namespace tandem::engine {
+
+// Before the sequence gives up its pages.
+void EngineLoop::park(const Sequence& sequence) {
+  const int num_tokens = sequence.num_computed;
+  if (!parking_.has_room(num_tokens)) return;
+  if (planner_ && !planner_->parking_pays(sequence.table.held, num_tokens)) return;
+  const int lost = parking_.park(sequence.id(), sequence.table, num_tokens);
+  if (lost >= 0) lost_while_parking_.push_back(lost);
+  if (parking_.num_tokens(sequence.id()) > 0) ++totals_.parked_sequences;
+}
+
+// The tokens of a waiting sequence that need not be computed.
+int EngineLoop::num_kept_of(const Sequence& sequence, int num_cached) const {
+  return std::max(num_cached, parking_.num_tokens(sequence.id()));
+}
+
+// After all admitted sequences have attached to cached prefixes. False: the sequence computes its
+// tokens after all, from the next plan on.
+bool EngineLoop::restore(Sequence& sequence) {
+  const int parked = parking_.num_tokens(sequence.id());
+  if (parked <= sequence.num_computed) {
+    parking_.forget(sequence.id());
+    return true;
+  }
+  const std::size_t first = kv_.blocks_for(static_cast<std::size_t>(sequence.num_computed));
+  if (!kv_.extend(sequence.table, static_cast<std::size_t>(parked))) return false;
+  const KvParking::Restored restored = parking_.restore(sequence.id(), sequence.table, first);
+  if (restored.lost_unit >= 0) lost_while_parking_.push_back(restored.lost_unit);
+  if (!restored.done) return false;
+  totals_.restored_tokens += static_cast<std::uint64_t>(parked - sequence.num_computed);
+  sequence.num_computed = parked;
+  return true;
+}
+
+void EngineLoop::restore(StepPlan& plan) {
+  for (const SequenceId id : plan.admitted) {
+    const auto it = std::ranges::find_if(running_, [&](const auto& s) { return s->id() == id; });
+    if (it == running_.end() || restore(**it)) continue;
+    std::erase_if(plan.items, [&](const StepItem& item) { return item.id == id; });
+  }
+}
+
+bool EngineLoop::lost_a_unit_in_parking() {
+  const std::vector<int> lost = std::exchange(lost_while_parking_, {});
+  for (const int unit : lost) {
+    if (kv_.unit_pages(unit).alive) handle_lost({unit});
+  }
+  return !lost.empty();
+}
+
+}  // namespace tandem::engine

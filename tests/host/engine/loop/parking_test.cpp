@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Preempted sequences whose KV waits in host memory. The virtual units keep tokens in their pages,
+// and the next token follows from them: what is restored wrongly gives other tokens.
+#include <gmock/gmock.h>
+
+#include "host/engine/loop/virtual_time_rig.h"
+
+namespace tandem::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class Parking : public VirtualTime {
+ protected:
+  Parking() {
+    options_.prefix_cache = false;
+    options_.parking_bytes = 1 << 20;
+    runner_.before_run = [this](std::span<const RunnerItem> items) {
+      for (const RunnerItem& item : items) num_rows_ += item.tokens.size();
+    };
+  }
+  // More than the pages hold: sequences are preempted all the time.
+  std::vector<Request> crowd(std::uint32_t count = 60) const {
+    std::vector<Request> requests;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      requests.push_back(request(0, 20 + i % 50, 20 + static_cast<int>(i % 5) * 12, i));
+    }
+    return requests;
+  }
+  std::uint64_t rows_of_crowd() {
+    num_rows_ = 0;
+    served_.clear();
+    start(two_units({.num_pages = 12}, {.num_pages = 9}));
+    for (const Request& added : crowd()) submit(added);
+    while (!loop_->idle()) step();
+    expect_all_served();
+    EXPECT_EQ(pages_used(), 0u);
+    EXPECT_GT(loop_->status().preemptions, 10u);
+    return num_rows_;
+  }
+
+  std::uint64_t num_rows_ = 0;
+};
+
+TEST_F(Parking, WhatWasComputedIsNotComputedAgain) {
+  std::uint64_t needed = 0;
+  for (const Request& r : crowd()) {
+    needed += r.prompt.size() + static_cast<std::size_t>(r.max_tokens) - 1;
+  }
+  EXPECT_EQ(rows_of_crowd(), needed);
+  const EngineStatus status = loop_->status();
+  EXPECT_EQ(status.parked_sequences, status.preemptions);
+  EXPECT_GT(status.restored_tokens, 100u);
+  options_.parking_bytes = 0;
+  EXPECT_GT(rows_of_crowd(), needed + 100);
+  EXPECT_EQ(loop_->status().parked_sequences, 0u);
+}
+
+TEST_F(Parking, WithAPrefixCacheAndSharesOfPagesTheTokensAreThoseOfTheModel) {
+  options_.prefix_cache = true;
+  options_.placement = Placement::kPages;
+  options_.kv_moves = true;
+  rows_of_crowd();
+  EXPECT_GT(loop_->status().restored_tokens, 0u);
+}
+
+TEST_F(Parking, MemoryThatIsFullLeavesOthersToBeComputed) {
+  options_.parking_bytes = 3 * device::page_image_bytes(kVirtualGeometry);
+  rows_of_crowd();
+  const EngineStatus status = loop_->status();
+  EXPECT_LT(status.parked_sequences, status.preemptions);
+}
+
+TEST_F(Parking, ACancelledSequenceLeavesItsMemoryToOthers) {
+  options_.parking_bytes = 8 * device::page_image_bytes(kVirtualGeometry);
+  for (int round = 0; round < 20; ++round) {
+    if (round == 0) start(two_units({.num_pages = 7}, {.num_pages = 1}));
+    const RequestId first = submit(request(0, 40, 60, 1));
+    const RequestId second = submit(request(0, 40, 60, 2));
+    const std::uint64_t before = loop_->status().parked_sequences;
+    while (loop_->status().parked_sequences == before) {
+      ASSERT_FALSE(loop_->idle()) << "round " << round << ": nothing was parked";
+      step();
+    }
+    loop_->cancel(second);
+    loop_->cancel(first);
+    while (!loop_->idle()) step();
+  }
+}
+
+TEST_F(Parking, AUnitThatDiesWhileItIsCopiedCostsNoToken) {
+  for (const milliseconds at : {milliseconds(3000), milliseconds(8000), milliseconds(20000)}) {
+    served_.clear();
+    const Clock::TimePoint dies_at = clock_.now() + at;
+    start(two_units({.num_pages = 14, .dies_at = dies_at, .page_time = milliseconds(50)},
+                    {.num_pages = 12, .page_time = milliseconds(50)}));
+    for (const Request& added : crowd(30)) submit(added);
+    while (!loop_->idle()) step();
+    expect_all_served();
+    EXPECT_FALSE(loop_->status().units[0].alive);
+    EXPECT_EQ(pages_used(), 0u);
+  }
+}
+
+// A copy takes longer than the deadline: the unit counts as lost.
+TEST_F(Parking, AUnitThatHangsInACopyIsLost) {
+  options_.device_timeout = milliseconds(100);
+  start(two_units({.num_pages = 14, .page_time = seconds(1)}, {.num_pages = 12}));
+  for (const Request& added : crowd(30)) submit(added);
+  while (!loop_->idle()) step();
+  expect_all_served();
+  EXPECT_FALSE(loop_->status().units[0].alive);
+  EXPECT_TRUE(loop_->status().units[1].alive);
+}
+
+}  // namespace
+}  // namespace tandem::engine
