@@ -69,8 +69,9 @@ class StepPlanner {
   bool moves_pay(std::span<const double> tokens, double rows, double rest_steps,
                  int page_tokens) const;
 
-  // `num_decoding`: rows of `decode`, which add() has listed.
-  RowLimit limit_rows(int num_decoding);
+  // Beside the `num_decoding` rows that add() has listed. `past`: [units] tokens of the prompt that
+  // runs next; empty: none are computed.
+  RowLimit limit_rows(int num_decoding, std::vector<double> past);
   int most_sub_batches() const;
   const planner::StepCost& split_cost() const { return split_cost_; }
 
@@ -103,7 +104,6 @@ class StepPlanner {
   void learn_compute(const StepMeasure& measured);
   void learn_units(const StepMeasure& measured, Clock::TimePoint now);
   void list_parts(const StepMeasure& measured);
-  std::size_t own_unit() const;
 
   planner::MachineModel machine_;
   const PlanOptions options_;
