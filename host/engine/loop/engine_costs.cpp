@@ -113,6 +113,23 @@ void EngineLoop::deal_shares() {
   }
 }
 
+// [units] Tokens of the prompt whose rows come first; empty: nothing of one is computed.
+std::vector<double> EngineLoop::next_past() const {
+  const Sequence* next = nullptr;
+  for (const auto& sequence : running_) {
+    if (sequence->num_tokens() - sequence->num_computed == 1) continue;
+    if (next == nullptr || sequence->priority() < next->priority()) next = sequence.get();
+  }
+  std::vector<double> past;
+  if (next == nullptr || next->num_computed == 0) return past;
+  const PageTable& table = next->table;
+  for (const std::uint32_t held : table.held) {
+    past.push_back(static_cast<double>(next->num_computed) * held /
+                   static_cast<double>(table.blocks.size()));
+  }
+  return past;
+}
+
 void EngineLoop::limit_rows() {
   if (!planner_ || options_.target_itl_s <= 0) return;
   planner_->begin();
@@ -122,7 +139,7 @@ void EngineLoop::limit_rows() {
     planner_->add({sequence->id(), sequence->num_computed, 1, true, 0}, sequence->table);
     ++num_decoding;
   }
-  row_limit_ = planner_->limit_rows(num_decoding);
+  row_limit_ = planner_->limit_rows(num_decoding, next_past());
   if (planner_->status().target_missed) ++totals_.target_missed_steps;
 }
 

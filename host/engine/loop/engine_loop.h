@@ -127,6 +127,7 @@ class EngineLoop {
   double expected_output() const;
   void deal_shares();
   void limit_rows();
+  std::vector<double> next_past() const;
   bool moves_pay() const;
   void choose_mode(StepPlan& plan);
   StepMeasure measure() const;

@@ -51,11 +51,6 @@ void StepPlanner::forget_idle(Clock::TimePoint now) {
   }
 }
 
-std::size_t StepPlanner::own_unit() const {
-  const auto own = std::ranges::find_if(machine_.units, &planner::UnitModel::is_own);
-  return static_cast<std::size_t>(own - machine_.units.begin());
-}
-
 // Without times of the parts, all that is not own attention counts as dense.
 void StepPlanner::learn_compute(const StepMeasure& measured) {
   planner::DeviceCost& compute = machine_.compute;
@@ -82,9 +77,11 @@ void StepPlanner::learn_compute(const StepMeasure& measured) {
 }
 
 double StepPlanner::compute_measured(const StepMeasure& measured) const {
-  const std::size_t own = own_unit();
-  const double attention = own < measured.unit_busy_s.size() ? measured.unit_busy_s[own] : 0;
-  return std::max(0.0, measured.compute_busy_s - attention);
+  double busy_s = measured.compute_busy_s;
+  for (std::size_t u = 0; u < machine_.units.size() && u < measured.unit_busy_s.size(); ++u) {
+    if (machine_.units[u].is_own) busy_s -= measured.unit_busy_s[u];
+  }
+  return std::max(0.0, busy_s);
 }
 
 double StepPlanner::causal_predicted() const {
@@ -92,10 +89,14 @@ double StepPlanner::causal_predicted() const {
 }
 
 double StepPlanner::unit_predicted(std::size_t unit) const {
-  if (machine_.units[unit].is_own) {
-    return std::max(0.0, predicted_.own_attention - causal_predicted());
+  const planner::UnitModel& model = machine_.units[unit];
+  if (!model.is_own) return predicted_.units[unit] + predicted_.links[unit];
+  double layer_s = 0;
+  for (const planner::SubBatch& batch : runs_halves_ ? halves_ : whole_) {
+    const planner::AttentionWork& work = batch.units[unit];
+    if (work.rows > 0) layer_s += model.launch_s + model.attention.seconds(work);
   }
-  return predicted_.units[unit] + predicted_.links[unit];
+  return machine_.num_layers * layer_s;
 }
 
 void StepPlanner::learn_units(const StepMeasure& measured, Clock::TimePoint now) {

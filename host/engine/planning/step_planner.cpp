@@ -124,12 +124,14 @@ bool StepPlanner::parking_pays(std::span<const std::uint32_t> pages, double toke
   return copies_s < machine_.compute.dense_s(rows) * tokens / rows;
 }
 
-RowLimit StepPlanner::limit_rows(int num_decoding) {
+RowLimit StepPlanner::limit_rows(int num_decoding, std::vector<double> past) {
   status_.target_missed = false;
   if (options_.target_itl_s <= 0 || num_decoding == 0) return {options_.max_step_tokens, 0};
   const planner::SubBatch& decode = halves_[0];
   const int most = std::max(1, options_.max_step_tokens - num_decoding);
-  const planner::ChunkLimits limits{std::min(kLeastRows, most), most, options_.target_itl_s};
+  past.resize(past.empty() ? 0 : machine_.units.size());
+  const planner::ChunkLimits limits{std::min(kLeastRows, most), most, options_.target_itl_s,
+                                    std::move(past)};
   const int rows = planner::chunk_rows(machine_, decode, limits);
   planner::step_time(machine_, {&decode, 1}, predicted_);
   status_.target_missed = predicted_.total > options_.target_itl_s;

@@ -73,8 +73,9 @@ class StepPlanner {
   // tokens again.
   bool parking_pays(std::span<const std::uint32_t> pages, double tokens) const;
 
-  // `num_decoding`: rows of `decode`, which add() has listed.
-  RowLimit limit_rows(int num_decoding);
+  // Beside the `num_decoding` rows that add() has listed. `past`: [units] tokens of the prompt that
+  // runs next; empty: none are computed.
+  RowLimit limit_rows(int num_decoding, std::vector<double> past);
   int most_sub_batches() const;
   const planner::StepCost& split_cost() const { return split_cost_; }
 
@@ -107,7 +108,6 @@ class StepPlanner {
   void learn_compute(const StepMeasure& measured);
   void learn_units(const StepMeasure& measured, Clock::TimePoint now);
   void list_parts(const StepMeasure& measured);
-  std::size_t own_unit() const;
 
   planner::MachineModel machine_;
   const PlanOptions options_;

@@ -111,7 +111,10 @@ TEST(CostsInTheLoop, AUnitSlowerThanTheOwnMemoryIsNotUsed) {
 }
 
 TEST(CostsInTheLoop, ALongPromptDoesNotStallStreamsBeyondTheTarget) {
-  const planner::MachineModel machine = machine_of_16({}, 0);
+  planner::MachineModel machine = machine_of_16({}, 0);
+  machine.units[0].attention.rows_per_read = 1 << 20;
+  machine.units[0].attention.per_pair_s = 2e-8;
+  machine.causal_pair_s = 2e-8;
   const auto longest_gap = [&](double target_s) {
     CostRig rig(machine);
     rig.options().target_itl_s = target_s;
