@@ -16,6 +16,11 @@ int chunk_rows(const MachineModel& machine, const SubBatch& decode, const ChunkL
     const double rows = middle;
     step[0].rows = decode.rows + rows;
     step[0].causal_pairs = rows * (rows + 1) / 2;
+    for (std::size_t u = 0; u < limits.past.size(); ++u) {
+      step[0].units[u] = decode.units[u];
+      if (limits.past[u] <= 0) continue;
+      step[0].units[u] += machine.units[u].attention.work_of(rows, limits.past[u]);
+    }
     step_time(machine, step, time);
     if (time.total <= limits.target_s) {
       low = middle;

@@ -8,6 +8,8 @@
 // functions. Errors: none. Cost: O(log most) step_time().
 #pragma once
 
+#include <vector>
+
 #include "planner/mode/step_time.h"
 
 namespace tandem::planner {
@@ -15,6 +17,7 @@ namespace tandem::planner {
 struct ChunkLimits {
   int least = 16, most = 512;
   double target_s = 0;
+  std::vector<double> past = {};  // [units] tokens before the chunk, to which it attends; or none
 };
 
 int chunk_rows(const MachineModel& machine, const SubBatch& decode, const ChunkLimits& limits);

@@ -26,6 +26,24 @@ TEST(ChunkRows, AreTheMostThatEndInTime) {
   }
 }
 
+TEST(ChunkRows, AreFewerBehindManyTokens) {
+  MachineModel machine = machine_with({});
+  machine.units[0].attention.per_pair_s = 1e-7;
+  machine.units[0].attention.rows_per_read = 1 << 20;
+  const SubBatch decode{8, 8, 0, {{8, 4000, 4000}}};
+  const std::vector<double> past = {3000};
+  int best = 16;
+  for (int rows = 17; rows <= 2000; ++rows) {
+    SubBatch step = decode;
+    step.rows += rows;
+    step.units[0] += machine.units[0].attention.work_of(rows, past[0]);
+    if (step_time(machine, std::vector{step}).total <= 0.6) best = rows;
+  }
+  EXPECT_EQ(chunk_rows(machine, decode, {16, 2000, 0.6, past}), best);
+  EXPECT_GT(best, 16);
+  EXPECT_LT(best, chunk_rows(machine, decode, {16, 2000, 0.6}));
+}
+
 TEST(ChunkRows, KeepToTheirLimits) {
   const MachineModel machine = machine_with({});
   const SubBatch decode{8, 8, 0, {{8, 4000, 4000}}};
