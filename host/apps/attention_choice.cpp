@@ -99,14 +99,15 @@ std::vector<ListedDevice> listed_devices(const std::string& list) {
 }
 
 std::vector<ListedDevice> automatic_devices(const AttentionNeeds& needs,
+                                            const device::DeviceInfo& compute,
                                             std::span<const device::DeviceInfo> all) {
-  std::vector<ListedDevice> devices;
+  const bool attends = compute.makes_attention && meets(compute, needs);
+  std::vector<ListedDevice> devices = {{attends ? compute.id : "cpu", 0}};
   for (const device::DeviceInfo& info : all) {
     if (info.makes_attention && info.kind == "xrt" && meets(info, needs)) {
       devices.push_back({info.id, 0});
     }
   }
-  if (devices.empty()) devices.push_back({"cpu", 0});
   return devices;
 }
 

@@ -41,8 +41,10 @@ struct ListedDevice {
 // none, each above 0, with a sum of 1.
 std::vector<ListedDevice> listed_devices(const std::string& list);
 
-// Every card that meets the needs, else the CPU.
+// The memory of the compute device, or the CPU's where that does not meet the needs, and every card
+// that meets them.
 std::vector<ListedDevice> automatic_devices(const AttentionNeeds& needs,
+                                            const device::DeviceInfo& compute,
                                             std::span<const device::DeviceInfo> all);
 
 }  // namespace tandem::apps

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `tandem devices`: what can compute, attend and add up sparse vectors here, and why the rest
-// cannot.
+// cannot; with --measure, what the parts of a model's steps cost on them.
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 
 #include <cmath>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include "apps/command.h"
 #include "apps/emulated_cards.h"
 #include "apps/runtime.h"
+#include "apps/serving_costs.h"
 #include "common/processors.h"
 
 namespace tandem::apps {
@@ -120,6 +122,17 @@ void run(bool as_json) {
   fmt::print("{}\n", result.dump(2));
 }
 
+void measure(RuntimeOptions options, bool as_json) {
+  if (as_json && spdlog::get_level() == spdlog::level::info) spdlog::set_level(spdlog::level::warn);
+  options.measures = true;
+  const Runtime runtime(options, nullptr);
+  const planner::CostTable& costs = runtime.costs();
+  if (!as_json) return fmt::print("{}", costs_text(costs));
+  nlohmann::json table = nlohmann::json::parse(planner::write_cost_table(costs));
+  table["file"] = cost_file(costs.key);
+  fmt::print("{}\n", table.dump(2));
+}
+
 }  // namespace
 
 void add_devices(CLI::App& app) {
@@ -128,7 +141,15 @@ void add_devices(CLI::App& app) {
   command->add_flag("--json", *as_json, "print JSON");
   auto options = std::make_shared<bool>(false);
   command->add_flag("--options", *options, "list the options of each kind of device");
-  command->callback([as_json, options] { *options ? list_options(*as_json) : run(*as_json); });
+  auto measures = std::make_shared<bool>(false);
+  command->add_flag("--measure", *measures,
+                    "measure what a model's parts cost on them, and keep that for later starts");
+  auto runtime = std::make_shared<RuntimeOptions>();
+  add_runtime_options(*command, *runtime);
+  command->callback([=] {
+    if (*measures) return measure(*runtime, *as_json);
+    *options ? list_options(*as_json) : run(*as_json);
+  });
 }
 
 }  // namespace tandem::apps

@@ -18,7 +18,34 @@ std::string human_bytes(std::uint64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
 }
 
+constexpr double kMilliseconds = 1e3;
+
 }  // namespace
+
+nlohmann::json plan_json(const engine::PlanStatus& plan) {
+  if (plan.mode.empty()) return nullptr;
+  nlohmann::json parts = nlohmann::json::array();
+  for (const engine::PlanPart& part : plan.parts) {
+    nlohmann::json entry = {{"part", part.name},
+                            {"device", nullptr},
+                            {"predicted_ms", part.predicted_s * kMilliseconds},
+                            {"measured_ms", nullptr}};
+    if (!part.device.empty()) entry["device"] = part.device;
+    if (part.measured_s) entry["measured_ms"] = *part.measured_s * kMilliseconds;
+    parts.push_back(std::move(entry));
+  }
+  nlohmann::json result = {{"mode", plan.mode},
+                           {"sub_batches", plan.num_sub_batches},
+                           {"rows", plan.rows},
+                           {"predicted_ms", plan.predicted_s * kMilliseconds},
+                           {"measured_ms", plan.measured_s * kMilliseconds},
+                           {"parts", std::move(parts)},
+                           {"shares", plan.shares},
+                           {"target_itl_ms", nullptr},
+                           {"target_missed", plan.target_missed}};
+  if (plan.target_itl_s > 0) result["target_itl_ms"] = plan.target_itl_s * kMilliseconds;
+  return result;
+}
 
 nlohmann::json ran_where_json(const engine::EngineStatus& status,
                               const model::ModelConfig& config) {

@@ -11,6 +11,10 @@
 
 namespace tandem::apps {
 
+// What the last step was predicted to take and what it took; null before the first step, or where
+// nothing is predicted.
+nlohmann::json plan_json(const engine::PlanStatus& plan);
+
 // An array with one object per device: {"device", "role", "layers", "launches", ...}.
 nlohmann::json ran_where_json(const engine::EngineStatus& status, const model::ModelConfig& config);
 

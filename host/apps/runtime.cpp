@@ -223,9 +223,9 @@ int Assembly::context_length() const {
   return options_.context_length > 0 ? std::min(options_.context_length, most) : most;
 }
 
-std::vector<ListedDevice> Assembly::attention_devices() const {
+std::vector<ListedDevice> Assembly::attention_devices() {
   if (options_.attention == "auto") {
-    return automatic_devices(attention_needs(*config_, context_length()),
+    return automatic_devices(attention_needs(*config_, context_length()), compute_device().info(),
                              device::enumerate_devices(device_options_));
   }
   std::vector<ListedDevice> devices = listed_devices(options_.attention);
@@ -337,10 +337,21 @@ Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts
   const device::DeviceInfo& compute = parts_.compute_device().info();
   compute_ = parts_.compute_device().make_compute_unit();
   std::vector<engine::NamedUnit> units;
-  for (const ListedDevice& choice : parts_.attention_devices()) {
-    units.push_back(parts_.make_unit(choice));
+  const std::vector<ListedDevice> choices = parts_.attention_devices();
+  for (const ListedDevice& choice : choices) {
+    try {
+      units.push_back(parts_.make_unit(choice));
+    } catch (const Error& error) {
+      // What nobody named may be left out.
+      if (options.attention != "auto" || units.empty()) throw;
+      spdlog::warn("{} is left out: {}", choice.id, error.what());
+    }
   }
   engine::EngineOptions engine_options = apps::engine_options(options);
+  engine_options.costs = [&](engine::StepRunner& runner, std::span<const engine::NamedUnit> made) {
+    costs_ = costs_of(runner, made);
+    return costs_;
+  };
   engine_options.compute_id = compute.id;
   engine_options.on_warning = [](const std::string& text) { spdlog::warn("{}", text); };
   engine_options.on_notice = [](const std::string& text) { spdlog::info("{}", text); };

@@ -40,7 +40,8 @@ class Assembly {
       const std::string& id);  // opens the device at the first call; later calls return the same
 
   device::AttentionGeometry geometry() const;
-  std::vector<ListedDevice> attention_devices() const;
+  // With --attention auto, all that may attend; the engine decides by what they cost.
+  std::vector<ListedDevice> attention_devices();
   // Error if the device cannot attend as the model needs.
   engine::NamedUnit make_unit(const ListedDevice& choice);
   // The unit of a lost device, opened again. Threads: any; the caller has destroyed the lost unit.
@@ -83,12 +84,16 @@ class Runtime {
   const model::Model& model() const { return parts_.model(); }
   engine::Engine& engine() { return *engine_; }
   const std::string& model_path() const { return parts_.model_path(); }
+  // What the devices cost when the engine was made.
+  const planner::CostTable& costs() const { return costs_; }
 
  private:
   engine::Fallbacks fallbacks();
+  planner::CostTable costs_of(engine::StepRunner& runner, std::span<const engine::NamedUnit> units);
 
   Assembly parts_;
   std::unique_ptr<device::ComputeUnit> compute_;
+  planner::CostTable costs_;
   std::unique_ptr<engine::Engine> engine_;
 };
 

@@ -52,6 +52,8 @@ engine::EngineOptions engine_options(const RuntimeOptions& options) {
   result.max_prefill_rows = options.max_prefill_rows;
   result.context_length = options.context_length;
   result.num_sub_batches = options.sub_batches;
+  result.target_itl_s = options.target_itl_ms * 1e-3;
+  result.follows_costs = options.attention == "auto";
   result.placement = placement_of(options.placement);
   result.prefix_cache = !options.no_prefix_cache;
   result.share_prefixes = options.share_prefixes;
@@ -113,8 +115,9 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
       ->group("Devices");
   command
       .add_option("--attention", o.attention,
-                  "devices that hold KV and attend: auto, or ids such as cpu,xrt:0,xrt:1; with "
-                  "shares of the sequences or pages: cuda=0.5,xrt:0=0.3,cpu=0.2")
+                  "devices that hold KV and attend: auto (the compute device's memory, and cards "
+                  "where these are measured to pay), or ids such as cpu,xrt:0,xrt:1; with shares "
+                  "of the sequences or pages: cuda=0.5,xrt:0=0.3,cpu=0.2")
       ->check(not_empty())
       ->capture_default_str()
       ->group("Devices");
@@ -194,8 +197,11 @@ void add_scheduling_options(CLI::App& command, RuntimeOptions& o) {
       ->check(CLI::Range(0, 8192))
       ->capture_default_str()
       ->group("Scheduling");
-  command.add_option("--sub-batches", o.sub_batches, "2 overlaps attention with dense layers")
-      ->check(CLI::Range(1, 2))
+  command
+      .add_option("--sub-batches", o.sub_batches,
+                  "2 overlaps attention with dense layers; 0: in steps where that is predicted to "
+                  "take less time")
+      ->check(CLI::Range(0, 2))
       ->capture_default_str()
       ->group("Scheduling");
   command

@@ -38,7 +38,9 @@ struct RuntimeOptions {
   int max_waiting = 512;
   int max_step_tokens = 256;
   int max_prefill_rows = 0;  // 0: half of max_step_tokens
-  int sub_batches = 1;
+  int sub_batches = 0;       // 0: by predicted time, in every step
+  double target_itl_ms = 0;  // 0: none
+  bool measures = false;     // the devices' costs, whatever was measured before
   int device_timeout_ms = 10000;
   int revive_seconds = 10;
   bool no_prefix_cache = false;

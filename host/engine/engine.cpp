@@ -57,6 +57,17 @@ void observe_end(trace::Metrics& metrics, const Sequence& sequence) {
   if (sequence.num_generated() > 0) metrics.observe_decode_seconds(sequence.times().decode);
 }
 
+void set_plan(trace::Metrics& metrics, const EngineStatus& status) {
+  const PlanStatus& plan = status.plan;
+  metrics.set_target_missed(plan.target_missed, status.target_missed_steps);
+  for (const auto& [mode, steps] : status.steps_by_mode) metrics.set_plan_steps_total(mode, steps);
+  if (plan.mode.empty()) return;
+  metrics.set_plan_part("step", "", plan.predicted_s, plan.measured_s);
+  for (const PlanPart& part : plan.parts) {
+    metrics.set_plan_part(part.name, part.device, part.predicted_s, part.measured_s.value_or(-1));
+  }
+}
+
 void set_totals(trace::Metrics& metrics, const EngineStatus& status) {
   metrics.set_requests(status.running, status.waiting);
   metrics.set_tokens_total(status.prompt_tokens, status.cached_tokens, status.generated_tokens);
@@ -66,6 +77,7 @@ void set_totals(trace::Metrics& metrics, const EngineStatus& status) {
   metrics.set_refused_steps_total(status.refused_steps);
   metrics.set_compute_totals(status.compute_id, status.compute.ops,
                              status.compute.weight_bytes_read, status.compute.busy_seconds);
+  set_plan(metrics, status);
   for (const UnitStatus& unit : status.units) {
     metrics.set_unit_pages(unit.id, unit.pages_used, unit.pages_total);
     metrics.set_unit_alive(unit.id, unit.alive);

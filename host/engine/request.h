@@ -32,6 +32,7 @@ struct Request {
   bool prompt_logprobs = false;  // also the log-probability of every prompt token but the first
   bool continues_text = true;    // output follows the prompt's text (else it starts a text: chat)
   std::string caller;  // the client's name, for fair shares of rows and for cached prefixes
+  int priority = 0;    // among the requests of the caller: the lower, the earlier
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };

@@ -83,6 +83,7 @@ struct GenerationRequest {
   bool prompt_logprobs = false;      // also for every prompt token but the first
   bool continues_text = true;        // false: the output starts a separate text (chat)
   std::string caller;  // name of the API key; fair shares and cached prefixes go by it
+  int priority = 0;    // among the requests of the caller: the lower, the earlier
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };

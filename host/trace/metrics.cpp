@@ -128,6 +128,13 @@ struct Metrics::Registry {
       counters("tandem_compute_weight_bytes_total", "Weight bytes the compute device read.");
   Family<Counter>& compute_busy =
       counters("tandem_compute_busy_seconds_total", "Time the compute device was busy.");
+  Family<Gauge>& plan_parts =
+      gauges("tandem_plan_seconds", "Parts of the last step, predicted and measured.");
+  Family<Counter>& plan_steps = counters("tandem_plan_steps_total", "Steps by mode.");
+  Family<Gauge>& target_missed =
+      gauges("tandem_itl_target_missed", "1 while decode alone takes longer than --target-itl-ms.");
+  Family<Counter>& target_missed_steps =
+      counters("tandem_itl_target_missed_steps_total", "Steps that could not meet the target.");
   Family<Counter>& http = counters("tandem_http_requests_total", "HTTP answers by route, status.");
 
   Family<Gauge>& connections = gauges("tandem_http_connections", "Open connections of clients.");
@@ -153,10 +160,12 @@ struct Metrics::Registry {
   Registry() {
     for (const char* state : {"running", "waiting"}) requests.Add({{"state", state}});
     for (const char* kind : {"prompt", "cached", "generated"}) tokens.Add({{"kind", kind}});
-    for (Family<Counter>* family : {&preemptions, &rebuilt, &moved, &accepted, &refused}) {
+    for (Family<Counter>* family :
+         {&preemptions, &rebuilt, &moved, &accepted, &refused, &target_missed_steps}) {
       family->Add({});
     }
     connections.Add({});
+    target_missed.Add({});
   }
 };
 
@@ -236,6 +245,25 @@ void Metrics::set_compute_totals(const std::string& device, std::uint64_t ops,
   r.set_total(r.compute_ops, {{"device", device}}, static_cast<double>(ops));
   r.set_total(r.compute_bytes, {{"device", device}}, static_cast<double>(weight_bytes));
   r.set_total(r.compute_busy, {{"device", device}}, busy_seconds);
+}
+
+void Metrics::set_plan_part(const std::string& part, const std::string& device, double predicted_s,
+                            double measured_s) {
+  const auto set = [&](const char* kind, double seconds) {
+    if (seconds < 0) return;
+    registry_->plan_parts.Add({{"part", part}, {"device", device}, {"kind", kind}}).Set(seconds);
+  };
+  set("predicted", predicted_s);
+  set("measured", measured_s);
+}
+
+void Metrics::set_plan_steps_total(const std::string& mode, std::uint64_t count) {
+  registry_->set_total(registry_->plan_steps, {{"mode", mode}}, static_cast<double>(count));
+}
+
+void Metrics::set_target_missed(bool missed, std::uint64_t steps) {
+  registry_->target_missed.Add({}).Set(missed ? 1 : 0);
+  registry_->set_total(registry_->target_missed_steps, {}, static_cast<double>(steps));
 }
 
 void Metrics::count_http(const std::string& route, int status) {

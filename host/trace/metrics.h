@@ -40,6 +40,12 @@ class Metrics {
                        std::uint64_t bytes_from_unit, double busy_seconds);
   void set_compute_totals(const std::string& device, std::uint64_t ops, std::uint64_t weight_bytes,
                           double busy_seconds);
+  // Of the last step; a negative time is not known. `device` may be empty.
+  void set_plan_part(const std::string& part, const std::string& device, double predicted_s,
+                     double measured_s);
+  void set_plan_steps_total(const std::string& mode, std::uint64_t count);
+  // Whether the target for the time between tokens is missed now, and in how many steps it was.
+  void set_target_missed(bool missed, std::uint64_t steps);
   void count_http(const std::string& route, int status);
 
   // Connections of clients; each that opens also closes.

@@ -82,7 +82,7 @@ bench::RunFacts facts_of(const BenchOptions& options, Assembly& parts, const ben
   facts.weights = dtype_name(rig.weights().main_type());
   facts.weight_bytes = rig.weights().bytes;
   facts.compute = parts.compute_device().info().id;
-  for (const ListedDevice& choice : parts.attention_devices()) {
+  for (const ListedDevice& choice : bench::measured_devices(parts)) {
     facts.attention += (facts.attention.empty() ? "" : ",") + choice.id;
     if (choice.share > 0) facts.attention += fmt::format("={}", choice.share);
   }

@@ -47,6 +47,12 @@ std::string parting(const Tokens& one, const Tokens& other) {
 
 }  // namespace
 
+std::vector<ListedDevice> measured_devices(Assembly& parts) {
+  std::vector<ListedDevice> devices = parts.attention_devices();
+  if (parts.options().attention == "auto") devices.resize(1);
+  return devices;
+}
+
 Rig::Rig(Assembly& parts) : parts_(parts), geometry_(parts.geometry()) {
   const RuntimeOptions& options = parts.options();
   compute_ = parts.compute_device().make_compute_unit();
@@ -55,7 +61,7 @@ Rig::Rig(Assembly& parts) : parts_(parts), geometry_(parts.geometry()) {
   executor_ = std::make_unique<engine::Executor>(parts.model(), *compute_, traced);
   cache_ = std::make_unique<engine::KvCache>(geometry_.page_tokens, placement_of(options.placement),
                                              false);
-  for (const ListedDevice& choice : parts.attention_devices()) {
+  for (const ListedDevice& choice : measured_devices(parts)) {
     units_.push_back(parts.make_unit(choice));
     device::AttentionUnit& unit = *units_.back().unit;
     executor_->add_unit(unit, units_.back().id);
@@ -203,7 +209,7 @@ void Rig::prepare(const Row& row) {
   items_.clear();
   if (row.kind == RowKind::kPrefill) return;
   fill_pages();
-  const int halves = std::min(parts_.options().sub_batches, row.batch);
+  const int halves = std::min(std::max(1, parts_.options().sub_batches), row.batch);
   for (std::size_t i = 0; i < sequences_.size(); ++i) {
     Sequence& sequence = sequences_[i];
     items_.push_back({std::span(sequence.tokens).last(1), sequence.table.blocks, row.tokens - 1,

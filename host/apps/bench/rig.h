@@ -25,6 +25,9 @@
 
 namespace tandem::apps::bench {
 
+// Those that --attention names; of auto the compute device's own memory.
+std::vector<ListedDevice> measured_devices(Assembly& parts);
+
 struct LoadTime {
   double open_seconds = 0;     // the file is opened, checked and read
   double weights_seconds = 0;  // the compute unit takes the weights

@@ -184,6 +184,7 @@ std::string EngineService::status_json() const {
                                  {"refused_steps", status.refused_steps},
                                  {"interrupted_steps", status.interrupted_steps},
                                  {"lost_compute", status.lost_compute_id},
+                                 {"plan", plan_json(status.plan)},
                                  {"devices", ran_where_json(status, runtime_.model().config())}};
   return result.dump();
 }

@@ -170,6 +170,15 @@ void add_request_options(CLI::App& command, ServeOptions& o) {
       ->group("HTTP");
 }
 
+void add_target_options(CLI::App& command, ServeOptions& o) {
+  command
+      .add_option("--target-itl-ms", o.runtime.target_itl_ms,
+                  "time between two tokens of a stream: prompts are computed in pieces that leave "
+                  "room for it (0: no target)")
+      ->check(in_range(0, 3600000))
+      ->group("Scheduling");
+}
+
 void add_life_cycle_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--drain-seconds", o.drain_seconds,
@@ -196,6 +205,7 @@ void take_server_options(ServeOptions& o) {
 
 void add_serve_options(CLI::App& command, ServeOptions& o) {
   add_runtime_options(command, o.runtime);
+  add_target_options(command, o);
   command.add_option("--config", o.config, "TOML file; its keys are these options")
       ->check(CLI::ExistingFile);
   command

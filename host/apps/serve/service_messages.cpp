@@ -63,6 +63,7 @@ engine::Request engine_request(server::GenerationRequest request) {
   result.stop = std::move(request.stop);
   result.stop_tokens = std::move(request.stop_tokens);
   result.ignore_eos = request.ignore_eos;
+  result.priority = request.priority;
   result.top_logprobs = request.top_logprobs;
   result.prompt_logprobs = request.prompt_logprobs;
   result.continues_text = request.continues_text;

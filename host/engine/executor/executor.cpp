@@ -44,6 +44,9 @@ struct Executor::State {
   bool holds_lent() const { return exchange_.holds_lent(); }
   // Elsewhere the layers of a step are in a queue long before they run.
   bool follows_rows() const { return queue_.is_host_memory(); }
+  std::optional<StepTimes> last_times() {
+    return queue_.is_host_memory() ? std::optional(queue_.times()) : std::nullopt;
+  }
 
   std::function<bool()> interrupts;  // may be empty
 
@@ -111,7 +114,17 @@ std::vector<int> Executor::State::run(std::span<const RunnerItem> items, const L
                  static_cast<std::size_t>(options_.max_rows));
     TANDEM_CHECK_OP(rows_.ids().size(), <=, static_cast<std::size_t>(options_.max_rows));
     exchange_.begin(rows_);
-    if (!run_layers() || !deliver(items, logits, tokens)) {
+    queue_.times() = {};
+    bool complete = run_layers();
+    if (complete) {
+      const double dense = queue_.times().dense;
+      const auto begin = StepTrace::Clock::now();
+      complete = deliver(items, logits, tokens);
+      const std::chrono::duration<double> sampling = StepTrace::Clock::now() - begin;
+      queue_.times().dense = dense;  // the output projection is a part of the sampling
+      queue_.times().sampling = sampling.count();
+    }
+    if (!complete) {
       exchange_.abort();
       queue_.sync();
     }
@@ -272,6 +285,8 @@ void Executor::interrupt_when(std::function<bool()> interrupts) {
 bool Executor::holds_lent() const { return state_->holds_lent(); }
 
 device::ComputeStats Executor::stats() const { return state_->compute().stats(); }
+
+std::optional<StepTimes> Executor::last_times() const { return state_->last_times(); }
 
 std::vector<int> Executor::run(std::span<const RunnerItem> items, const LogitsSink& logits,
                                const TokenSink& tokens) {

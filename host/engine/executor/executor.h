@@ -46,6 +46,7 @@ class Executor final : public StepRunner {
   void interrupt_when(std::function<bool()> interrupts) override;
   bool holds_lent() const override;
   device::ComputeStats stats() const override;
+  std::optional<StepTimes> last_times() const override;
 
  private:
   struct State;

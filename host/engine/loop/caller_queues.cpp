@@ -18,6 +18,8 @@ std::int64_t least_served(const std::map<std::string, CallerQueue>& callers) {
   return std::max<std::int64_t>(0, least);
 }
 
+int priority_of(const std::unique_ptr<Sequence>& sequence) { return sequence->priority(); }
+
 }  // namespace
 
 CallerQueue& CallerQueues::queue_of(const Sequence& sequence) {
@@ -37,17 +39,21 @@ std::int64_t CallerQueues::served_rows(const std::string& caller) const {
 
 void CallerQueues::push_back(std::unique_ptr<Sequence> sequence) {
   CallerQueue& queue = queue_of(*sequence);
-  queue.waiting.push_back(nullptr);  // what may throw comes first
+  const auto behind =
+      std::ranges::upper_bound(queue.waiting, sequence->priority(), {}, priority_of);
+  const auto place = queue.waiting.insert(behind, nullptr);  // what may throw comes first
   sequence->queue = &queue;
-  queue.waiting.back() = std::move(sequence);
+  *place = std::move(sequence);
   ++num_waiting_;
 }
 
 void CallerQueues::push_front(std::unique_ptr<Sequence>& sequence) {
   CallerQueue& queue = queue_of(*sequence);
-  queue.waiting.push_front(nullptr);
+  const auto before =
+      std::ranges::lower_bound(queue.waiting, sequence->priority(), {}, priority_of);
+  const auto place = queue.waiting.insert(before, nullptr);
   sequence->queue = &queue;
-  queue.waiting.front() = std::move(sequence);
+  *place = std::move(sequence);
   ++num_waiting_;
 }
 

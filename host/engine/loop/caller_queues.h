@@ -25,7 +25,7 @@
 namespace tandem::engine {
 
 struct CallerQueue {
-  std::deque<std::unique_ptr<Sequence>> waiting;  // in the order of their arrival
+  std::deque<std::unique_ptr<Sequence>> waiting;  // by priority, then in the order of their arrival
   int num_running = 0;                            // running sequences at the last list()
   CallerView view;
   int index = 0;  // the caller's index in QueueView::callers, at the last list()
@@ -37,6 +37,7 @@ class CallerQueues {
   int size() const { return num_waiting_; }
 
   void push_back(std::unique_ptr<Sequence> sequence);
+  // Before the others of its priority.
   void push_front(std::unique_ptr<Sequence>& sequence);
   Sequence* find(SequenceId id);
   std::unique_ptr<Sequence> take(SequenceId id);  // null if no such sequence waits

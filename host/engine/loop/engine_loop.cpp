@@ -32,8 +32,8 @@ EngineOptions checked(EngineOptions options, const model::ModelConfig& config) {
   require(options.max_running > 0, "max_running must be positive");
   require(options.max_waiting > 0, "max_waiting must be positive");
   require(options.max_step_tokens > 0, "max_step_tokens must be positive");
-  require(options.num_sub_batches == 1 || options.num_sub_batches == 2,
-          "num_sub_batches must be 1 or 2");
+  require(options.num_sub_batches >= 0 && options.num_sub_batches <= 2,
+          "num_sub_batches must be 0, 1 or 2");
   require(options.context_length >= 0 && options.context_length <= config.context_length,
           "context_length " + std::to_string(options.context_length) +
               " exceeds the model's: " + std::to_string(config.context_length));
@@ -59,6 +59,7 @@ EngineLoop::EngineLoop(const model::Model& model, StepRunnerSource& compute,
   if (options_.timeline != nullptr) track_ = options_.timeline->track("engine", "steps");
   for (const NamedUnit& unit : units) check_unit(unit);
   for (NamedUnit& unit : units) add_unit(std::move(unit));
+  make_planner();
   update_limit();
 }
 
@@ -90,6 +91,7 @@ void EngineLoop::add_unit(NamedUnit unit) {
   runner_->add_unit(*unit.unit, unit.id);  // the call that may throw
   kv_.add_unit(capacity.num_pages, capacity.read_bandwidth_bytes_per_s, unit.share);
   units_.push_back(std::move(unit));
+  replan_unit(units_.size() - 1);
 }
 
 // The lists stay as long as they are, however often a unit is lost and comes back.
@@ -103,6 +105,7 @@ void EngineLoop::replace_lost(NamedUnit unit) {
     kv_.return_unit(index, capacity.num_pages, capacity.read_bandwidth_bytes_per_s, unit.share);
     add_stats(units_[i].unit->stats(), past);
     units_[i] = std::move(unit);
+    replan_unit(i);
     return;
   }
   throw Error("engine", "no unit of this name was lost");
@@ -151,6 +154,8 @@ void EngineLoop::cancel_all() {
 void EngineLoop::step() {
   if (idle()) return;
   const trace::Span span = traced("step");
+  const Clock::TimePoint begin = options_.clock->now();
+  run_s_ = 0;
   try {
     move_pages();
     refuse_oversized();
@@ -163,11 +168,17 @@ void EngineLoop::step() {
   } catch (const std::exception& error) {
     fail_step(error.what());
   }
+  if (planner_ && run_s_ > 0) planner_->learn_host(seconds_since(begin) - run_s_);
+}
+
+double EngineLoop::seconds_since(Clock::TimePoint begin) const {
+  return std::chrono::duration<double>(options_.clock->now() - begin).count();
 }
 
 // One bounded slice: between steps no unit has anything in flight.
 void EngineLoop::move_pages() {
-  if (!options_.kv_moves || units_.size() < 2 || running_.empty()) return;
+  if (units_.size() < 2 || running_.empty()) return;
+  if (!options_.kv_moves && !moves_pay()) return;
   std::vector<MoveUnit> units;
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const UnitPages pages = kv_.unit_pages(static_cast<int>(i));
@@ -226,6 +237,7 @@ void EngineLoop::end_waiting() {
 }
 
 void EngineLoop::deliver(Sequence& sequence) {
+  if (sequence.finished()) count_end(sequence);
   if (sequence.finished() && on_end) on_end(sequence);
   deliveries_.push_back({sequence.sink(), sequence.take_event()});
 }
@@ -264,6 +276,8 @@ EngineStatus EngineLoop::status() const {
   status.broken = !broken_.empty();
   status.compute_id = options_.compute_id;
   status.compute = runner_->stats();
+  if (planner_) status.plan = planner_->status();
+  status.steps_by_mode = {steps_by_mode_.begin(), steps_by_mode_.end()};
   for (std::size_t i = 0; i < units_.size(); ++i) status.units.push_back(status_of(i));
   return status;
 }

@@ -21,6 +21,7 @@
 #include "engine/loop/engine_status.h"
 #include "engine/loop/named_unit.h"
 #include "engine/loop/sequence.h"
+#include "engine/planning/step_planner.h"
 #include "engine/scheduler/scheduler.h"
 #include "engine/steps/step_runner.h"
 #include "model/model.h"
@@ -107,6 +108,22 @@ class EngineLoop {
   void apply(StepPlan& plan);
   bool admit(SequenceId id);
   void list_items(std::span<const StepItem> items);
+  double seconds_since(Clock::TimePoint begin) const;
+  void make_planner();
+  void make_planner_anew();
+  void start_planner(const planner::CostTable& table);
+  void count_end(const Sequence& sequence);
+  void replan_unit(std::size_t index);
+  planner::Outlook outlook() const;
+  double expected_output() const;
+  void deal_shares();
+  void limit_rows();
+  std::vector<double> next_past() const;
+  bool moves_pay() const;
+  void choose_mode(StepPlan& plan);
+  StepMeasure measure() const;
+  void learn(const StepMeasure& before);
+  void trace_prediction(trace::Timeline::Clock::time_point begin);
   void execute(const StepPlan& plan);
   bool run(std::span<const StepItem> items);
   void run_alone(std::span<const StepItem> items, const std::string& message);
@@ -147,6 +164,13 @@ class EngineLoop {
   std::map<std::string, Clock::TimePoint>
       silent_since_;             // since when units have given no answer, by id
   bool all_units_lost_ = false;  // whether this is why the loop is broken
+
+  std::unique_ptr<StepPlanner> planner_;  // null: without costs
+  RowLimit row_limit_;                    // of the present step
+  double ended_ = 0, ended_outputs_ = 0;  // requests that ended lately, and their tokens
+  double run_s_ = 0;                      // the runner, in the present step
+  std::map<std::string, std::uint64_t> steps_by_mode_;
+  bool runs_alone_ = false;  // items of a refused step: not what was predicted
 
   CallerQueues waiting_;
   std::map<std::string, PrefixKey> salts_;          // a salt for every caller so far

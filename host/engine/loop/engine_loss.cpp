@@ -31,6 +31,7 @@ bool EngineLoop::replace_compute(const std::string& message) {
     if (runner_->holds_lent()) retired_ = std::move(runner_);
     runner_ = std::move(runner);
     runner_->interrupt_when([this] { return interrupts(); });
+    make_planner_anew();
   } catch (const std::exception& error) {
     stop_serving(message + ", and its fallback failed: " + error.what());
     return true;

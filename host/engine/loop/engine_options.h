@@ -7,16 +7,21 @@
 
 #include <chrono>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "common/clock.h"
 #include "engine/kv_cache/kv_cache.h"
 #include "engine/steps/executor_options.h"
 #include "engine/weights/weight_loader.h"
+#include "planner/cost/cost_model.h"
 #include "planner/cost/step_cost.h"
 #include "trace/timeline.h"
 
 namespace tandem::engine {
+
+class StepRunner;
+struct NamedUnit;
 
 struct EngineOptions {
   int max_running = 64;       // sequences in a step
@@ -24,8 +29,10 @@ struct EngineOptions {
   int max_step_tokens = 256;  // rows per step: decode rows first, then prefill chunks
   int max_prefill_rows =
       0;  // rows of one prompt while other sequences need rows; 0: half of max_step_tokens
-  int context_length = 0;   // limit of prompt + output; 0: the model's context
-  int num_sub_batches = 1;  // 2: attention of one half overlaps the dense layers of the other
+  int context_length = 0;  // limit of prompt + output; 0: the model's context
+  // 2: attention of one half overlaps the dense layers of the other; 0: where that is predicted to
+  // take less time.
+  int num_sub_batches = 1;
   Placement placement = Placement::kSequences;
   bool prefix_cache = true;
   bool share_prefixes =
@@ -44,7 +51,15 @@ struct EngineOptions {
   EarlyQuery early_query = EarlyQuery::kAuto;
   bool rings = true;  // see ExecutorOptions::rings
   WeightOptions weights;
-  // Estimates the time of a step; the scheduler balances sub-batches by it. Not null.
+  // What the devices cost; called once, before anything is in the units' pages. Empty: nothing is
+  // predicted, and the three options below have no effect.
+  std::function<planner::CostTable(StepRunner& runner, std::span<const NamedUnit> units)> costs =
+      {};
+  // Shares of the units, moves between them and the number of running sequences follow the costs.
+  bool follows_costs = false;
+  // Prompts are cut so that running streams get their next tokens within this time; 0: no target.
+  double target_itl_s = 0;
+  // Without costs: estimates the time of a step, by which sub-batches are balanced. Not null.
   const planner::StepCost* step_cost = &planner::cost_of_rows();
   // The clock of request times, of the loop's deadlines and of intervals. Not null. The executor,
   // its devices and the timeline use real time.

@@ -33,11 +33,14 @@ constexpr int kRowsBeside = 2;
 StepPlan EngineLoop::make_plan() {
   const trace::Span span = traced("plan");
   waiting_.list(running_, kMostCreditSteps * options_.max_step_tokens, caller_views_);
+  deal_shares();
+  limit_rows();
   view_running();
   view_waiting();
   const QueueView queue{waiting_views_, running_views_, caller_views_,
                         static_cast<int>(kv_.num_available()), static_cast<int>(kv_.num_pages())};
-  return plan_step(queue, scheduler_options(), *options_.step_cost);
+  const planner::StepCost& cost = planner_ ? planner_->split_cost() : *options_.step_cost;
+  return plan_step(queue, scheduler_options(), cost);
 }
 
 SchedulerOptions EngineLoop::scheduler_options() const {
@@ -45,7 +48,13 @@ SchedulerOptions EngineLoop::scheduler_options() const {
   options.max_running = options_.max_running;
   options.max_step_tokens = options_.max_step_tokens;
   options.max_prefill_rows = options_.max_prefill_rows;
-  options.num_sub_batches = options_.num_sub_batches;
+  options.num_sub_batches = std::max(1, options_.num_sub_batches);
+  if (planner_) {
+    options.max_running = planner_->max_running();
+    options.num_sub_batches = planner_->most_sub_batches();
+    options.max_step_tokens = row_limit_.step_rows;
+    if (row_limit_.prefill_rows > 0) options.max_prefill_rows = row_limit_.prefill_rows;
+  }
   options.page_tokens = geometry_.page_tokens;
   options.rows_beside = runner_->follows_rows() ? kRowsBeside : 0;
   return options;
@@ -64,7 +73,8 @@ void EngineLoop::view_running() {
     if (had_turn) sequence->num_passed = 0;
     running_views_.push_back({sequence->id(), sequence->num_tokens(), sequence->num_computed,
                               static_cast<int>(blocks), 0, sequence->queue->index, had_turn,
-                              sequence->num_passed >= kMostPasses, sequence->last_step});
+                              sequence->num_passed >= kMostPasses, sequence->last_step,
+                              sequence->priority()});
     if (sequence->num_computed + 1 < sequence->num_tokens()) prompts_.push_back(sequence.get());
   }
   // Nobody is preempted, so that num_sole is not read.
@@ -78,10 +88,11 @@ void EngineLoop::view_running() {
 // Only as many as one step can admit, because each view costs a lookup in the prefix index.
 void EngineLoop::view_waiting() {
   waiting_views_.clear();
-  const int room = options_.max_running - static_cast<int>(running_.size());
+  const int most = scheduler_options().max_running;
+  const int room = most - static_cast<int>(running_.size());
   const int num_callers = std::max(1, static_cast<int>(caller_views_.size()));
   for (const auto& [name, caller] : waiting_.callers()) {
-    const int share = std::max(1, options_.max_running / num_callers) - caller.num_running;
+    const int share = std::max(1, most / num_callers) - caller.num_running;
     view_waiting(caller, num_callers > 1 ? std::max(room, share) : room);
   }
 }
@@ -99,7 +110,7 @@ void EngineLoop::view_waiting(const CallerQueue& caller, int num_most) {
     if (may_find_prefix_soon(*sequence, cached)) continue;
     waiting_views_.push_back({sequence->id(), sequence->num_tokens(), cached,
                               static_cast<int>(probe.num_in_use), caller.index,
-                              sequence->num_passed >= kMostPasses});
+                              sequence->num_passed >= kMostPasses, sequence->priority()});
     prompts_.push_back(sequence.get());
     pages += kv_.blocks_for(sequence->tokens().size()) - probe.num_in_use;
     --num_most;
@@ -150,6 +161,7 @@ void EngineLoop::apply(StepPlan& plan) {
     Sequence& sequence = running(item.id);
     TANDEM_CHECK(kv_.extend(sequence.table, sequence.tokens().size()));
   }
+  choose_mode(plan);
 }
 
 // Of the oldest sequences of callers that have nothing running.

@@ -45,6 +45,7 @@ void EngineLoop::list_items(std::span<const StepItem> items) {
 void EngineLoop::execute(const StepPlan& plan) {
   const trace::Span span = traced("run");
   const std::span<const StepItem> items = plan.items;
+  runs_alone_ = false;
   try {
     // Where a caller is held back, the step is short as it is.
     interruptible_ = may_interrupt_ && !plan.holds_back ? items : std::span<const StepItem>();
@@ -107,17 +108,26 @@ bool EngineLoop::run(std::span<const StepItem> items) {
     take(item,
          [&](Sequence& sequence) { sequence.on_token(item.begin + item.num_rows - 1, token); });
   };
+  const StepMeasure before = measure();
+  const auto traced_from = trace::Timeline::Clock::now();
+  const Clock::TimePoint begin = options_.clock->now();
   const std::vector<int> lost = runner_->run(runner_items_, on_logits, on_token);
+  run_s_ += seconds_since(begin);
   if (!interrupted_) ++totals_.steps;
   if (!lost.empty()) handle_lost(lost);
   if (!lost.empty() || interrupted_) return false;
   count_rows(items);
+  if (planner_ && !runs_alone_) {
+    learn(before);
+    trace_prediction(traced_from);
+  }
   return true;
 }
 
 void EngineLoop::run_alone(std::span<const StepItem> items, const std::string& message) {
   interruptible_ = {};
   ++totals_.refused_steps;
+  runs_alone_ = true;
   warn("a step of " + std::to_string(items.size()) +
        " requests was refused, each runs again alone: " + message);
   for (StepItem item : items) {

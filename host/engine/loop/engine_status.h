@@ -12,6 +12,7 @@
 
 #include "device/attention_unit.h"
 #include "device/compute_unit.h"
+#include "engine/planning/plan_status.h"
 
 namespace tandem::engine {
 
@@ -39,6 +40,9 @@ struct EngineStatus {
   std::string lost_compute_id;  // the compute unit that failed before it; empty: none
   device::ComputeStats compute;
   std::vector<UnitStatus> units;
+  PlanStatus plan;  // of the last step; without a mode where nothing is predicted
+  std::vector<std::pair<std::string, std::uint64_t>> steps_by_mode;
+  std::uint64_t target_missed_steps = 0;  // whose decode rows alone were predicted to take longer
 
   // Units that are lost and have not come back.
   std::vector<std::string> lost_units() const;

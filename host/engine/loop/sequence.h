@@ -38,6 +38,7 @@ class Sequence {
 
   RequestId id() const { return id_; }
   const std::string& caller() const { return request_.caller; }
+  int priority() const { return request_.priority; }
   const EventSink& sink() const { return sink_; }
   std::span<const TokenId> tokens() const { return tokens_; }
   int num_tokens() const { return static_cast<int>(tokens_.size()); }

@@ -45,6 +45,8 @@ class Admission {
   bool free_slot(Caller& caller);
   bool free_pages(Caller& caller, int wanted);
   bool free_pages_of_turns(int wanted);
+  bool free_slot_below(const Caller& caller, int priority);
+  bool free_pages_below(const Caller& caller, int priority, int wanted);
   const Caller* largest(int Caller::*amount) const;
 
   const SchedulerOptions& options_;
@@ -108,14 +110,18 @@ void Admission::undo_preemptions(std::size_t num_left) {
   }
 }
 
-// Its newest running sequence that may give way; kept_.size(): it has none.
+// Its newest running sequence of the worst priority that may give way; kept_.size(): it has none.
 std::size_t Admission::newest_of(const Caller& caller) const {
+  std::size_t newest = kept_.size();
   for (std::size_t i = kept_.size(); i > 0; --i) {
     const Kept& kept = kept_[i - 1];
     if (kept.preempted || kept.view->overdue) continue;
-    if (&callers_[static_cast<std::size_t>(kept.view->caller)] == &caller) return i - 1;
+    if (&callers_[static_cast<std::size_t>(kept.view->caller)] != &caller) continue;
+    if (newest == kept_.size() || kept.view->priority > kept_[newest].view->priority) {
+      newest = i - 1;
+    }
   }
-  return kept_.size();
+  return newest;
 }
 
 const Admission::Caller* Admission::largest(int Caller::*amount) const {
@@ -196,7 +202,9 @@ bool Admission::join(Caller& caller) {
 }
 
 bool Admission::make_room(Caller& caller, const WaitingView& sequence) {
-  if (num_members_ >= most_ && !free_slot(caller)) return false;
+  if (num_members_ >= most_ && !free_slot(caller) && !free_slot_below(caller, sequence.priority)) {
+    return false;
+  }
   const int blocks = blocks_for(sequence.num_tokens, options_.page_tokens);
   // After a preemption the cached blocks may have lost their holder: each costs a page then.
   const auto wanted = [&] {
@@ -204,6 +212,7 @@ bool Admission::make_room(Caller& caller, const WaitingView& sequence) {
   };
   if (head_waits_ && caller.pages + wanted() > page_share_) return false;
   if (wanted() + num_members_ > available_ && !free_pages(caller, blocks) &&
+      !free_pages_below(caller, sequence.priority, blocks) &&
       !(sequence.overdue && free_pages_of_turns(blocks))) {
     head_waits_ = true;
     return false;
@@ -254,16 +263,34 @@ bool Admission::free_pages_of_turns(int wanted) {
   return wanted + num_members_ <= available_;
 }
 
+// From the caller's own sequences of worse priority.
+bool Admission::free_slot_below(const Caller& caller, int priority) {
+  const std::size_t victim = newest_of(caller);
+  if (counts_on_cache_ || victim == kept_.size()) return false;
+  if (kept_[victim].view->priority <= priority) return false;
+  preempt(victim);
+  return true;
+}
+
+bool Admission::free_pages_below(const Caller& caller, int priority, int wanted) {
+  while (wanted + num_members_ > available_) {
+    if (!free_slot_below(caller, priority)) return false;
+  }
+  return true;
+}
+
 std::vector<Member> Admission::members() const {
   std::vector<Member> members;
   members.reserve(kept_.size() + joined_.size());
   for (const Kept& kept : kept_) {
     if (kept.preempted) continue;
     const RunningView& s = *kept.view;
-    members.push_back({s.id, s.caller, s.num_tokens, s.num_computed, s.last_step, false, 0});
+    members.push_back(
+        {s.id, s.caller, s.num_tokens, s.num_computed, s.last_step, false, 0, s.priority});
   }
   for (const WaitingView* s : joined_) {
-    members.push_back({s->id, s->caller, s->num_tokens, s->num_cached_tokens, 0, true, 0});
+    members.push_back(
+        {s->id, s->caller, s->num_tokens, s->num_cached_tokens, 0, true, 0, s->priority});
   }
   return members;
 }

@@ -3,6 +3,7 @@
 // Rows of a step: first the share of each caller, then its sequences.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "engine/scheduler/shares.h"
 
@@ -47,12 +48,15 @@ class CallerRows {
     std::ranges::copy_if(members_, std::back_inserter(prompts),
                          [](const Member* member) { return !member->decodes(); });
     if (prompts.empty()) return;
+    std::ranges::stable_sort(prompts, {}, &Member::priority);
     // One that ends in this step holds up nobody for long, and cutting it costs time.
     Member& oldest = *prompts.front();
     const bool ends = oldest.wanted() - oldest.num_rows <= left_;
     give(oldest, ends ? left_ : std::max(0, most_ - oldest.num_rows), left_);
     std::vector<Member*> shortest(prompts.begin() + 1, prompts.end());
-    std::ranges::stable_sort(shortest, {}, &Member::wanted);
+    std::ranges::stable_sort(shortest, {}, [](const Member* member) {
+      return std::pair(member->priority, member->wanted());
+    });
     for (Member* member : shortest) give(*member, left_, left_);
     give(oldest, left_, left_);
   }

@@ -7,7 +7,8 @@
 // its known tokens are available and one page per running sequence remains; a step that preempts
 // for pages admits nothing. Decode rows come before prefill chunks. The oldest prompt gets at most
 // max_prefill_rows while others want rows, unless it ends in the step; then the shortest prompts.
-// So no prompt holds up all.
+// So no prompt holds up all. Of two priorities the better one is admitted first, its prompts get
+// rows first, and for lack of a slot or of pages the newest of the worst gives way to it.
 // Policy between callers: shares.h. Threads: any. Errors: none.
 #pragma once
 
@@ -25,6 +26,7 @@ struct WaitingView {
   int num_cached_in_use = 0;  // their blocks that running sequences hold; these cost no page
   int caller = 0;             // index in QueueView::callers
   bool overdue = false;       // newer sequences of other callers were admitted before it too often
+  int priority = 0;           // see Request
 };
 
 // In order of admission.
@@ -39,6 +41,7 @@ struct RunningView {
   bool overdue =
       false;  // it was overdue and has not had its turn, so no other sequence takes its place
   std::uint64_t last_step = 0;  // the last step in which it had rows
+  int priority = 0;
 };
 
 struct CallerView {

@@ -23,6 +23,7 @@ struct Member {
   std::uint64_t last_step = 0;
   bool admitted = false;  // whether the sequence was admitted in this step
   int num_rows = 0;
+  int priority = 0;
 
   int wanted() const { return num_tokens - num_computed; }
   bool decodes() const { return wanted() == 1; }

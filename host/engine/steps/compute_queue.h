@@ -7,8 +7,12 @@
 // borrows both arguments. Errors: the unit's; DeviceError when it needs more than 10 minutes.
 #pragma once
 
+#include <chrono>
+#include <variant>
+
 #include "device/compute_unit.h"
 #include "device/op_summary.h"
+#include "engine/steps/step_times.h"
 #include "engine/steps/step_trace.h"
 
 namespace tandem::engine {
@@ -25,16 +29,28 @@ class ComputeQueue {
   void enqueue(const device::Op& op) {
     const device::OpSummary summary = device::describe(op);
     const trace::Span span = trace_.op(summary.name, summary.rows, summary.bytes);
+    if (!is_host_memory()) return unit_.enqueue(op);
+    const auto begin = StepTrace::Clock::now();
     unit_.enqueue(op);
+    part_of(op) += std::chrono::duration<double>(StepTrace::Clock::now() - begin).count();
   }
+
+  // What the operations took, where they end with their calls. The caller empties it.
+  StepTimes& times() { return times_; }
 
   device::Ticket record() { return unit_.record(); }
   void wait(device::Ticket ticket);
   void sync() { wait(record()); }
 
  private:
+  double& part_of(const device::Op& op) {
+    if (std::holds_alternative<device::MergeOp>(op)) return times_.merge;
+    return std::holds_alternative<device::CausalAttentionOp>(op) ? times_.causal : times_.dense;
+  }
+
   device::ComputeUnit& unit_;
   StepTrace& trace_;
+  StepTimes times_;
 };
 
 }  // namespace tandem::engine

@@ -25,6 +25,7 @@
 #include "device/attention_unit.h"
 #include "device/compute_unit.h"
 #include "engine/kv_cache/kv_cache.h"
+#include "engine/steps/step_times.h"
 #include "engine/weights/weight_loader.h"
 
 namespace tandem::engine {
@@ -80,6 +81,8 @@ class StepRunner {
   virtual bool holds_lent() const = 0;
 
   virtual device::ComputeStats stats() const = 0;
+  // Of the last run(); nothing where operations end later than their calls.
+  virtual std::optional<StepTimes> last_times() const { return {}; }
 };
 
 // Limits and sizes that all steps of a loop share.

@@ -64,8 +64,9 @@ struct DeviceCost {
   double dense_correction = 1;
   std::vector<AttentionCost> attention;  // one per kind; empty where it attends nothing
   LinkCost to_device, from_device;
-  double launch_s = 0;     // of the work of one layer
-  double merge_row_s = 0;  // of one row of one layer
+  double launch_s = 0;       // of the work of one layer
+  double merge_row_s = 0;    // of one row of one layer
+  double causal_pair_s = 0;  // of a row with a token of its own chunk, of one layer
   double sampling_row_s = 0;
   double page_move_s = 0;  // one page out to host memory, or in
 

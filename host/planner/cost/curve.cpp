@@ -25,6 +25,12 @@ void check(const std::vector<CurvePoint>& points) {
   }
 }
 
+// 1 at x, 0 from an octave away on.
+double nearness(double point, double x) {
+  if (point <= 0 || x <= 0) return point == x ? 1 : 0;
+  return std::max(0.0, 1 - std::abs(std::log2(point / x)));
+}
+
 }  // namespace
 
 Curve::Curve(std::vector<CurvePoint> points) : points_(std::move(points)) { check(points_); }
@@ -41,6 +47,26 @@ double Curve::operator()(double x) const {
   const CurvePoint& a = *(right - 1);
   const CurvePoint& b = *right;
   return a.y + (b.y - a.y) * (x - a.x) / (b.x - a.x);
+}
+
+Curve Curve::corrected_at(double x, double factor) const {
+  if (points_.empty()) return *this;
+  std::vector<CurvePoint> points = points_;
+  double most = 0;
+  for (const CurvePoint& point : points) most = std::max(most, nearness(point.x, x));
+  const auto nearest = std::ranges::min_element(
+      points, {}, [&](const CurvePoint& point) { return std::abs(point.x - x); });
+  for (auto point = points.begin(); point != points.end(); ++point) {
+    const double weight = most > 0 ? nearness(point->x, x) : (point == nearest ? 1 : 0);
+    point->y *= 1 + weight * (factor - 1);
+  }
+  for (auto point = nearest + 1; point < points.end(); ++point) {
+    point->y = std::max(point->y, (point - 1)->y);
+  }
+  for (auto point = nearest; point > points.begin(); --point) {
+    (point - 1)->y = std::min((point - 1)->y, point->y);
+  }
+  return Curve(std::move(points));
 }
 
 }  // namespace tandem::planner

@@ -25,6 +25,10 @@ class Curve {
   static Curve line(double at_zero, double per_unit);
 
   double operator()(double x) const;
+  // With the times near `x` multiplied by `factor`: fully at x, by less as far as x / 2 and 2 x.
+  // Where no point is so near, the nearest one moves. Others follow only as far as the curve must
+  // not fall.
+  Curve corrected_at(double x, double factor) const;
   bool empty() const { return points_.empty(); }
   std::span<const CurvePoint> points() const { return points_; }
   friend bool operator==(const Curve&, const Curve&) = default;

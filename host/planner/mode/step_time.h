@@ -20,7 +20,8 @@ struct UnitModel {
   AttentionCost attention;
   LinkCost to_unit, from_unit;
   double launch_s = 0;
-  bool is_own = false;  // memory of the compute device, in its queue; at most one is
+  double page_move_s = 0;  // one page out to host memory, or in
+  bool is_own = false;     // memory of the compute device, in its queue; at most one is
   friend bool operator==(const UnitModel&, const UnitModel&) = default;
 };
 

@@ -41,6 +41,7 @@ GenerationRequest generation_request(GenerationOptions& options, std::vector<Tok
   request.stop = options.stop;
   request.stop_tokens = options.stop_tokens;
   request.ignore_eos = options.ignore_eos;
+  request.priority = options.priority;
   if (options.logprobs) request.top_logprobs = options.top_logprobs;
   return request;
 }

@@ -19,7 +19,6 @@ constexpr std::array kIgnored = {
     "user",
     "metadata",
     "store",
-    "service_tier",
     "safety_identifier",
     "prompt_cache_key",
     "prompt_cache_retention",
@@ -165,6 +164,21 @@ void read_stream(FieldReader& fields, const RequestContext& context, GenerationO
   stream_options.check_unread(options.unknown_fields(context.strict));
 }
 
+// The field of other servers counts before OpenAI's tier.
+int read_priority(FieldReader& fields, bool strict) {
+  constexpr int kTier = 10;
+  const json* tier = fields.find("service_tier");
+  if (tier != nullptr && !tier->is_string()) fail_field("service_tier", "must be a string");
+  if (!strict) {
+    constexpr std::int64_t kMost = 1'000'000;
+    if (const auto value = fields.integer("priority", -kMost, kMost)) {
+      return static_cast<int>(*value);
+    }
+  }
+  if (tier == nullptr) return 0;
+  return *tier == "priority" ? -kTier : *tier == "flex" ? kTier : 0;
+}
+
 }  // namespace
 
 void read_no_tools(FieldReader& fields) { read_neutral(fields, kToolFields); }
@@ -197,6 +211,7 @@ GenerationOptions read_generation_options(FieldReader& fields, const RequestCont
     options.stop_tokens = read_token_ids(*ids, "stop_token_ids", context);
   }
   options.ignore_eos = fields.boolean("ignore_eos").value_or(false);
+  options.priority = read_priority(fields, context.strict);
   read_stream(fields, context, options);
   read_neutral_fields(fields, options.num_choices);
   return options;

@@ -58,6 +58,7 @@ struct GenerationOptions {
   std::vector<std::string> stop;
   std::vector<TokenId> stop_tokens;
   bool ignore_eos = false;
+  int priority = 0;  // the lower, the earlier
   bool stream = false;
   bool include_usage = false;
   bool logprobs = false;

@@ -49,10 +49,18 @@ TEST(AttentionChoice, NeedsWindowsOnlyWhereSomethingFallsOutOfThem) {
   EXPECT_TRUE(attention_needs(config, 4096).softcap);
 }
 
-TEST(AttentionChoice, TakesCardsThatCanAndElseTheCpu) {
-  EXPECT_THAT(automatic_devices({}, kDevices), ElementsAre(listed("xrt:0"), listed("xrt:1")));
-  EXPECT_THAT(automatic_devices({"m", true, false}, kDevices), ElementsAre(listed("xrt:1")));
-  EXPECT_THAT(automatic_devices({"m", true, true}, kDevices), ElementsAre(listed("cpu")));
+TEST(AttentionChoice, TakesTheMemoryOfTheComputeDeviceAndCardsThatCan) {
+  const device::DeviceInfo& cpu = kDevices[0];
+  EXPECT_THAT(automatic_devices({}, cpu, kDevices),
+              ElementsAre(listed("cpu"), listed("xrt:0"), listed("xrt:1")));
+  EXPECT_THAT(automatic_devices({"m", true, false}, cpu, kDevices),
+              ElementsAre(listed("cpu"), listed("xrt:1")));
+  EXPECT_THAT(automatic_devices({"m", true, true}, cpu, kDevices), ElementsAre(listed("cpu")));
+  const device::DeviceInfo gpu = device_of("cuda:0", true, false);
+  EXPECT_THAT(automatic_devices({}, gpu, kDevices),
+              ElementsAre(listed("cuda:0"), listed("xrt:0"), listed("xrt:1")));
+  EXPECT_THAT(automatic_devices({"m", true, true}, gpu, kDevices), ElementsAre(listed("cpu")))
+      << "the GPU has no soft caps";
 }
 
 TEST(AttentionChoice, TellsTheNeedAndWhoMeetsIt) {

@@ -262,6 +262,18 @@ TEST(RequestParser, AcceptsFieldsThatChangeNothing) {
             "accepted");
 }
 
+TEST(RequestParser, ReadsThePriorityAndTheTierThatStandsForOne) {
+  EXPECT_EQ(parsed(Json::object()).options.priority, 0);
+  EXPECT_EQ(parsed({{"priority", -3}}).options.priority, -3);
+  EXPECT_EQ(parsed({{"service_tier", "priority"}}).options.priority, -10);
+  EXPECT_EQ(parsed({{"service_tier", "flex"}}).options.priority, 10);
+  EXPECT_EQ(parsed({{"service_tier", "default"}}).options.priority, 0);
+  EXPECT_EQ(parsed({{"service_tier", "flex"}, {"priority", 2}}).options.priority, 2);
+  EXPECT_EQ(refused_completion({{"priority", "high"}}), "priority");
+  EXPECT_EQ(refused_chat({{"priority", 2'000'000}}), "priority");
+  EXPECT_EQ(refused_chat({{"service_tier", 1}}), "service_tier");
+}
+
 TEST(RequestParser, UsageOptionsNeedAStream) {
   const Json options = {{"include_usage", true}};
   EXPECT_EQ(refused_completion({{"stream_options", options}}), "stream_options");

@@ -72,6 +72,26 @@ TEST(Metrics, CountsMovedPagesAndRebuiltSequencesFromZero) {
   EXPECT_THAT(metrics.text(), HasSubstr("tandem_rebuilt_sequences_total 3"));
 }
 
+TEST(Metrics, ShowThePlanOfTheLastStep) {
+  Metrics metrics;
+  EXPECT_THAT(metrics.text(), HasSubstr("tandem_itl_target_missed 0"));
+  EXPECT_THAT(metrics.text(), HasSubstr("tandem_itl_target_missed_steps_total 0"));
+  metrics.set_plan_part("dense", "cpu", 0.5, 0.25);
+  metrics.set_plan_part("merge", "cpu", 0.125, -1);
+  metrics.set_plan_steps_total("shares", 7);
+  metrics.set_target_missed(true, 3);
+  const std::string text = metrics.text();
+  EXPECT_THAT(
+      text, HasSubstr("tandem_plan_seconds{device=\"cpu\",kind=\"predicted\",part=\"dense\"} 0.5"));
+  EXPECT_THAT(
+      text, HasSubstr("tandem_plan_seconds{device=\"cpu\",kind=\"measured\",part=\"dense\"} 0.25"));
+  EXPECT_THAT(text, HasSubstr("kind=\"predicted\",part=\"merge\"} 0.125"));
+  EXPECT_THAT(text, Not(HasSubstr("kind=\"measured\",part=\"merge\"")));
+  EXPECT_THAT(text, HasSubstr("tandem_plan_steps_total{mode=\"shares\"} 7"));
+  EXPECT_THAT(text, HasSubstr("tandem_itl_target_missed 1"));
+  EXPECT_THAT(text, HasSubstr("tandem_itl_target_missed_steps_total 3"));
+}
+
 TEST(Metrics, CountsEventsByLabel) {
   Metrics metrics;
   metrics.count_finished("stop");

@@ -19,6 +19,7 @@ TEST(ServiceMessages, ARequestKeepsItsFields) {
   request.prompt_logprobs = true;
   request.continues_text = false;
   request.caller = "someone";
+  request.priority = -4;
   const engine::Request result = engine_request(request);
   EXPECT_EQ(result.prompt, request.prompt);
   EXPECT_EQ(result.max_tokens, 7);
@@ -29,6 +30,7 @@ TEST(ServiceMessages, ARequestKeepsItsFields) {
   EXPECT_TRUE(result.prompt_logprobs);
   EXPECT_FALSE(result.continues_text);
   EXPECT_EQ(result.caller, "someone");
+  EXPECT_EQ(result.priority, -4);
 }
 
 TEST(ServiceMessages, ARequestKeepsItsSampling) {

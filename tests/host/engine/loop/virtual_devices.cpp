@@ -30,7 +30,8 @@ VirtualUnit::VirtualUnit(const device::AttentionGeometry& geometry, VirtualClock
               model::kNoToken) {}
 
 device::AttentionCapacity VirtualUnit::capacity() const {
-  return {options_.num_pages, device::page_image_bytes(geometry_), options_.read_bandwidth, 0, 0};
+  return {options_.num_pages, device::page_image_bytes(geometry_), options_.read_bandwidth,
+          options_.link_bandwidth, 0};
 }
 
 device::Ticket VirtualUnit::submit(const device::AttentionBatch&, device::AttentionPartial) {
@@ -126,13 +127,25 @@ void VirtualRunner::answer(std::size_t index, const RunnerItem& item,
   logits(index, static_cast<int>(item.tokens.size()) - 1, row);
 }
 
-std::vector<int> VirtualRunner::run(std::span<const RunnerItem> items, const LogitsSink& logits,
-                                    const TokenSink& tokens) {
+double VirtualRunner::seconds_of(std::span<const RunnerItem> items) {
+  if (options_.machine) {
+    const VirtualStep step = options_.machine(items);
+    for (std::size_t u = 0; u < units_.size() && u < step.unit_busy_s.size(); ++u) {
+      units_[u]->add_busy(step.unit_busy_s[u]);
+    }
+    last_times_ = step.parts;
+    return step.seconds;
+  }
   planner::StepWork work;
   for (const RunnerItem& item : items) {
     work += planner::work_of_rows(item.past, static_cast<int>(item.tokens.size()));
   }
-  const std::chrono::duration<double> time(options_.cost->seconds(work));
+  return options_.cost->seconds(work);
+}
+
+std::vector<int> VirtualRunner::run(std::span<const RunnerItem> items, const LogitsSink& logits,
+                                    const TokenSink& tokens) {
+  const std::chrono::duration<double> time(seconds_of(items));
   if (!pass(std::chrono::duration_cast<Clock::Duration>(time))) return {};
   ++num_steps_;
   if (clock_.now() >= options_.dies_at) throw DeviceError("test", "what computes has failed");

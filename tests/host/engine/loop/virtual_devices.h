@@ -36,6 +36,7 @@ struct VirtualUnitOptions {
   Clock::TimePoint dies_at = kNever;   // from then on it answers nothing
   Clock::TimePoint hangs_at = kNever;  // from then on is_alive() waits for an answer in vain
   Clock::Duration page_time{};         // of moving a page out or in
+  double link_bandwidth = 0;           // 0: there is no link
 };
 
 class VirtualUnit final : public device::AttentionUnit {
@@ -55,7 +56,12 @@ class VirtualUnit final : public device::AttentionUnit {
     if (clock_.now() >= options_.hangs_at) clock_.advance(std::chrono::milliseconds(100));
     return clock_.now() < options_.dies_at;
   }
-  device::AttentionStats stats() const override { return {}; }
+  device::AttentionStats stats() const override {
+    device::AttentionStats stats;
+    stats.busy_seconds = busy_s_;
+    return stats;
+  }
+  void add_busy(double seconds) { busy_s_ += seconds; }
 
   TokenId& token(device::PageId page, int slot) {
     return tokens_.at(page * static_cast<std::size_t>(geometry_.page_tokens) +
@@ -70,12 +76,22 @@ class VirtualUnit final : public device::AttentionUnit {
   VirtualClock& clock_;
   const VirtualUnitOptions options_;
   std::vector<TokenId> tokens_;  // [num_pages, page_tokens]
+  double busy_s_ = 0;
+};
+
+// What a step takes, and its parts.
+struct VirtualStep {
+  double seconds = 0;
+  StepTimes parts;
+  std::vector<double> unit_busy_s;  // [units]
 };
 
 struct VirtualRunnerOptions {
   int vocab_size = 0;
   bool samples = true;  // else it gives logits
   const planner::StepCost* cost = nullptr;
+  // Instead of `cost`, where it is set.
+  std::function<VirtualStep(std::span<const RunnerItem>)> machine;
   Clock::Duration device_timeout{};
   Clock::TimePoint dies_at = kNever;  // what computes
   std::vector<int> lost_with_it;      // attention units, by take_lost()
@@ -104,8 +120,10 @@ class VirtualRunner final : public StepRunner {
   }
   bool holds_lent() const override { return false; }
   device::ComputeStats stats() const override { return {num_steps_, 0, 0}; }
+  std::optional<StepTimes> last_times() const override { return last_times_; }
 
  private:
+  double seconds_of(std::span<const RunnerItem> items);
   // Units that the items need and that no longer answer.
   std::vector<int> silent_units(std::span<const RunnerItem> items) const;
   bool pass(Clock::Duration time);  // false: interrupted on the way
@@ -121,6 +139,7 @@ class VirtualRunner final : public StepRunner {
   std::vector<VirtualUnit*> units_;
   int page_tokens_ = 1;
   std::uint64_t num_steps_ = 0;
+  std::optional<StepTimes> last_times_;
 };
 
 class VirtualSource final : public StepRunnerSource {

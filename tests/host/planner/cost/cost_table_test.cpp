@@ -37,6 +37,21 @@ TEST(Curve, RefusesPointsThatAreNoTime) {
   EXPECT_THROW(Curve({{1, -2}}), Error);
 }
 
+TEST(Curve, ACorrectionMovesTimesNearItAndKeepsTheirOrder) {
+  const Curve curve({{1, 1}, {2, 2}, {4, 4}, {8, 8}});
+  EXPECT_EQ(curve.corrected_at(4, 1.5), Curve({{1, 1}, {2, 2}, {4, 6}, {8, 8}}));
+  EXPECT_EQ(curve.corrected_at(4, 3), Curve({{1, 1}, {2, 2}, {4, 12}, {8, 12}}));
+  EXPECT_EQ(curve.corrected_at(4, 0.25), Curve({{1, 1}, {2, 1}, {4, 1}, {8, 8}}));
+  EXPECT_EQ(curve.corrected_at(64, 2), Curve({{1, 1}, {2, 2}, {4, 4}, {8, 16}})) << "the nearest";
+  EXPECT_TRUE(Curve().corrected_at(4, 2).empty());
+}
+
+TEST(Curve, RepeatedCorrectionsReachWhatIsMeasuredBetweenPoints) {
+  Curve curve({{1, 1}, {2, 1}, {4, 2}, {8, 4}});
+  for (int i = 0; i < 200; ++i) curve = curve.corrected_at(3, corrected(1, curve(3), 5));
+  EXPECT_NEAR(curve(3), 5, 0.05);
+}
+
 AttentionCost some_attention() {
   AttentionCost cost;
   cost.kind = {4, DType::kI8};
@@ -77,6 +92,7 @@ CostTable some_table() {
   gpu.dense_correction = 1.25;
   gpu.attention = {some_attention()};
   gpu.launch_s = 3e-6, gpu.merge_row_s = 1e-8, gpu.sampling_row_s = 2e-8, gpu.page_move_s = 4e-4;
+  gpu.causal_pair_s = 5e-9;
   DeviceCost card;
   card.id = "xrt:0", card.driver = "2.14";
   card.attention = {some_attention(), some_attention()};
@@ -140,7 +156,7 @@ TEST(CostTableText, WithValuesThatAreNoTimesIsRefused) {
     changed.replace(at, from.size(), to);
     EXPECT_FALSE(read_cost_table(changed).table) << to;
   };
-  refused("\"version\": 1", "\"version\": 2");
+  refused("\"version\": 2", "\"version\": 1");
   refused("\"launch_s\": 3e-06", "\"launch_s\": -1");
   refused("\"launch_s\": 3e-06", "\"launch_s\": \"3\"");
   refused("\"launch_s\"", "\"launch\"");

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps of made-up tokens.
+#include "engine/planning/measure_costs.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/error.h"
+#include "engine/planning/estimate_costs.h"
+
+namespace tandem::engine {
+namespace {
+
+using MeasureClock = std::chrono::steady_clock;
+
+// Above so many rows, chunks of prompts take fewer pages than single rows.
+constexpr int kMostSingleRows = 16;
+constexpr int kChunkRows = 64;
+constexpr int kSampledRows = 8;
+
+class StepProbe {
+ public:
+  StepProbe(StepRunner& runner, const MeasureOptions& options, int unit, int num_pages,
+            int page_tokens)
+      : runner_(runner),
+        options_(options),
+        unit_(unit),
+        num_pages_(num_pages),
+        page_tokens_(page_tokens) {
+    for (int i = 0; i < options.max_rows; ++i) tokens_.push_back(i % options.vocab_size);
+  }
+
+  // Rows for which there are pages.
+  int most_rows() const {
+    const int most = std::min(options_.max_rows, num_pages_ * page_tokens_);
+    return most > kMostSingleRows ? most : std::min(most, num_pages_);
+  }
+
+  // `rows` sequences of one token, or chunks.
+  double run(int rows, LogitRows logits = LogitRows::kNone) {
+    begin();
+    const int chunk = rows > std::min(kMostSingleRows, num_pages_) ? kChunkRows : 1;
+    for (int left = rows; left > 0; left -= chunk) add(std::min(left, chunk), 0, logits);
+    return run_items();
+  }
+
+  // A chunk after as many tokens.
+  double run_behind(int rows) {
+    begin();
+    add(rows, rows, LogitRows::kNone);
+    return run_items();
+  }
+
+ private:
+  void begin() {
+    items_.clear();
+    blocks_.clear();
+    next_page_ = 0;
+  }
+
+  void add(int rows, int past, LogitRows logits) {
+    const int count = (past + rows + page_tokens_ - 1) / page_tokens_;
+    std::vector<BlockPlace>& blocks = blocks_.emplace_back();
+    for (int i = 0; i < count; ++i) {
+      blocks.push_back({unit_, static_cast<device::PageId>(next_page_++ % num_pages_)});
+    }
+    RunnerItem& item = items_.emplace_back();
+    item.tokens = std::span(tokens_).first(static_cast<std::size_t>(rows));
+    item.past = past;
+    item.logits = logits;
+  }
+
+  double run_items() {
+    for (std::size_t i = 0; i < items_.size(); ++i) items_[i].blocks = blocks_[i];
+    const auto begin = MeasureClock::now();
+    const std::vector<int> lost =
+        runner_.run(items_, [](std::size_t, int, std::span<const float>) {}, {});
+    if (!lost.empty()) {
+      throw Error("cost model", "an attention unit gave no answer while steps were measured");
+    }
+    return std::chrono::duration<double>(MeasureClock::now() - begin).count();
+  }
+
+  StepRunner& runner_;
+  const MeasureOptions& options_;
+  const int unit_, num_pages_, page_tokens_;
+  int next_page_ = 0;
+  std::vector<TokenId> tokens_;
+  std::vector<std::vector<BlockPlace>> blocks_;
+  std::vector<RunnerItem> items_;
+};
+
+void measure_dense(StepProbe& probe, StepRunner& runner, double seconds,
+                   planner::DeviceCost& cost) {
+  const auto begin = MeasureClock::now();
+  std::vector<planner::CurvePoint> points;
+  probe.run(1);  // warms up
+  for (int rows = 1; rows <= probe.most_rows(); rows *= 2) {
+    double least = 0;
+    for (int i = 0; i < 2; ++i) {
+      const double whole = probe.run(rows);
+      const auto parts = runner.last_times();
+      const double dense = parts ? parts->dense : whole;
+      least = i == 0 ? dense : std::min(least, dense);
+    }
+    points.push_back(
+        {static_cast<double>(rows), points.empty() ? least : std::max(least, points.back().y)});
+    const std::chrono::duration<double> spent = MeasureClock::now() - begin;
+    if (spent.count() > seconds / 2) break;  // the next takes as long as all before
+  }
+  cost.dense_by_rows = planner::Curve(std::move(points));
+}
+
+void measure_rest(StepProbe& probe, StepRunner& runner, const MeasureOptions& options,
+                  planner::DeviceCost& cost) {
+  const int sampled = std::min(kSampledRows, probe.most_rows());
+  const double without = probe.run(sampled);
+  const double with = probe.run(sampled, LogitRows::kLast);
+  const auto parts = runner.last_times();
+  cost.sampling_row_s = (parts ? parts->sampling : std::max(0.0, with - without)) / sampled;
+  const int chunk = std::min(kChunkRows, probe.most_rows()) / 2;
+  if (!parts || chunk < 2) return;
+  probe.run_behind(chunk);
+  const auto chunk_parts = runner.last_times();
+  cost.causal_pair_s = chunk_parts->causal / options.num_layers / (0.5 * chunk * (chunk + 1));
+  constexpr int kPartials = 2;  // of the past and of the chunk
+  cost.merge_row_s = chunk_parts->merge / options.num_layers / chunk / kPartials;
+}
+
+}  // namespace
+
+bool is_own_unit(const StepRunner& runner, const device::AttentionUnit& unit) {
+  const bool has_link = unit.capacity().link_bandwidth_bytes_per_s > 0;
+  return runner.shares_queue_with(unit) || (runner.follows_rows() && !has_link);
+}
+
+planner::CostTable measure_costs(StepRunner& runner, std::span<const NamedUnit> units,
+                                 const MeasureOptions& options) {
+  const StatedCompute stated{options.compute_id, static_cast<double>(runner.weights().bytes), 0};
+  planner::CostTable table = estimate_costs(stated, units);
+  for (const NamedUnit& unit : units) {
+    planner::DeviceCost& known = entry_of(table, unit.id);
+    const planner::DeviceCost measured = measure_unit(unit, options);
+    known.attention = measured.attention;
+    known.to_device = measured.to_device;
+    known.from_device = measured.from_device;
+    known.launch_s = measured.launch_s;
+    known.page_move_s = measured.page_move_s;
+  }
+  std::size_t home = 0;
+  while (home + 1 < units.size() && !is_own_unit(runner, *units[home].unit)) ++home;
+  const device::AttentionUnit& unit = *units[home].unit;
+  StepProbe probe(runner, options, static_cast<int>(home),
+                  static_cast<int>(unit.capacity().num_pages), unit.geometry().page_tokens);
+  planner::DeviceCost& compute = entry_of(table, options.compute_id);
+  measure_dense(probe, runner, options.seconds, compute);
+  measure_rest(probe, runner, options, compute);
+  return table;
+}
+
+}  // namespace tandem::engine

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PlanStatus: what the last step was expected to take, and what it took.
+//
+// Parts may overlap, so they do not add up to the whole. Threads: plain data.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tandem::engine {
+
+struct PlanPart {
+  std::string name;    // "dense", "own attention", "attention", "merge", "sampling", "host"
+  std::string device;  // "cpu", "xrt:0"; empty for the host's own work
+  double predicted_s = 0;
+  std::optional<double> measured_s;  // none: the device does not tell
+};
+
+struct PlanStatus {
+  std::string mode;  // "own attention", "shares", "two sub-batches"; empty before the first step
+  int num_sub_batches = 0;
+  int rows = 0;
+  double predicted_s = 0, measured_s = 0;
+  std::vector<PlanPart> parts;
+  std::vector<double> shares;  // [units] of new sequences or pages; empty where nobody deals them
+  double target_itl_s = 0;     // 0: none
+  bool target_missed = false;  // the decode rows alone are predicted to take longer
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Decisions before a step; plan_feedback.cpp: what is learned behind it.
+#include "engine/planning/step_planner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "engine/planning/step_work.h"
+#include "planner/mode/chunk_rows.h"
+
+namespace tandem::engine {
+namespace {
+
+// Shares are dealt anew when the load has changed by so much.
+constexpr double kNoticedChange = 0.1;
+// Prompts advance, whatever the target.
+constexpr int kLeastRows = 4;
+constexpr double kManyTokens = 1e6, kManyRows = 8192;
+
+// What the scheduler balances sub-batches by.
+planner::ConstantStepCost::Rates split_rates(const planner::MachineModel& machine) {
+  double per_token = 0;
+  for (const planner::UnitModel& unit : machine.units) {
+    const double many = unit.attention.seconds({1, kManyTokens, kManyTokens});
+    per_token = std::max(per_token, machine.num_layers * many / kManyTokens);
+  }
+  const double per_row =
+      (machine.compute.dense_s(kManyRows) - machine.compute.dense_s(1)) / kManyRows;
+  return {0, per_row, per_token};
+}
+
+}  // namespace
+
+StepPlanner::StepPlanner(planner::MachineModel machine, PlanOptions options)
+    : machine_(std::move(machine)),
+      options_(std::move(options)),
+      ids_(options_.unit_ids),
+      split_cost_(split_rates(machine_)),
+      max_running_(options_.max_running),
+      whole_(1),
+      halves_(2),
+      merge_base_s_(machine_.compute.merge_row_s),
+      sampling_base_s_(machine_.compute.sampling_row_s),
+      causal_base_s_(machine_.causal_pair_s) {
+  for (const planner::UnitModel& unit : machine_.units) units_.push_back({unit, {}, 1, {}});
+  begin();
+  status_.target_itl_s = options_.target_itl_s;
+}
+
+void StepPlanner::set_unit(std::size_t index, const std::string& id,
+                           const planner::UnitModel& unit) {
+  const std::size_t count = std::max(index + 1, units_.size());
+  units_.resize(count);
+  ids_.resize(count);
+  machine_.units.resize(count);
+  units_[index] = {unit, {}, 1, {}};
+  ids_[index] = id;
+  machine_.units[index] = unit;
+  costs_changed_ = true;
+  begin();
+}
+
+bool StepPlanner::is_near_dealt(const planner::Outlook& outlook) const {
+  const auto is_near = [](double value, double before) {
+    return std::abs(value - before) <= kNoticedChange * before;
+  };
+  const auto is_lost = [](double room) { return room <= 0; };
+  return is_near(outlook.most_rows, dealt_.most_rows) && is_near(outlook.prompt, dealt_.prompt) &&
+         is_near(outlook.output, dealt_.output) &&
+         std::ranges::equal(outlook.room, dealt_.room, {}, is_lost, is_lost);
+}
+
+bool StepPlanner::deal(const planner::Outlook& outlook, Clock::TimePoint now) {
+  if (!options_.deals_shares || machine_.units.size() < 2) return false;
+  forget_idle(now);
+  if (!costs_changed_ && is_near_dealt(outlook)) return false;
+  planner::BatchChoice choice = planner::choose_batch(machine_, outlook);
+  if (choice.rows == 0) choice = planner::batch_of(machine_, outlook, outlook.most_rows);
+  const double sum = std::accumulate(choice.mode.shares.begin(), choice.mode.shares.end(), 0.0);
+  if (!(sum > 0)) return false;
+  dealt_ = outlook;
+  costs_changed_ = false;
+  for (Unit& unit : units_) unit.dealt_factor = unit.correction.factor();
+  // A number that is chosen because no more wait is no limit.
+  const bool is_limit = choice.rows < outlook.most_rows;
+  max_running_ = is_limit ? static_cast<int>(choice.rows) : options_.max_running;
+  shares_ = choice.mode.shares;
+  for (double& share : shares_) share /= sum;
+  status_.shares = shares_;
+  return true;
+}
+
+bool StepPlanner::moves_pay(std::span<const double> tokens, double rows, double rest_steps,
+                            int page_tokens) const {
+  if (shares_.size() != machine_.units.size() || tokens.size() != shares_.size()) return false;
+  planner::AttentionLoad load;
+  load.rows = rows;
+  load.tokens = std::accumulate(tokens.begin(), tokens.end(), 0.0);
+  if (!(load.tokens > 0) || !(rows > 0)) return false;
+  std::vector<double> wanted;
+  double moves_s = 0;
+  for (std::size_t u = 0; u < shares_.size(); ++u) {
+    wanted.push_back(load.tokens * shares_[u]);
+    // Each page goes out here and in elsewhere.
+    moves_s +=
+        2 * std::max(0.0, tokens[u] - wanted[u]) / page_tokens * machine_.units[u].page_move_s;
+  }
+  const int num_sub_batches = rows < 2 ? 1 : std::max(1, status_.num_sub_batches);
+  const double now = planner::time_of_shares(machine_, load, tokens, num_sub_batches).total;
+  const double then = planner::time_of_shares(machine_, load, wanted, num_sub_batches).total;
+  return (now - then) * rest_steps > moves_s;
+}
+
+RowLimit StepPlanner::limit_rows(int num_decoding, std::vector<double> past) {
+  status_.target_missed = false;
+  if (options_.target_itl_s <= 0 || num_decoding == 0) return {options_.max_step_tokens, 0};
+  const planner::SubBatch& decode = halves_[0];
+  const int most = std::max(1, options_.max_step_tokens - num_decoding);
+  past.resize(past.empty() ? 0 : machine_.units.size());
+  const planner::ChunkLimits limits{std::min(kLeastRows, most), most, options_.target_itl_s,
+                                    std::move(past)};
+  const int rows = planner::chunk_rows(machine_, decode, limits);
+  planner::step_time(machine_, {&decode, 1}, predicted_);
+  status_.target_missed = predicted_.total > options_.target_itl_s;
+  return {std::min(options_.max_step_tokens, num_decoding + rows), rows};
+}
+
+int StepPlanner::most_sub_batches() const {
+  if (options_.num_sub_batches > 0) return options_.num_sub_batches;
+  const bool has_others =
+      std::ranges::any_of(machine_.units, [](const auto& unit) { return !unit.is_own; });
+  return has_others ? 2 : 1;
+}
+
+void StepPlanner::begin() {
+  for (auto* batches : {&whole_, &halves_}) {
+    for (planner::SubBatch& batch : *batches) {
+      batch.units.resize(machine_.units.size());
+      batch.clear();
+    }
+  }
+}
+
+void StepPlanner::add(const StepItem& item, const PageTable& table) {
+  add_step_work(machine_, item, table, halves_[item.sub_batch == 0 ? 0 : 1]);
+}
+
+void StepPlanner::sum_up_halves() {
+  planner::SubBatch& whole = whole_[0];
+  whole.clear();
+  for (const planner::SubBatch& half : halves_) {
+    whole.rows += half.rows;
+    whole.sampled += half.sampled;
+    whole.causal_pairs += half.causal_pairs;
+    for (std::size_t u = 0; u < half.units.size(); ++u) whole.units[u] += half.units[u];
+  }
+}
+
+int StepPlanner::choose(int num_sub_batches) {
+  sum_up_halves();
+  planner::step_time(machine_, whole_, predicted_);
+  runs_halves_ = false;
+  if (num_sub_batches == 2) {
+    planner::step_time(machine_, halves_, time_of_halves_);
+    runs_halves_ = options_.num_sub_batches == 2 || time_of_halves_.total < predicted_.total;
+    if (runs_halves_) std::swap(predicted_, time_of_halves_);
+  }
+  return runs_halves_ ? 2 : 1;
+}
+
+}  // namespace tandem::engine

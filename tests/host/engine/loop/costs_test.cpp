@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loop that follows its costs, in virtual time: against every mode that an operator might fix,
+// on devices that are slowed on purpose, and against a target for the time between tokens.
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "host/engine/loop/virtual_cost_rig.h"
+#include "host/planner/mode/machines.h"
+
+namespace tandem::engine {
+namespace {
+
+using ::testing::Each;
+using ::testing::Le;
+
+// Own attention 1 us per token and layer, dense layers 1 ms per layer up to 64 rows.
+planner::MachineModel machine_of_16(std::vector<double> remote_s_per_token, double latency_s) {
+  planner::MachineModel machine = planner::machine_with(std::move(remote_s_per_token), latency_s);
+  machine.compute.dense_by_rows = planner::Curve({{64, 16e-3}, {128, 32e-3}});
+  for (planner::UnitModel& unit : machine.units) unit.page_move_s = 10e-6;
+  return machine;
+}
+
+double seconds_of(const planner::MachineModel& machine, const FixedMode& mode,
+                  const std::vector<CostRequest>& load) {
+  CostRig rig(machine);
+  rig.start(mode);
+  const double seconds = rig.serve(load);
+  rig.expect_tokens();
+  return seconds;
+}
+
+std::vector<CostRequest> load_of(int batch, int context, int output) {
+  return std::vector<CostRequest>(static_cast<std::size_t>(batch), {context, output});
+}
+
+std::vector<CostRequest> mixed_load() {
+  std::vector<CostRequest> load;
+  for (int i = 0; i < 24; ++i) load.push_back({32 << (i % 6), 16 + 4 * (i % 5)});
+  return load;
+}
+
+TEST(CostsInTheLoop, NoFixedModeIsMuchFasterAndTheWorstIsMuchSlower) {
+  const std::vector<FixedMode> fixed = {{{1, 0}, 1},     {{0.5, 0.5}, 1}, {{0.5, 0.5}, 2},
+                                        {{0, 1}, 1},     {{0, 1}, 2},     {{0.9, 0.1}, 1},
+                                        {{0.1, 0.9}, 1}, {{0.1, 0.9}, 2}};
+  std::vector<std::vector<CostRequest>> loads = {mixed_load()};
+  for (const int batch : {1, 4, 16, 64}) {
+    for (const int context : {32, 512, 8192}) {
+      if (batch * context <= 1 << 17) loads.push_back(load_of(batch, context, 48));
+    }
+  }
+  for (const double speed : {0.125, 1.0, 8.0}) {
+    const planner::MachineModel machine = machine_of_16({1e-6 / speed}, 2e-5);
+    for (const auto& load : loads) {
+      SCOPED_TRACE(testing::Message()
+                   << "speed " << speed << ", " << load.size() << " of " << load.back().prompt);
+      double best = 1e9, worst = 0;
+      for (const FixedMode& mode : fixed) {
+        const double seconds = seconds_of(machine, mode, load);
+        best = std::min(best, seconds), worst = std::max(worst, seconds);
+      }
+      const double chosen = seconds_of(machine, {}, load);
+      EXPECT_LE(chosen, 1.03 * best);
+      if (load.size() > 1) {
+        EXPECT_GE(worst, 1.2 * chosen);
+      }
+    }
+  }
+}
+
+TEST(CostsInTheLoop, AUnitThatBecomesTenTimesSlowerIsLeftWithinASecond) {
+  CostRig rig(machine_of_16({0.5e-6}, 1e-5));
+  rig.start();
+  const auto pages_there = [&] { return rig.loop().status().units[1].pages_used; };
+  const auto keep_busy = [&](double until_s) {
+    while (rig.now_s() < until_s) {
+      const EngineStatus status = rig.loop().status();
+      if (status.running + status.waiting < 16) rig.submit({512, 64});
+      rig.step();
+    }
+  };
+  keep_busy(8);
+  ASSERT_GT(rig.loop().status().plan.shares.at(1), 0.5);
+  const std::uint32_t before = pages_there();
+  ASSERT_GT(before, 16 * 16u);
+  rig.machine().slow_down(1, 10);
+  keep_busy(9);
+  EXPECT_LT(rig.loop().status().plan.shares.at(1), 0.3);
+  keep_busy(30);
+  EXPECT_LT(pages_there(), before / 2) << "pages have moved";
+  EXPECT_GT(rig.loop().status().moved_pages, 0u);
+  rig.machine().slow_down(1, 0.1);
+  keep_busy(60);
+  EXPECT_GT(rig.loop().status().plan.shares.at(1), 0.5) << "it is tried again";
+  rig.expect_tokens();
+}
+
+TEST(CostsInTheLoop, AUnitSlowerThanTheOwnMemoryIsNotUsed) {
+  CostRig rig(machine_of_16({8e-6}, 1e-3));
+  rig.start();
+  rig.serve(load_of(16, 256, 32));
+  EXPECT_EQ(rig.loop().status().plan.mode, "own attention");
+  for (int i = 0; i < 16; ++i) rig.submit({256, 32});
+  for (int i = 0; i < 20; ++i) {
+    rig.step();
+    EXPECT_EQ(rig.loop().status().units[1].pages_used, 0u);
+  }
+}
+
+TEST(CostsInTheLoop, ALongPromptDoesNotStallStreamsBeyondTheTarget) {
+  planner::MachineModel machine = machine_of_16({}, 0);
+  machine.units[0].attention.rows_per_read = 1 << 20;
+  machine.units[0].attention.per_pair_s = 2e-8;
+  machine.causal_pair_s = 2e-8;
+  const auto longest_gap = [&](double target_s) {
+    CostRig rig(machine);
+    rig.options().target_itl_s = target_s;
+    rig.start();
+    for (int i = 0; i < 4; ++i) rig.submit({16, 60});
+    for (int i = 0; i < 6; ++i) rig.step();
+    rig.submit({2048, 4});
+    while (!rig.loop().idle()) rig.step();
+    EXPECT_EQ(rig.ended.size(), 5u);
+    rig.expect_tokens();
+    EXPECT_EQ(rig.loop().status().target_missed_steps, 0u);
+    return *std::ranges::max_element(rig.gaps);
+  };
+  EXPECT_GT(longest_gap(0), 0.05);
+  EXPECT_LE(longest_gap(0.03), 0.0301);
+}
+
+TEST(CostsInTheLoop, ATargetThatCannotBeMetIsToldAndPromptsGoOn) {
+  CostRig rig(machine_of_16({}, 0));
+  rig.options().target_itl_s = 0.001;
+  rig.start();
+  rig.submit({16, 200});
+  rig.step();
+  rig.submit({64, 4});
+  while (rig.ended.empty()) rig.step();
+  EXPECT_EQ(rig.ended, std::vector<RequestId>{2});
+  EXPECT_TRUE(rig.loop().status().plan.target_missed);
+  EXPECT_GT(rig.loop().status().target_missed_steps, 10u);
+}
+
+TEST(CostsInTheLoop, TheStatusSaysWhatWasPredictedAndMeasured) {
+  planner::MachineModel machine = machine_of_16({1e-6}, 1e-5);
+  machine.compute.sampling_row_s = 1e-4, machine.compute.merge_row_s = 1e-6;
+  CostRig rig(machine);
+  rig.start({{0.5, 0.5}, 1});
+  EXPECT_TRUE(rig.loop().status().plan.mode.empty());
+  rig.serve(load_of(8, 100, 20));
+  const PlanStatus plan = rig.loop().status().plan;
+  EXPECT_EQ(plan.mode, "shares");
+  EXPECT_EQ(plan.num_sub_batches, 1);
+  EXPECT_EQ(plan.rows, 8);
+  EXPECT_NEAR(plan.predicted_s, plan.measured_s, 1e-6);
+  std::map<std::string, double> measured;
+  for (const PlanPart& part : plan.parts) {
+    ASSERT_TRUE(part.measured_s) << part.name;
+    EXPECT_NEAR(part.predicted_s, *part.measured_s, 1e-7) << part.name;
+    measured[part.name + ' ' + part.device] += *part.measured_s;
+  }
+  EXPECT_GT(measured["dense compute"], 0.01);
+  EXPECT_GT(measured["own attention unit 0"], 0.001);
+  EXPECT_GT(measured["attention unit 1"], 0.001);
+  EXPECT_GT(measured["sampling compute"], 1e-4);
+  const auto modes = rig.loop().status().steps_by_mode;
+  EXPECT_EQ(std::accumulate(modes.begin(), modes.end(), std::uint64_t{0},
+                            [](std::uint64_t sum, const auto& mode) { return sum + mode.second; }),
+            rig.loop().status().steps);
+}
+
+TEST(CostsInTheLoop, AWrongTableIsCorrected) {
+  const planner::MachineModel machine = machine_of_16({1e-6}, 1e-5);
+  CostRig rig(machine);
+  rig.start({{0.5, 0.5}, 1});
+  rig.machine().slow_down(0, 1.7);
+  rig.machine().slow_down(1, 0.5);
+  rig.serve(load_of(8, 100, 120));
+  const PlanStatus plan = rig.loop().status().plan;
+  EXPECT_NEAR(plan.predicted_s, plan.measured_s, 0.01 * plan.measured_s);
+}
+
+}  // namespace
+}  // namespace tandem::engine
