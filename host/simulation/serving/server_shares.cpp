@@ -138,10 +138,10 @@ void Server::size_chunks() {
     add_item({id, s.num_computed, 1, true, 0}, decode);
     ++num_decoding;
   }
-  const planner::ChunkLimits limits{kLeastChunk, options_.max_step_tokens,
-                                    num_decoding > 0 ? options_.target_between_tokens_s
-                                                     : std::numeric_limits<double>::infinity(),
-                                    past_of_oldest_prompt()};
+  const planner::ChunkLimits limits{
+      kLeastChunk, options_.max_step_tokens,
+      num_decoding > 0 ? options_.target_between_tokens_s : std::numeric_limits<double>::infinity(),
+      past_of_oldest_prompt()};
   const int rows = planner::chunk_rows(model_.machine, decode, limits);
   scheduler_.max_step_tokens = std::min(options_.max_step_tokens, num_decoding + rows);
   scheduler_.max_prefill_rows = rows;
