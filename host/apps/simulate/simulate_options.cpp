@@ -4,6 +4,8 @@
 #include "apps/simulate/simulate_options.h"
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 
 #include "apps/command_words.h"
@@ -58,8 +60,10 @@ DType kv_type(const std::string& type) {
 
 void add_what(CLI::App& command, SimulateOptions& o) {
   command.add_option("--model", o.model, "a preset (--list), or a model file or folder");
-  command.add_option("--devices", o.devices,
-                     "such as l40s+4*u55c, 2*h100-sxm/nvlink4+cpu:200, 8x(l40s+4*u55c@pcie4x8)");
+  command.add_option(
+      "--devices", o.devices,
+      "such as l40s+4*u55c, 2*h100-sxm/nvlink4+cpu:200, 8x(l40s+4*u55c@pcie4x8), or a "
+      "file of 'tandem devices --measure --json'");
   auto* load = command.add_option("--load", o.load,
                                   "batch:N, poisson:RATE or burst:N, then ,prompt=N ,output=A..B "
                                   ",requests=N ,seconds=S ,every=S");
@@ -177,6 +181,11 @@ void set_price(const SimulateOptions& options, planner::DeviceSheet& sheet) {
 }
 
 simulation::MachineSpec machine_of(const SimulateOptions& options, const std::string& devices) {
+  if (std::filesystem::is_regular_file(devices)) {
+    std::ifstream file(devices, std::ios::binary);
+    const std::string table(std::istreambuf_iterator<char>(file), {});
+    return simulation::measured_machine(table, devices);
+  }
   simulation::MachineSpec machine = simulation::parse_machine(devices);
   set_price(options, machine.compute.sheet);
   for (simulation::UnitSpec& unit : machine.units) set_price(options, unit.sheet);

@@ -7,14 +7,18 @@
 //   h100-sxm+4*h20@400gbe    units behind another link
 //   8x(l40s+4*u55c)          eight such servers; requests go to the one with the least to do
 //   a100:40                  with 40 GB of memory
+// Or from the table of costs that `tandem devices --measure --json` printed. Such a machine has
+// memory for all, and neither power nor price.
 // Threads: values. Errors: Error("devices", ...) with the word that is wrong.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "planner/cost/cost_model.h"
 #include "planner/hardware/device_sheet.h"
 
 namespace tandem::simulation {
@@ -30,10 +34,14 @@ struct MachineSpec {
   int num_servers = 1;
   planner::ComputeGroup compute;
   std::vector<UnitSpec> units;
+  std::optional<planner::CostTable> measured;  // instead of sheets and links
 
   std::int64_t num_devices() const;  // of all servers
 };
 
 MachineSpec parse_machine(std::string_view text);
+
+// The first device with dense layers computes; the others attend. `name` is for messages.
+MachineSpec measured_machine(std::string_view table, const std::string& name);
 
 }  // namespace tandem::simulation

@@ -77,6 +77,7 @@ class Server {
   planner::Outlook outlook() const;
   void deal_shares();
   bool open_units(const std::vector<double>& shares, double mean_tokens);
+  std::vector<double> past_of_oldest_prompt() const;
   void size_chunks();
   void list_work(const engine::StepPlan& plan, int num_sub_batches);
   void add_item(const engine::StepItem& item, planner::SubBatch& batch);

@@ -68,7 +68,7 @@ void add_units(const MachineSpec& spec, const ServingOptions& options, ServerMod
     const std::uint32_t pages = pages_in(unit.sheet.memory_bytes * share, options);
     for (int i = 0; i < unit.count; ++i) {
       server.machine.units.push_back(
-          {cost.attention.front(), cost.to_device, cost.from_device, cost.launch_s, false});
+          {cost.attention.front(), cost.to_device, cost.from_device, cost.launch_s});
       server.names.push_back(unit.sheet.name +
                              (unit.count > 1 ? ":" + std::to_string(i) : std::string()));
       server.pages.push_back(pages);
@@ -77,9 +77,8 @@ void add_units(const MachineSpec& spec, const ServingOptions& options, ServerMod
   }
 }
 
-}  // namespace
-
-ServerModel model_server(const MachineSpec& spec, const ServingOptions& options) {
+// Costs and pages; what a row takes on its way is not known here.
+ServerModel model_sheet_server(const MachineSpec& spec, const ServingOptions& options) {
   ServerModel server;
   const planner::ModelShape& model = options.model;
   planner::MachineModel& machine = server.machine;
@@ -87,13 +86,7 @@ ServerModel model_server(const MachineSpec& spec, const ServingOptions& options)
   const planner::ModelShape stored = stored_model(options);
   machine.compute.attention = planner::cost_of(spec.compute, stored, options.precision).attention;
   machine.num_layers = model.num_layers;
-  const double head_bytes = options.row_value_bytes * model.head_dim;
-  machine.bytes_to_unit = (stored.q_heads + 2 * stored.kv_heads) * head_bytes;
-  machine.bytes_from_unit = model.q_heads * (head_bytes + sizeof(float));
   machine.causal_pair_s = machine.compute.attention.front().per_pair_s;
-  const double layer = model.ops_per_row() / (2 * model.num_layers);
-  machine.early_share = options.early_query ? model.kv_parameters() / layer : 0;
-  machine.host_s = options.host_s;
   const double left = free_bytes(spec.compute, options);
   if (options.attention != AttentionPolicy::kUnits) {
     server.own_unit = 0;
@@ -111,6 +104,31 @@ ServerModel model_server(const MachineSpec& spec, const ServingOptions& options)
                                 gigabytes(page_bytes(options)) + ", " + spec.compute.sheet.name +
                                 " has " + gigabytes(left) + " beside the weights");
   }
+  return server;
+}
+
+}  // namespace
+
+ServerModel model_server(const MachineSpec& spec, const ServingOptions& options) {
+  const planner::ModelShape& model = options.model;
+  const planner::ModelShape stored = stored_model(options);
+  const double head_bytes = options.row_value_bytes * model.head_dim;
+  const double bytes_to_unit = (stored.q_heads + 2 * stored.kv_heads) * head_bytes;
+  const double bytes_from_unit = model.q_heads * (head_bytes + sizeof(float));
+  const double layer = model.ops_per_row() / (2 * model.num_layers);
+  const double early_share = options.early_query ? model.kv_parameters() / layer : 0;
+  ServerModel server;
+  if (spec.measured) {
+    const planner::AttentionKind kind{stored.head_group(), options.precision.kv_dtype};
+    server = model_measured_server(spec, options,
+                                   {model.num_layers, kind, bytes_to_unit, bytes_from_unit});
+  } else {
+    server = model_sheet_server(spec, options);
+    server.machine.bytes_to_unit = bytes_to_unit;
+    server.machine.bytes_from_unit = bytes_from_unit;
+  }
+  server.machine.early_share = early_share;
+  server.machine.host_s = options.host_s;
   return server;
 }
 

@@ -110,6 +110,22 @@ bool Server::open_units(const std::vector<double>& shares, double mean_tokens) {
   return false;
 }
 
+// [units] Tokens of the oldest prompt that lie there already; a chunk of it attends to them.
+std::vector<double> Server::past_of_oldest_prompt() const {
+  std::vector<double> past(model_.machine.units.size());
+  for (const engine::SequenceId id : running_) {
+    const Sequence& s = *slots_[id];
+    if (s.num_tokens - s.num_computed <= 1) continue;
+    for (std::size_t u = 0; u < s.table.held.size(); ++u) {
+      const double part = static_cast<double>(s.table.held[u]) /
+                          static_cast<double>(std::max<std::size_t>(1, s.table.blocks.size()));
+      past[u] = part * s.num_computed;
+    }
+    return past;
+  }
+  return past;
+}
+
 // Rows of the step: those that decode, and as much of prompts as the target allows beside them.
 void Server::size_chunks() {
   if (options_.target_between_tokens_s <= 0) return;
@@ -122,9 +138,10 @@ void Server::size_chunks() {
     add_item({id, s.num_computed, 1, true, 0}, decode);
     ++num_decoding;
   }
-  const planner::ChunkLimits limits{kLeastChunk, options_.max_step_tokens,
-                                    num_decoding > 0 ? options_.target_between_tokens_s
-                                                     : std::numeric_limits<double>::infinity()};
+  const planner::ChunkLimits limits{
+      kLeastChunk, options_.max_step_tokens,
+      num_decoding > 0 ? options_.target_between_tokens_s : std::numeric_limits<double>::infinity(),
+      past_of_oldest_prompt()};
   const int rows = planner::chunk_rows(model_.machine, decode, limits);
   scheduler_.max_step_tokens = std::min(options_.max_step_tokens, num_decoding + rows);
   scheduler_.max_prefill_rows = rows;

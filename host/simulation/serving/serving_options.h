@@ -8,6 +8,7 @@
 #include "engine/kv_cache/kv_cache.h"
 #include "planner/hardware/device_sheet.h"
 #include "planner/hardware/model_shape.h"
+#include "planner/mode/machine_of.h"
 #include "planner/mode/step_time.h"
 #include "simulation/serving/machine_spec.h"
 
@@ -57,5 +58,8 @@ struct ServerModel {
 };
 
 ServerModel model_server(const MachineSpec& spec, const ServingOptions& options);
+// Of a machine that was measured.
+ServerModel model_measured_server(const MachineSpec& spec, const ServingOptions& options,
+                                  const planner::ServingShape& shape);
 
 }  // namespace tandem::simulation

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Water-filling and the choice of a mode, against brute force over shares in steps of a tenth.
+// Water-filling and the choice of a mode, against brute force over shares in steps of a twentieth.
 #include "planner/mode/choose_mode.h"
 
 #include <gmock/gmock.h>
@@ -117,14 +117,15 @@ TEST(ChooseMode, IsWithinThreePercentOfTheBestAndFarFromTheWorst) {
           const ModeChoice choice = choose_mode(machine, load);
           EXPECT_LE(choice.time.total, 1.03 * best.seconds)
               << speed << ' ' << latency << ' ' << rows << ' ' << context;
-          if (rows >= 2) {
+          // One row reads the weights once in every mode: only attention can cost more.
+          if (rows >= 2 || context >= 8192) {
             least_gain = std::min(least_gain, worst.seconds / choice.time.total);
           }
         }
       }
     }
   }
-  EXPECT_GE(least_gain, 1.2) << "the weights are read twice, if nothing else";
+  EXPECT_GE(least_gain, 1.2) << "the weights are read twice, or tokens lie where they are slow";
 }
 
 TEST(ChooseMode, FollowsWhatPays) {

@@ -139,19 +139,30 @@ TEST(Simulate, EightServersServeEightTimesAsMany) {
 
 // The rule of the planner, in the whole loop: batches and contexts, cards near, far, fast and slow.
 TEST(Simulate, AutoIsNeverMuchSlowerThanWhatAnOperatorMightFix) {
-  for (const char* machine : {"l40s+4*u55c", "l40s+2*u50@25gbe", "l40s+cpu:100", "t4+cpu:400"}) {
+  const std::string kAsFastAsTheOwn = "t4+cpu:400";
+  for (const char* machine :
+       {"l40s+4*u55c", "l40s+2*u50@25gbe", "l40s+cpu:100", kAsFastAsTheOwn.c_str()}) {
     for (const char* load : {"batch:1,prompt=32,output=32", "batch:8,prompt=500,output=32",
                              "batch:48,prompt=100,output=32", "batch:48,prompt=1000,output=32"}) {
       ServingOptions options = options_of("llama-3-8b");
       options.precision.weight_bytes = 1;
       options.precision.kv_dtype = DType::kI8;
       const double chosen = run(machine, options, load).seconds;
+      double worst = 0;
       for (const auto policy : {AttentionPolicy::kOwn, AttentionPolicy::kUnits}) {
         for (const int sub_batches : {1, 2}) {
           options.attention = policy, options.num_sub_batches = sub_batches;
-          EXPECT_LE(chosen, 1.03 * run(machine, options, load).seconds)
+          const double fixed = run(machine, options, load).seconds;
+          EXPECT_LE(chosen, 1.03 * fixed)
               << machine << ' ' << load << ' ' << static_cast<int>(policy) << sub_batches;
+          worst = std::max(worst, fixed);
         }
+      }
+      // A sequence alone reads the weights in every mode, and memory of the same speed costs the
+      // same.
+      const bool differs = !std::string(load).starts_with("batch:1,") && machine != kAsFastAsTheOwn;
+      if (differs) {
+        EXPECT_GE(worst, 1.2 * chosen) << machine << ' ' << load;
       }
     }
   }
@@ -208,8 +219,7 @@ TEST(Simulate, ChunksFollowTheTargetBetweenTokens) {
   EXPECT_GT(free.record.between_tokens.quantile(0.99), 0.1);
   options.target_between_tokens_s = 0.05;
   const ServingResult bound = run("l40s", options, load);
-  // Attention of a chunk to the chunks before it comes on top of the prediction.
-  EXPECT_LT(bound.record.between_tokens.quantile(0.99), 0.055);
+  EXPECT_LT(bound.record.between_tokens.quantile(0.99), 1.005 * 0.05) << "a bucket's width";
   EXPECT_EQ(bound.record.generated_tokens, free.record.generated_tokens);
   EXPECT_LT(bound.seconds, 1.1 * free.seconds);
 }
