@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -154,7 +155,8 @@ struct Engine::State {
   void beat() { last_beat = std::chrono::steady_clock::now(); }
   void check_unused_units();
   bool exchange_units();
-  bool is_queue_full(const std::string& caller) const;
+  bool is_queue_full(const std::string& caller, int count) const;
+  SubmitStatus admission(const std::string& caller, int count) const;
 
   const model::Model& model;
   const EngineOptions options;
@@ -291,14 +293,21 @@ void Engine::State::deliver() {
 }
 
 // A full queue still takes a caller with less than its equal part there: nobody fills it for all.
-bool Engine::State::is_queue_full(const std::string& caller) const {
-  if (num_waiting + static_cast<int>(incoming.size()) < options.max_waiting) return false;
+bool Engine::State::is_queue_full(const std::string& caller, int count) const {
+  const int num_queued = num_waiting + static_cast<int>(incoming.size());
+  if (num_queued + count <= options.max_waiting) return false;
   std::map<std::string, int> counts = num_waiting_of;
   for (const auto& sequence : incoming) ++counts[sequence->caller()];
   const int own = counts[caller];
   const auto num_callers = std::ranges::count_if(
       counts, [&](const auto& c) { return c.second > 0 || c.first == caller; });
-  return own >= std::max<std::ptrdiff_t>(1, options.max_waiting / num_callers);
+  return own + count > std::max<std::ptrdiff_t>(1, options.max_waiting / num_callers);
+}
+
+// With the lock.
+SubmitStatus Engine::State::admission(const std::string& caller, int count) const {
+  if (refusing) return SubmitStatus::kStopping;
+  return is_queue_full(caller, count) ? SubmitStatus::kQueueFull : SubmitStatus::kAccepted;
 }
 
 Engine::Engine(const model::Model& model, device::ComputeUnit& compute,
@@ -323,28 +332,45 @@ const LoadedWeights& Engine::weights() const { return state_->loop.weights(); }
 int Engine::max_request_tokens() const { return state_->max_request_tokens; }
 
 SubmitResult Engine::submit(Request request, EventSink sink) {
+  std::vector<Submission> one;
+  one.push_back({std::move(request), std::move(sink)});
+  const SubmitAllResult result = submit_all(std::move(one));
+  return {result.status, result.ids.empty() ? 0 : result.ids.front()};
+}
+
+SubmitAllResult Engine::submit_all(std::vector<Submission> submissions) {
   State& s = *state_;
-  RequestId id = 0;
+  const std::string caller = submissions.front().request.caller;
+  const auto count = static_cast<int>(submissions.size());
+  SubmitAllResult result;
   {
     const std::lock_guard lock(s.mutex);
-    if (s.refusing) return {SubmitStatus::kStopping, 0};
-    id = ++s.last_id;
+    result.status = s.admission(caller, count);
+    if (result.status != SubmitStatus::kAccepted) return result;
+    for (int i = 0; i < count; ++i) result.ids.push_back(++s.last_id);
   }
   // Validation and the sampler's tables take long: not under the lock.
-  auto sequence = std::make_unique<Sequence>(id, std::move(request), std::move(sink), s.model,
-                                             max_request_tokens(), *s.options.clock);
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  for (auto& [request, sink] : submissions) {
+    sequences.push_back(std::make_unique<Sequence>(result.ids[sequences.size()], std::move(request),
+                                                   std::move(sink), s.model, max_request_tokens(),
+                                                   *s.options.clock));
+  }
   {
     const std::lock_guard lock(s.mutex);
-    if (s.refusing) return {SubmitStatus::kStopping, 0};
-    if (s.is_queue_full(sequence->caller())) {
-      return {SubmitStatus::kQueueFull, 0};
-    }
-    s.incoming.push_back(std::move(sequence));
+    result.status = s.admission(caller, count);  // others may have come meanwhile
+    if (result.status != SubmitStatus::kAccepted) return {result.status, {}};
+    std::ranges::move(sequences, std::back_inserter(s.incoming));
     s.has_incoming = true;
-    ++s.num_active;
+    s.num_active += count;
   }
   s.work.notify_one();
-  return {SubmitStatus::kAccepted, id};
+  return result;
+}
+
+bool Engine::is_full_for(const std::string& caller) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->is_queue_full(caller, 1);
 }
 
 void Engine::cancel(RequestId id) {

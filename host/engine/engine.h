@@ -71,6 +71,13 @@ class Engine {
   // output that reaches max_request_tokens() ends with kLength.
   SubmitResult submit(Request request, EventSink sink);
 
+  // Accepts all of them, or none; nobody else gets a place in between. They have one caller, and
+  // there is at least one. Throws as submit() does.
+  SubmitAllResult submit_all(std::vector<Submission> submissions);
+
+  // Whether submit() would find the queue full for this caller.
+  bool is_full_for(const std::string& caller) const;
+
   // Frees the pages before the next step and sends kCancelled to the sink. Ignores unknown and
   // finished ids.
   void cancel(RequestId id);

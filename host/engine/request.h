@@ -71,4 +71,14 @@ struct SubmitResult {
   RequestId id = 0;
 };
 
+struct Submission {
+  Request request;
+  EventSink sink;
+};
+
+struct SubmitAllResult {
+  SubmitStatus status = SubmitStatus::kAccepted;
+  std::vector<RequestId> ids;  // one per request, in their order; empty unless accepted
+};
+
 }  // namespace tandem::engine

@@ -115,9 +115,15 @@ using GenerationId = std::uint64_t;
 
 enum class SubmitStatus { kAccepted, kQueueFull, kStopping };
 
+// One of the choices of a client's request.
+struct Submission {
+  GenerationRequest request;
+  EventSink sink;
+};
+
 struct SubmitResult {
   SubmitStatus status = SubmitStatus::kAccepted;
-  GenerationId id = 0;
+  std::vector<GenerationId> ids = {};  // one per choice, in their order; empty unless accepted
 };
 
 // Tokenising goes on for so many tokens beyond what fits, so that errors name the length of a
@@ -169,8 +175,12 @@ class GenerationService {
   // texts.
   virtual std::string detokenize(const std::vector<TokenId>& ids) const = 0;
 
-  // Throws Error when the request can never be served: a field is out of range, or it is too long.
-  virtual SubmitResult submit(GenerationRequest request, EventSink sink) = 0;
+  // Accepts all choices of a request (at least one, of one caller), or none. Throws Error when one
+  // can never be served: a field is out of range, or it is too long.
+  virtual SubmitResult submit(std::vector<Submission> choices) = 0;
+
+  // Whether the queue takes no request of this caller now, however small.
+  virtual bool is_full_for(const std::string& /*caller*/) const { return false; }
 
   // The most generations that can wait at once: a request with more can never be admitted.
   virtual int max_waiting() const { return std::numeric_limits<int>::max(); }

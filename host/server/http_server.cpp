@@ -31,6 +31,7 @@ namespace {
 RouteOptions route_options(const ServerOptions& options) {
   RouteOptions result = options.routes;
   result.allowed_hosts.push_back(options.listen.host);
+  result.max_delayed_refusals = options.limits.max_connections / 2;  // the others stay for callers
   return result;
 }
 
@@ -61,6 +62,7 @@ void check_limits(ServerOptions& options) {
 
 void check_sockets(ServerOptions& options) {
   const http::ListenOptions& listen = options.listen;
+  for (const int descriptor : listen.inherited) http::check_inherited(descriptor);
   if (!listen.inherited.empty()) return;
   if (listen.host.empty() && listen.unix_path.empty()) {
     throw Error("server", "there is nothing to listen on: set --host or --unix");

@@ -24,12 +24,12 @@ QueuePace::Window QueuePace::window_at(Clock::TimePoint now) const {
   return {window_.ends * left, window_.seconds * left + added};
 }
 
-void QueuePace::count_begin() {
+void QueuePace::count_begin(int count) {
   const std::lock_guard lock(mutex_);
   const Clock::TimePoint now = clock_.now();
   window_ = window_at(now);
   at_ = now;
-  ++num_active_;
+  num_active_ += count;
 }
 
 void QueuePace::count_end() {
@@ -41,12 +41,12 @@ void QueuePace::count_end() {
   num_active_ = std::max(0, num_active_ - 1);
 }
 
-void QueuePace::count_refused() {
+void QueuePace::count_refused(int count) {
   const std::lock_guard lock(mutex_);
   const Clock::TimePoint now = clock_.now();
   window_ = window_at(now);
   at_ = now;
-  num_active_ = std::max(0, num_active_ - 1);
+  num_active_ = std::max(0, num_active_ - count);
 }
 
 int QueuePace::seconds_for(int waiting) const {

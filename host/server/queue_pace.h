@@ -17,10 +17,10 @@ class QueuePace {
  public:
   explicit QueuePace(const Clock& clock = real_clock()) : clock_(clock) {}
 
-  // A generation is submitted; it has ended; it was not accepted.
-  void count_begin();
+  // `count` generations are submitted; one has ended; `count` were not accepted.
+  void count_begin(int count = 1);
   void count_end();
-  void count_refused();
+  void count_refused(int count = 1);
 
   // Seconds until `waiting` more have ended, 1..120. While none has ended yet: about as long as the
   // first ones run already.
@@ -40,17 +40,17 @@ class QueuePace {
   Window window_;
 };
 
-// Submits by `submit`, which returns a SubmitResult. The generation may end before that, so it is
-// counted first.
+// Submits `count` generations by `submit`, which returns a SubmitResult. They may end before that,
+// so they are counted first.
 template <typename Submit>
-SubmitResult submit_counted(QueuePace& pace, const Submit& submit) {
-  pace.count_begin();
+SubmitResult submit_counted(QueuePace& pace, int count, const Submit& submit) {
+  pace.count_begin(count);
   try {
-    const SubmitResult result = submit();
-    if (result.status != SubmitStatus::kAccepted) pace.count_refused();
+    SubmitResult result = submit();
+    if (result.status != SubmitStatus::kAccepted) pace.count_refused(count);
     return result;
   } catch (...) {
-    pace.count_refused();
+    pace.count_refused(count);
     throw;
   }
 }

@@ -172,6 +172,7 @@ Routes::Routes(RouteOptions options, GenerationService& service, Workers workers
       keys_(options_.api_keys, options_.key_file),
       hosts_(options_.allowed_hosts),
       ledger_(metrics),
+      refusal_delay_(options_.max_delayed_refusals),
       service_(service),
       admin_(service, ledger_, options_.drain),
       context_(std::make_shared<openai::ApiContext>(openai::ApiContext{
@@ -267,9 +268,16 @@ std::optional<http::Response> Routes::admit(http::Request& request) {
     if (auto refusal = check_role(route->role, request)) return refusal;
   }
   if (auto answer = check_method(*route, request)) return answer;
-  if (route->is_post && route->role == Role::kUse) {
-    if (const auto reached = record.take_place()) return limit_reached(record.caller(), *reached);
+  if (!route->is_post || route->role != Role::kUse) return std::nullopt;
+  return check_places(record, route->id == RouteId::kCompletions || route->id == RouteId::kChat);
+}
+
+// A full queue is told before the body is read, and costs the key nothing.
+std::optional<http::Response> Routes::check_places(RequestRecord& record, bool generates) const {
+  if (generates && service_.is_full_for(record.caller())) {
+    return openai::error_response(openai::queue_full(service_.retry_after_seconds()));
   }
+  if (const auto reached = record.take_place()) return limit_reached(record.caller(), *reached);
   return std::nullopt;
 }
 
@@ -345,6 +353,7 @@ http::Response Routes::one_model(std::string_view id) const {
 void Routes::add_headers(http::Request& request, http::Response& response) {
   RequestRecord& record = record_of(request);
   record.set_status(response.status);
+  if (response.status == 429) refusal_delay_.apply(record.caller(), response);
   response.headers.push_back({"X-Request-Id", record.id()});
   if (options_.cors_origin.empty()) return;
   const std::string_view origin = request.header("origin");

@@ -18,6 +18,7 @@
 
 #include "server/access/admin.h"
 #include "server/access/key_store.h"
+#include "server/access/refusal_delay.h"
 #include "server/access/request_ledger.h"
 #include "server/auth.h"
 #include "server/generation_service.h"
@@ -40,6 +41,7 @@ struct RouteOptions {
   std::chrono::milliseconds live_timeout{60'000};
   bool strict = false;                          // fields of common clients are refused
   std::chrono::milliseconds heartbeat{10'000};  // of streams that have nothing to send
+  std::size_t max_delayed_refusals = 128;       // see RefusalDelay
 };
 
 // The threads that work for the handlers.
@@ -64,7 +66,8 @@ class Routes {
   // Answers an admitted request; errors become OpenAI's error objects.
   void handle(http::Exchange& exchange);
 
-  // Adds X-Request-Id and the CORS headers that the request needs; notes the status.
+  // Adds X-Request-Id and the CORS headers that the request needs; notes the status; delays a 429
+  // of a caller that has had many.
   void add_headers(http::Request& request, http::Response& response);
 
   // Throws Error when the file is wrong; then the keys stay as they are. Returns their number, 0
@@ -79,6 +82,7 @@ class Routes {
   bool names_this_server(const http::Request& request) const;
   bool is_alive() const;
   RequestRecord& record_of(http::Request& request);
+  std::optional<http::Response> check_places(RequestRecord& record, bool generates) const;
   std::optional<http::Response> check_role(Role role, const http::Request& request) const;
   std::shared_ptr<const openai::ApiContext> context_for(const http::Request& request) const;
   void dispatch(http::Exchange& exchange);
@@ -88,6 +92,7 @@ class Routes {
   KeyStore keys_;
   HostCheck hosts_;
   RequestLedger ledger_;
+  RefusalDelay refusal_delay_;
   GenerationService& service_;
   Admin admin_;
   std::shared_ptr<const openai::ApiContext> context_;

@@ -131,18 +131,24 @@ int EngineService::retry_after_seconds() const {
   return pace_->seconds_for(runtime_.engine().status().waiting);
 }
 
-server::SubmitResult EngineService::submit(server::GenerationRequest request,
-                                           server::EventSink sink) {
-  const bool with_tokens = request.top_logprobs.has_value();
-  auto engine_sink = [sink = std::move(sink), with_tokens,
-                      pace = pace_](engine::RequestEvent event) {
-    if (event.finish) pace->count_end();
-    sink(server_event(std::move(event), with_tokens));
-  };
-  return server::submit_counted(*pace_, [&] {
-    return server_result(
-        runtime_.engine().submit(engine_request(std::move(request)), std::move(engine_sink)));
+server::SubmitResult EngineService::submit(std::vector<server::Submission> choices) {
+  std::vector<engine::Submission> submissions;
+  for (auto& [request, sink] : choices) {
+    const bool with_tokens = request.top_logprobs.has_value();
+    auto engine_sink = [sink = std::move(sink), with_tokens,
+                        pace = pace_](engine::RequestEvent event) {
+      if (event.finish) pace->count_end();
+      sink(server_event(std::move(event), with_tokens));
+    };
+    submissions.push_back({engine_request(std::move(request)), std::move(engine_sink)});
+  }
+  return server::submit_counted(*pace_, static_cast<int>(choices.size()), [&] {
+    return server_result(runtime_.engine().submit_all(std::move(submissions)));
   });
+}
+
+bool EngineService::is_full_for(const std::string& caller) const {
+  return runtime_.engine().is_full_for(caller);
 }
 
 void EngineService::cancel(server::GenerationId id) { runtime_.engine().cancel(id); }

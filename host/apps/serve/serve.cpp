@@ -15,6 +15,7 @@
 #include "apps/command.h"
 #include "apps/runtime.h"
 #include "apps/serve/engine_service.h"
+#include "apps/serve/heap_trim.h"
 #include "apps/serve/inherited_sockets.h"
 #include "apps/serve/serve_checks.h"
 #include "apps/serve/serve_options.h"
@@ -100,6 +101,7 @@ void run(ServeOptions& options) {
   server::HttpServer server(options.server, service, &metrics);
   server.start();
   signals.begin_to_serve();
+  const HeapTrim trim;
   write_port_file(options.port_file, server.port());
   spdlog::info("serving {} at {} (context {} tokens)", name, fmt::join(server.urls(), ", "),
                service.max_request_tokens());

@@ -54,6 +54,7 @@ void add_access_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--allowed-host", o.server.routes.allowed_hosts,
                   "without keys, a further name that requests may have in Host (*: any)")
+      ->check(not_empty())
       ->group("HTTP");
   command
       .add_option_function<std::string>(
@@ -214,6 +215,7 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--model-alias", o.model_aliases,
                   "another name that clients may use; may be given several times")
+      ->check(not_empty())
       ->group("HTTP");
   add_address_options(command, o);
   add_transport_options(command, o);

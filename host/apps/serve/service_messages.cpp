@@ -85,16 +85,16 @@ server::GenerationEvent server_event(engine::RequestEvent event, bool with_token
   return result;
 }
 
-server::SubmitResult server_result(const engine::SubmitResult& result) {
+server::SubmitResult server_result(engine::SubmitAllResult result) {
   switch (result.status) {
     case engine::SubmitStatus::kAccepted:
-      return {server::SubmitStatus::kAccepted, result.id};
+      return {server::SubmitStatus::kAccepted, std::move(result.ids)};
     case engine::SubmitStatus::kQueueFull:
-      return {server::SubmitStatus::kQueueFull, result.id};
+      return {server::SubmitStatus::kQueueFull};
     case engine::SubmitStatus::kStopping:
       break;
   }
-  return {server::SubmitStatus::kStopping, result.id};
+  return {server::SubmitStatus::kStopping};
 }
 
 model::ChatInputs chat_inputs(server::Conversation& conversation) {

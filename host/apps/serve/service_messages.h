@@ -19,7 +19,7 @@ engine::Request engine_request(server::GenerationRequest request);
 // `with_tokens`: the request has top_logprobs; without it the server does not read the tokens.
 server::GenerationEvent server_event(engine::RequestEvent event, bool with_tokens);
 
-server::SubmitResult server_result(const engine::SubmitResult& result);
+server::SubmitResult server_result(engine::SubmitAllResult result);
 
 // The tools and variables of a conversation, for the chat template.
 model::ChatInputs chat_inputs(server::Conversation& conversation);

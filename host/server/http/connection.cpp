@@ -37,7 +37,8 @@ Connection::Connection(std::unique_ptr<Stream> stream, std::shared_ptr<const Hoo
       on_destroyed_(std::move(on_destroyed)),
       reader_(hooks_->limits),
       read_timer_(stream_->get_executor()),
-      write_timer_(stream_->get_executor()) {}
+      write_timer_(stream_->get_executor()),
+      delay_timer_(stream_->get_executor()) {}
 
 Connection::~Connection() { on_destroyed_(); }
 
@@ -238,6 +239,7 @@ void Connection::linger() {
   // A close with unread input resets the connection, and the client may lose the answer.
   phase_ = Phase::kLingering;
   const auto self = std::exchange(self_, nullptr);
+  held_.reset();
   input_.clear();
   stream_->finish();
   if (end_of_input_) return close();
@@ -253,6 +255,7 @@ void Connection::close() {
   stream_->close();
   read_timer_.cancel();
   write_timer_.cancel();
+  delay_timer_.cancel();
   held_.reset();
   if (const auto pending = std::exchange(pending_, nullptr)) pending->abandon();
 }

@@ -78,6 +78,8 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   bool on_head();  // false when the request has been refused
   void on_complete();
   void refuse(Response response, bool may_keep_alive);
+  void append_response(Response response);
+  void respond_after(std::chrono::milliseconds delay, Response response);
   void complete_answer();
   void finish_exchange();
   void report_end(bool complete);
@@ -108,7 +110,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   const std::string turned_away_;
   std::function<void()> on_destroyed_;
   RequestReader reader_;
-  boost::asio::steady_timer read_timer_, write_timer_;
+  boost::asio::steady_timer read_timer_, write_timer_, delay_timer_;
 
   Phase phase_ = Phase::kHandshake;
   bool is_new_ = true;  // nothing has been answered yet

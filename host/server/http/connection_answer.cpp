@@ -39,12 +39,28 @@ Poster Connection::poster() {
 void Connection::respond(Response response) {
   if (phase_ != Phase::kHandling || answer_begun_ || dropped_) return;
   answer_begun_ = true;
-  keep_alive_ = keep_alive_ && !draining_;
   hooks_->finalize(request_, response);
+  held_ = std::move(response.held);
+  if (response.delay > std::chrono::milliseconds(0) && !draining_) {
+    return respond_after(response.delay, std::move(response));
+  }
+  append_response(std::move(response));
+}
+
+void Connection::append_response(Response response) {
+  keep_alive_ = keep_alive_ && !draining_;
   output_ += response_head(response, Framing::kLength, keep_alive_);
   if (request_.method != "HEAD" && response.status != 204) append_body(std::move(response.body));
-  held_ = std::move(response.held);
   complete_answer();
+}
+
+void Connection::respond_after(std::chrono::milliseconds delay, Response response) {
+  pending_.reset();
+  auto held_back = std::make_shared<Response>(std::move(response));
+  delay_timer_.expires_after(delay);
+  delay_timer_.async_wait([self = shared_from_this(), held_back](const ErrorCode& error) {
+    if (!error && self->phase_ == Phase::kHandling) self->append_response(std::move(*held_back));
+  });
 }
 
 // A long body is not copied, so that its memory is not taken twice.

@@ -9,6 +9,7 @@
 // PendingAnswer::abandon() is called once, and later calls on the exchange do nothing.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -52,6 +53,7 @@ struct Response {
   std::vector<Header> headers;
   std::string body;
   std::shared_ptr<const void> held;  // destroyed when the client has taken the answer, or is gone
+  std::chrono::milliseconds delay{0};  // respond() sends the answer after this time
 };
 
 // Runs work on the connection's strand, in order; drops it when the connection is closed.

@@ -41,6 +41,9 @@ bool check_unix_path(const std::string& path);
 // Throws Error("server", ...) as listen_on_path() does.
 void remove_stale_socket(const std::string& path);
 
+// The domain of a listening stream socket. Throws Error("server", ...) when it is none.
+int check_inherited(int descriptor);
+
 // Takes over a listening socket. Throws Error("server", ...) when it is none.
 Acceptor adopt_socket(boost::asio::io_context& io, int descriptor);
 

@@ -92,7 +92,7 @@ Acceptor listen_on_path(asio::io_context& io, const std::string& path, int mode)
   return Acceptor(asio::make_strand(io), asio::generic::stream_protocol(AF_UNIX, 0), socket);
 }
 
-Acceptor adopt_socket(asio::io_context& io, int descriptor) {
+int check_inherited(int descriptor) {
   int listening = 0, domain = 0;
   socklen_t size = sizeof listening;
   const bool is_socket =
@@ -100,37 +100,17 @@ Acceptor adopt_socket(asio::io_context& io, int descriptor) {
   size = sizeof domain;
   ::getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size);
   const bool known = domain == AF_UNIX || domain == AF_INET || domain == AF_INET6;
-  if (!is_socket || listening == 0 || !known) {
-    throw Error("server", "the inherited file descriptor " + std::to_string(descriptor) +
-                              " is no listening stream socket; the unit needs ListenStream=");
-  }
+  if (is_socket && listening != 0 && known) return domain;
+  throw Error("server", "the inherited file descriptor " + std::to_string(descriptor) +
+                            " is no listening stream socket; the unit needs ListenStream=");
+}
+
+Acceptor adopt_socket(asio::io_context& io, int descriptor) {
+  const int domain = check_inherited(descriptor);
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return Acceptor(asio::make_strand(io),
                   asio::generic::stream_protocol(domain, domain == AF_UNIX ? 0 : IPPROTO_TCP),
                   descriptor);
-}
-
-LocalAddress local_address(Acceptor& acceptor) {
-  sockaddr_storage storage{};
-  socklen_t size = sizeof storage;
-  ::getsockname(acceptor.native_handle(), reinterpret_cast<sockaddr*>(&storage), &size);
-  LocalAddress result;
-  if (storage.ss_family == AF_UNIX) {
-    sockaddr_un address{};
-    std::memcpy(&address, &storage, sizeof address);
-    result.is_unix = result.is_loopback = true;
-    result.text = std::string("unix:") + address.sun_path;
-    return result;
-  }
-  asio::ip::tcp::endpoint endpoint;
-  endpoint.resize(size);
-  std::memcpy(endpoint.data(), &storage, endpoint.size());
-  result.is_loopback = endpoint.address().is_loopback();
-  result.port = endpoint.port();
-  const std::string address = endpoint.address().to_string();
-  result.text = (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" +
-                std::to_string(endpoint.port());
-  return result;
 }
 
 }  // namespace tandem::server::http

@@ -25,6 +25,12 @@ std::string shortened(std::string text) {
 
 }  // namespace
 
+ApiError queue_full(int retry_after_seconds) {
+  ApiError error(429, "the queue is full; try again later", "", "queue_full");
+  error.retry_after_seconds = retry_after_seconds;
+  return error;
+}
+
 std::string error_body(const ApiError& error) {
   using nlohmann::ordered_json;
   const auto or_null = [](const std::string& text) {

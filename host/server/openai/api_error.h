@@ -28,6 +28,9 @@ struct ApiError : std::runtime_error {
   int retry_after_seconds = 1;  // with 429 and 503
 };
 
+// 429: the queue takes no more.
+ApiError queue_full(int retry_after_seconds);
+
 // {"error": {"message", "type", "param", "code"}}; the type follows from the status.
 std::string error_body(const ApiError& error);
 http::Response error_response(const ApiError& error);

@@ -67,7 +67,7 @@ void GenerationCall::run(const Prepare& prepare, const std::string& body) {
                  std::ranges::any_of(plan_.prompts, [](const PlannedPrompt& prompt) {
                    return !prompt.echo.empty();
                  });
-    submit_all();
+    submit(choices());
     begin();
   } catch (const ApiError& error) {
     fail(error);
@@ -77,13 +77,9 @@ void GenerationCall::run(const Prepare& prepare, const std::string& body) {
   }
 }
 
-void GenerationCall::submit_all() {
-  counted_tokens_.resize(plan_.num_choices());
-  for (const PlannedPrompt& prompt : plan_.prompts) {
-    record_->add_tokens(static_cast<int>(prompt.request.prompt.size()), 0);
-  }
+std::vector<Submission> GenerationCall::choices() {
+  std::vector<Submission> result;
   for (std::size_t i = 0; i < plan_.num_choices(); ++i) {
-    if (dead_) return;
     PlannedPrompt& prompt = plan_.prompts[plan_.prompt_of(i)];
     const bool is_last = i + 1 == plan_.num_choices() || plan_.is_first_of_prompt(i + 1);
     const auto number = i % static_cast<std::size_t>(plan_.choices_per_prompt);
@@ -92,29 +88,38 @@ void GenerationCall::submit_all() {
         is_last && !prompt.echo_logprobs ? std::exchange(prompt.request, {}) : prompt.request;
     request.caller = record_->caller();
     if (auto& seed = request.sampling.seed) *seed += number;
-    submit(i, std::move(request));
+    auto sink = [weak = weak_from_this(), i](GenerationEvent event) {
+      if (const auto call = weak.lock()) call->push(i, std::move(event));
+    };
+    result.push_back({std::move(request), std::move(sink)});
   }
+  return result;
 }
 
-void GenerationCall::submit(std::size_t choice, GenerationRequest request) {
+void GenerationCall::submit(std::vector<Submission> choices) {
   GenerationService& service = context_->service;
-  auto sink = [weak = weak_from_this(), choice](GenerationEvent event) {
-    if (const auto call = weak.lock()) call->push(choice, std::move(event));
-  };
+  int num_prompt_tokens = 0;  // of each prompt once
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (!plan_.is_first_of_prompt(i)) continue;
+    num_prompt_tokens += static_cast<int>(choices[i].request.prompt.size());
+  }
+  counted_tokens_.resize(choices.size());
+  if (dead_) return;
   SubmitResult result;
   try {
-    result = service.submit(std::move(request), std::move(sink));
+    result = service.submit(std::move(choices));
   } catch (const Error& error) {
     throw ApiError(400, error.what());
   }
   if (result.status == SubmitStatus::kStopping) throw ApiError(503, "the server is stopping");
-  if (result.status == SubmitStatus::kQueueFull) {
-    ApiError full(429, "the queue is full; try again later", "", "queue_full");
-    full.retry_after_seconds = service.retry_after_seconds();
-    throw full;
+  if (result.status == SubmitStatus::kQueueFull) throw queue_full(service.retry_after_seconds());
+  record_->add_tokens(num_prompt_tokens, 0);
+  bool cancelled = false;
+  for (std::size_t i = 0; i < result.ids.size(); ++i) {
+    submissions_.add(i, result.ids[i]);
+    cancelled |= !record_->add_generation(result.ids[i]);
   }
-  submissions_.add(choice, result.id);
-  if (!record_->add_generation(result.id)) throw cancelled_by_operator();
+  if (cancelled) throw cancelled_by_operator();
 }
 
 void GenerationCall::begin() {
@@ -217,9 +222,8 @@ bool GenerationCall::write_events(std::vector<QueuedEvent>& events, bool expired
   return false;
 }
 
-// The time of the request is over.
+// The time of the request is over. What still runs is cancelled with the call.
 void GenerationCall::cut_short(std::string& out) {
-  submissions_.cancel_all();
   if (!builder_->has_output()) {
     ApiError late(503,
                   "nothing was generated within the " +

@@ -6,9 +6,9 @@
 // Threads: the pool prepares and submits. Events of plain answers, and of streams with echo or
 // log-probabilities, are written there too; those of other streams on the connection's strand. Only
 // the strand touches the exchange. Ownership: the exchange keeps the call until it is answered or
-// abandoned. Sinks hold it weakly, so that they may outlive it and the server. Errors: when one
-// submission is refused or fails, the others are cancelled. The client gets an HTTP status, or an
-// error event if the stream has begun.
+// abandoned. Sinks hold it weakly, so that they may outlive it and the server. Errors: the service
+// takes all choices or none; when one fails, the others are cancelled. The client gets an HTTP
+// status, or an error event if the stream has begun.
 #pragma once
 
 #include <atomic>
@@ -52,8 +52,8 @@ class GenerationCall final : public http::PendingAnswer,
   using Act = std::function<void(http::Exchange&)>;
 
   void run(const Prepare& prepare, const std::string& body);  // on the pool
-  void submit_all();
-  void submit(std::size_t choice, GenerationRequest request);
+  std::vector<Submission> choices();
+  void submit(std::vector<Submission> choices);
   void begin();
 
   void push(std::size_t choice, GenerationEvent event);  // on the service's thread

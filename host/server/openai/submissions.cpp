@@ -18,17 +18,17 @@ void Submissions::add(std::size_t choice, GenerationId id) {
 
 void Submissions::finished(std::size_t choice) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(unfinished_, [&](const Submission& one) { return one.choice == choice; });
+  std::erase_if(unfinished_, [&](const Unfinished& one) { return one.choice == choice; });
 }
 
 void Submissions::cancel_all() {
-  std::vector<Submission> cancelled;
+  std::vector<Unfinished> cancelled;
   {
     const std::lock_guard lock(mutex_);
     cancelled_ = true;
     cancelled.swap(unfinished_);
   }
-  for (const Submission& one : cancelled) service_.cancel(one.id);
+  for (const Unfinished& one : cancelled) service_.cancel(one.id);
 }
 
 }  // namespace tandem::server::openai

@@ -24,14 +24,14 @@ class Submissions {
   void cancel_all();
 
  private:
-  struct Submission {
+  struct Unfinished {
     std::size_t choice;
     GenerationId id;
   };
 
   GenerationService& service_;
   std::mutex mutex_;
-  std::vector<Submission> unfinished_;
+  std::vector<Unfinished> unfinished_;
   bool cancelled_ = false;
 };
 

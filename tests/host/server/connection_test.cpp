@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -219,23 +220,66 @@ std::size_t heap_bytes() {
   return info.uordblks + info.hblkhd;
 }
 
-TEST(Connection, AnIdleOneKeepsNoneOfTheMemoryOfItsLastExchange) {
-  RunningServer running({.max_request_tokens = 4096, .padding_bytes = 4000});
+// A server whose answers may be large, and clients of it that have asked once.
+struct IdleClients {
+  IdleClients() : running({.max_request_tokens = 1 << 20, .padding_bytes = 4000}, options()) {
+    for (int i = 0; i < 8; ++i) {
+      clients.push_back(std::make_unique<HttpClient>(running.port(), 4096));
+      EXPECT_EQ(clients.back()->get("/health").status, 200);
+    }
+  }
+
+  static ServerOptions options() {
+    ServerOptions result;
+    result.limits.max_header_bytes = std::size_t{4} << 20;
+    result.limits.max_stream_buffer_bytes = std::size_t{1} << 30;
+    return result;
+  }
+
+  // What every client does last leaves next to nothing.
+  void expect_nothing_kept_after(const std::function<void(HttpClient&)>& exchange) {
+    const std::size_t before = heap_bytes();
+    for (const auto& client : clients) exchange(*client);
+    const auto few = std::size_t{400'000};  // with one of the buffers kept: 1 MB of each or more
+    EXPECT_TRUE(eventually([&] { return heap_bytes() < before + few; })) << heap_bytes() - before;
+  }
+
+  RunningServer running;
   std::vector<std::unique_ptr<HttpClient>> clients;
-  for (int i = 0; i < 8; ++i) {
-    clients.push_back(std::make_unique<HttpClient>(running.port()));
-    EXPECT_EQ(clients.back()->get("/health").status, 200);
-  }
-  const std::string body(2'000'000, 'x'), target = "/" + std::string(10'000, 'y');
+};
+
+TEST(Connection, AnIdleOneKeepsNothingOfALargeAnswer) {
   const Json large = completion_body({{"ignore_eos", true}, {"max_tokens", 500}});
-  const std::size_t before = heap_bytes();
-  for (const auto& client : clients) {
-    EXPECT_GT(client->post("/v1/completions", large).body.size(), 2'000'000u);
-    EXPECT_EQ(client->get(target).status, 404);
-    EXPECT_EQ(client->get("/health", "Content-Length: 2000000\r\n\r\n" + body).status, 200);
-  }
-  const auto few = std::size_t{400'000};  // before: 2 to 4 MB of each
-  EXPECT_TRUE(eventually([&] { return heap_bytes() < before + few; })) << heap_bytes() - before;
+  IdleClients().expect_nothing_kept_after([&](HttpClient& client) {
+    EXPECT_GT(client.post("/v1/completions", large).body.size(), 2'000'000u);
+  });
+}
+
+TEST(Connection, AnIdleOneKeepsNothingOfALargeHead) {
+  const std::string target = "/" + std::string(1'000'000, 'y');
+  IdleClients().expect_nothing_kept_after(
+      [&](HttpClient& client) { EXPECT_EQ(client.get(target).status, 404); });
+}
+
+TEST(Connection, AnIdleOneKeepsNothingOfALargeBody) {
+  const std::string body(2'000'000, 'x');
+  IdleClients().expect_nothing_kept_after([&](HttpClient& client) {
+    EXPECT_EQ(client.get("/health", "Content-Length: 2000000\r\n\r\n" + body).status, 200);
+  });
+}
+
+// Behind bytes that the client takes slowly a long stream waits in one buffer while the other is
+// sent; then they change places.
+TEST(Connection, AnIdleOneKeepsNothingOfAStreamThatWasReadLate) {
+  IdleClients idle;
+  const Json large = completion_body({{"ignore_eos", true}, {"stream", true}, {"max_tokens", 4000}});
+  idle.expect_nothing_kept_after([&](HttpClient& client) {
+    client.send(post_request("/v1/completions", large.dump()));
+    ASSERT_TRUE(idle.running.service.wait_until_idle());
+    EXPECT_EQ(client.read_head().status, 200);
+    while (!client.read_chunk().empty()) {
+    }
+  });
 }
 
 }  // namespace

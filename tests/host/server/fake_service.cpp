@@ -109,26 +109,40 @@ std::string FakeService::token_bytes(server::TokenId id) const {
   return std::string(1, static_cast<char>(id));
 }
 
-server::SubmitResult FakeService::submit(server::GenerationRequest request,
-                                         server::EventSink sink) {
-  if (!behaviour_.unhappy_prompt.empty() &&
-      request.prompt == tokenize({{behaviour_.unhappy_prompt}}, {})) {
-    throw Error("engine", "this request could never be served");
+server::SubmitResult FakeService::submit(std::vector<server::Submission> choices) {
+  num_submitted_ += choices.size();
+  for (const server::Submission& choice : choices) {
+    if (!behaviour_.unhappy_prompt.empty() &&
+        choice.request.prompt == tokenize({{behaviour_.unhappy_prompt}}, {})) {
+      throw Error("engine", "this request could never be served");
+    }
   }
   std::lock_guard lock(mutex_);
-  if (behaviour_.stopping) return {server::SubmitStatus::kStopping, 0};
-  if (active_.size() >= static_cast<std::size_t>(behaviour_.max_waiting)) {
-    return {server::SubmitStatus::kQueueFull, 0};
+  if (behaviour_.stopping) return {server::SubmitStatus::kStopping};
+  if (active_.size() + choices.size() > static_cast<std::size_t>(behaviour_.max_waiting)) {
+    return {server::SubmitStatus::kQueueFull};
   }
+  server::SubmitResult result;
+  for (server::Submission& choice : choices) result.ids.push_back(add(std::move(choice)));
+  changed_.notify_all();
+  return result;
+}
+
+server::GenerationId FakeService::add(server::Submission choice) {
   const server::GenerationId id = next_id_++;
-  accepted_.push_back(request);
+  accepted_.push_back(choice.request);
   Active& active = active_[id];
   active.id = id;
-  active.random.seed(request.sampling.seed.value_or(id));
-  active.request = std::move(request);
-  active.sink = std::move(sink);
-  changed_.notify_all();
-  return {server::SubmitStatus::kAccepted, id};
+  active.random.seed(choice.request.sampling.seed.value_or(id));
+  active.request = std::move(choice.request);
+  active.sink = std::move(choice.sink);
+  return id;
+}
+
+bool FakeService::is_full_for(const std::string& caller) const {
+  if (behaviour_.never_full_for == caller) return false;
+  std::lock_guard lock(mutex_);
+  return active_.size() >= static_cast<std::size_t>(behaviour_.max_waiting);
 }
 
 void FakeService::cancel(server::GenerationId id) {

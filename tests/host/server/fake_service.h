@@ -42,6 +42,7 @@ struct FakeBehaviour {
   bool hold_tokenize = false;       // tokenize waits for release()
   std::vector<std::string> aliases = {};
   int retry_after_seconds = 1;
+  std::string never_full_for = "-";         // the caller for whom is_full_for() is false
   int most_choices = 1000;                  // max_waiting()
   std::set<std::string> unread_names = {};  // by the chat template
 };
@@ -70,7 +71,8 @@ class FakeService : public server::GenerationService {
   std::string detokenize(const std::vector<server::TokenId>& ids) const override;
   int max_waiting() const override { return behaviour_.most_choices; }
   int retry_after_seconds() const override { return behaviour_.retry_after_seconds; }
-  server::SubmitResult submit(server::GenerationRequest request, server::EventSink sink) override;
+  server::SubmitResult submit(std::vector<server::Submission> choices) override;
+  bool is_full_for(const std::string& caller) const override;
   void cancel(server::GenerationId id) override;
   bool healthy() const override { return !behaviour_.stopping; }
   std::chrono::milliseconds heartbeat_age() const override {
@@ -85,9 +87,10 @@ class FakeService : public server::GenerationService {
   std::vector<server::GenerationRequest> requests();  // all that were accepted, in order
   std::size_t num_cancelled();                        // unfinished requests that were cancelled
   std::size_t num_running();
+  std::size_t num_submitted() const { return num_submitted_; }  // choices, refused ones too
   int num_tokenized() const { return num_tokenized_; }
   int num_tokenizing() const { return num_tokenizing_; }  // that wait for release()
-  bool wait_until_idle();                                 // false after a generous while
+  bool wait_until_idle();  // false after a generous while
 
  private:
   struct Active {
@@ -103,6 +106,7 @@ class FakeService : public server::GenerationService {
   };
 
   void serve();
+  server::GenerationId add(server::Submission choice);
   void wait_for_release() const;
   bool step(Active& active, server::GenerationEvent& event);
   int next_token(Active& active);
@@ -111,6 +115,7 @@ class FakeService : public server::GenerationService {
 
   FakeBehaviour behaviour_;
   mutable std::atomic<int> num_tokenized_{0}, num_tokenizing_{0};
+  std::atomic<std::size_t> num_submitted_{0};
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::map<server::GenerationId, Active> active_;

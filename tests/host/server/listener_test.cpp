@@ -4,10 +4,15 @@
 #include "server/http/listener.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <atomic>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <chrono>
+#include <memory>
+#include <thread>
 
 #include "host/server/server_fixture.h"
 
@@ -73,6 +78,82 @@ TEST(Listener, LocalhostAnswersOnWhateverItsAddressesAre) {
     asio::read(socket, asio::buffer(status));
     EXPECT_EQ(status, "HTTP/1.1 200") << entry.endpoint().address();
   }
+}
+
+// Every request gets a 429 with the delay.
+struct DelayingServer {
+  explicit DelayingServer(std::chrono::milliseconds delay) {
+    auto hooks = std::make_shared<Hooks>();
+    hooks->admit = [](Request&) { return std::nullopt; };
+    hooks->handle = [this, delay](Exchange& exchange) {
+      Response answer;
+      answer.status = 429;
+      answer.body = "later";
+      answer.held = held;
+      answer.delay = exchange.request().path == "/now" ? std::chrono::milliseconds(0) : delay;
+      exchange.respond(std::move(answer));
+    };
+    hooks->finalize = [](Request&, Response&) {};
+    hooks->ended = [this](const Request&, std::uint64_t, bool complete) { complete_ = complete; };
+    listener = std::make_shared<Listener>(io, ListenOptions{.host = "127.0.0.1", .port = 0}, hooks,
+                                          std::make_shared<PostGate>());
+    listener->start();
+    thread = std::thread([this] { io.run(); });
+  }
+  ~DelayingServer() {
+    listener->stop_accepting();
+    listener->abort_connections();
+    thread.join();
+  }
+
+  bool ended_complete() const { return complete_; }
+
+  std::shared_ptr<int> held = std::make_shared<int>(0);
+  std::atomic<bool> complete_{true};
+  asio::io_context io;
+  std::shared_ptr<Listener> listener;
+  std::thread thread;
+};
+
+bool has_bytes(const test::HttpClient& client) {
+  char byte = 0;
+  return ::recv(client.descriptor(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) > 0;
+}
+
+TEST(DelayedAnswers, WaitAloneAndEndWithTheirClient) {
+  DelayingServer server(std::chrono::hours(1));
+  {
+    test::HttpClient waiting(server.listener->port()), other(server.listener->port());
+    waiting.send(test::get_request("/"));
+    ASSERT_TRUE(test::eventually([&] { return server.held.use_count() > 1; }));
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(other.get("/now").status, 429);
+    EXPECT_FALSE(has_bytes(waiting));
+    EXPECT_TRUE(server.ended_complete());
+  }
+  EXPECT_TRUE(test::eventually([&] { return !server.ended_complete(); }));
+  EXPECT_TRUE(test::eventually([&] { return server.held.use_count() == 1; }));
+}
+
+TEST(DelayedAnswers, AreSentWholeAndTheConnectionGoesOn) {
+  DelayingServer server(std::chrono::milliseconds(1));
+  test::HttpClient client(server.listener->port());
+  for (int i = 0; i < 20; ++i) {
+    const test::Reply reply = client.get("/");
+    EXPECT_EQ(reply.status, 429);
+    EXPECT_EQ(reply.body, "later");
+    EXPECT_EQ(reply.headers.at("connection"), "keep-alive");
+  }
+  EXPECT_TRUE(test::eventually([&] { return server.held.use_count() == 1; }));
+}
+
+TEST(DelayedAnswers, AServerThatDrainsDelaysNothingMore) {
+  DelayingServer server(std::chrono::hours(1));
+  test::HttpClient client(server.listener->port());
+  client.send("GET / HTTP/1.1\r\n");  // its request has begun
+  EXPECT_EQ(test::HttpClient(server.listener->port()).get("/now").status, 429);
+  server.listener->drain_connections();
+  client.send("Host: h\r\n\r\n");
+  EXPECT_EQ(client.read_reply().headers.at("connection"), "close");
 }
 
 }  // namespace

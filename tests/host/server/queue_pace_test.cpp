@@ -67,7 +67,7 @@ void expect_nothing_counts_after(const std::function<SubmitResult(QueuePace&)>& 
   QueuePace pace(clock);
   serve(pace, clock, 20, std::chrono::milliseconds(500));
   try {
-    submit_counted(pace, [&] { return submit(pace); });
+    submit_counted(pace, 1, [&] { return submit(pace); });
   } catch (const std::runtime_error&) {
   }
   const int before = pace.seconds_for(10);
@@ -78,12 +78,12 @@ void expect_nothing_counts_after(const std::function<SubmitResult(QueuePace&)>& 
 TEST(QueuePace, AGenerationMayEndBeforeItsSubmissionReturns) {
   expect_nothing_counts_after([](QueuePace& pace) {
     pace.count_end();
-    return SubmitResult{SubmitStatus::kAccepted, 1};
+    return SubmitResult{SubmitStatus::kAccepted, {1}};
   });
 }
 
 TEST(QueuePace, ARefusedGenerationDoesNotCount) {
-  expect_nothing_counts_after([](QueuePace&) { return SubmitResult{SubmitStatus::kQueueFull, 0}; });
+  expect_nothing_counts_after([](QueuePace&) { return SubmitResult{SubmitStatus::kQueueFull}; });
   expect_nothing_counts_after(
       [](QueuePace&) -> SubmitResult { throw std::runtime_error("no such token"); });
 }
@@ -91,7 +91,7 @@ TEST(QueuePace, ARefusedGenerationDoesNotCount) {
 TEST(QueuePace, AnAcceptedGenerationCountsUntilItEnds) {
   VirtualClock clock;
   QueuePace pace(clock);
-  submit_counted(pace, [] { return SubmitResult{SubmitStatus::kAccepted, 1}; });
+  submit_counted(pace, 3, [] { return SubmitResult{SubmitStatus::kAccepted, {1}}; });
   clock.advance(std::chrono::seconds(20));
   pace.count_end();
   EXPECT_GE(pace.seconds_for(1), 15);

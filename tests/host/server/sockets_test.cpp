@@ -160,8 +160,9 @@ TEST(InheritedSockets, OtherFilesAreRefused) {
   for (const int descriptor : {pipe[0], unbound, 9999}) {
     ServerOptions options;
     options.listen.inherited = {descriptor};
-    test::FakeService service;
-    EXPECT_THROW(HttpServer(options, service, nullptr), Error) << descriptor;
+    const auto found = problems(options);  // before a model is loaded
+    ASSERT_EQ(found.size(), 1u) << descriptor;
+    EXPECT_NE(std::string(found[0].what()).find("ListenStream="), std::string::npos);
   }
   for (const int descriptor : {pipe[0], pipe[1], unbound}) ::close(descriptor);
 }

@@ -227,10 +227,10 @@ TEST(Stream, AClientThatStallsIsDroppedByTheDeadline) {
 }
 
 TEST(Stream, LateEventsOfAFinishedExchangeAreForgotten) {
-  RunningServer running({.max_waiting = 1, .hold_after = 3});
+  RunningServer running({.hold_after = 3, .fail_after = 2, .only_failing = 1});
   HttpClient client(running.port());
-  // The second choice does not fit: the first is cancelled, its events come when nobody waits.
-  EXPECT_EQ(client.post("/v1/completions", completion_body({{"n", 2}})).status, 429);
+  // The first choice fails: the second is cancelled, its events come when nobody waits.
+  EXPECT_EQ(client.post("/v1/completions", completion_body({{"n", 2}})).status, 500);
   EXPECT_TRUE(running.service.wait_until_idle());
   EXPECT_EQ(client.get("/health").body, R"({"status":"ok"})");
   running.service.release();

@@ -13,7 +13,9 @@ namespace {
 GenerationId submit(test::FakeService& service) {
   GenerationRequest request;
   request.prompt = {'a'};
-  return service.submit(std::move(request), [](GenerationEvent) {}).id;
+  std::vector<Submission> one;
+  one.push_back({std::move(request), [](GenerationEvent) {}});
+  return service.submit(std::move(one)).ids.front();
 }
 
 TEST(Submissions, WhoeverDestroysThemCancelsTheUnfinishedOnes) {

@@ -115,11 +115,12 @@ TEST(ServiceMessages, EveryReasonAndEveryStatusHasItsCounterpart) {
   EXPECT_EQ(finish(engine::FinishReason::kLength), server::FinishReason::kLength);
   EXPECT_EQ(finish(engine::FinishReason::kCancelled), server::FinishReason::kCancelled);
   EXPECT_EQ(server_event({}, false).finish, std::nullopt);
-  const auto status = [](engine::SubmitStatus from) { return server_result({from, 9}).status; };
+  const auto status = [](engine::SubmitStatus from) { return server_result({from, {9}}).status; };
   EXPECT_EQ(status(engine::SubmitStatus::kAccepted), server::SubmitStatus::kAccepted);
   EXPECT_EQ(status(engine::SubmitStatus::kQueueFull), server::SubmitStatus::kQueueFull);
   EXPECT_EQ(status(engine::SubmitStatus::kStopping), server::SubmitStatus::kStopping);
-  EXPECT_EQ(server_result({engine::SubmitStatus::kAccepted, 9}).id, 9u);
+  EXPECT_EQ(server_result({engine::SubmitStatus::kAccepted, {9, 10}}).ids,
+            (std::vector<server::GenerationId>{9, 10}));
 }
 
 TEST(ServiceMessages, MessagesKeepTheirOrder) {
