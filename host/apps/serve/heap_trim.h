@@ -3,9 +3,9 @@
 // HeapTrim: gives memory that is free in the C library's heaps back to the system, now and then.
 //
 // glibc keeps what large bodies and answers leave free, so the resident memory of a daemon would
-// grow with the largest load it has seen. A thread of its own returns it. Between two times it waits
-// for the interval, and does nothing while the process has touched little new memory. A trim takes
-// each heap's lock for about a millisecond. With other C libraries nothing happens.
+// grow with the largest load it has seen. A thread of its own returns it. Between two times it
+// waits for the interval, and does nothing while the process has touched little new memory. A trim
+// takes each heap's lock for about a millisecond. With other C libraries nothing happens.
 #pragma once
 
 #include <chrono>

@@ -114,8 +114,7 @@ void Connection::complete_answer() {
 }
 
 void Connection::report_end(bool complete) {
-  if (!hooks_->ended) return;
-  hooks_->ended(phase_ == Phase::kReading ? reader_.request() : request_, answer_bytes_, complete);
+  if (hooks_->ended) hooks_->ended(request_, answer_bytes_, complete);
 }
 
 void Connection::finish_exchange() {

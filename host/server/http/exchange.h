@@ -52,7 +52,7 @@ struct Response {
   std::string content_type = "application/json";
   std::vector<Header> headers;
   std::string body;
-  std::shared_ptr<const void> held;  // destroyed when the client has taken the answer, or is gone
+  std::shared_ptr<const void> held;    // destroyed when the client has taken the answer, or is gone
   std::chrono::milliseconds delay{0};  // respond() sends the answer after this time
 };
 

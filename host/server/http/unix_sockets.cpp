@@ -113,4 +113,27 @@ Acceptor adopt_socket(asio::io_context& io, int descriptor) {
                   descriptor);
 }
 
+LocalAddress local_address(Acceptor& acceptor) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  ::getsockname(acceptor.native_handle(), reinterpret_cast<sockaddr*>(&storage), &size);
+  LocalAddress result;
+  if (storage.ss_family == AF_UNIX) {
+    sockaddr_un address{};
+    std::memcpy(&address, &storage, sizeof address);
+    result.is_unix = result.is_loopback = true;
+    result.text = std::string("unix:") + address.sun_path;
+    return result;
+  }
+  asio::ip::tcp::endpoint endpoint;
+  endpoint.resize(size);
+  std::memcpy(endpoint.data(), &storage, endpoint.size());
+  result.is_loopback = endpoint.address().is_loopback();
+  result.port = endpoint.port();
+  const std::string address = endpoint.address().to_string();
+  result.text = (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" +
+                std::to_string(endpoint.port());
+  return result;
+}
+
 }  // namespace tandem::server::http

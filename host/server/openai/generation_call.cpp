@@ -271,9 +271,9 @@ void GenerationCall::finish(std::string out) {
   });
 }
 
+// What still runs is cancelled with the call, which its answer ends.
 void GenerationCall::fail(const ApiError& error) {
   dead_ = true;
-  submissions_.cancel_all();
   on_strand([this, error](http::Exchange& exchange) {
     over_ = true;
     if (!streaming_) return exchange.respond(error_response(error));

@@ -272,7 +272,8 @@ TEST(Connection, AnIdleOneKeepsNothingOfALargeBody) {
 // sent; then they change places.
 TEST(Connection, AnIdleOneKeepsNothingOfAStreamThatWasReadLate) {
   IdleClients idle;
-  const Json large = completion_body({{"ignore_eos", true}, {"stream", true}, {"max_tokens", 4000}});
+  const Json large =
+      completion_body({{"ignore_eos", true}, {"stream", true}, {"max_tokens", 4000}});
   idle.expect_nothing_kept_after([&](HttpClient& client) {
     client.send(post_request("/v1/completions", large.dump()));
     ASSERT_TRUE(idle.running.service.wait_until_idle());

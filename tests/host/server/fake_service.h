@@ -90,7 +90,7 @@ class FakeService : public server::GenerationService {
   std::size_t num_submitted() const { return num_submitted_; }  // choices, refused ones too
   int num_tokenized() const { return num_tokenized_; }
   int num_tokenizing() const { return num_tokenizing_; }  // that wait for release()
-  bool wait_until_idle();  // false after a generous while
+  bool wait_until_idle();                                 // false after a generous while
 
  private:
   struct Active {

@@ -2,7 +2,11 @@
 //
 // HTTP through real sockets: connections, limits, malformed input, deadlines, the end of the
 // server.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/error.h"
 #include "host/server/server_fixture.h"
@@ -291,9 +295,37 @@ TEST(Http, DrainLetsExchangesFinishAndTakesNoNewOnes) {
     body += chunk;
   }
   EXPECT_EQ(test::sse_objects(body).back()["choices"][0]["finish_reason"], "length");
+  EXPECT_TRUE(streaming.closed_by_server()) << "though its head said keep-alive";
   streaming.close();
   waiting.close();
   EXPECT_TRUE(running.server->drain(Deadline::after(std::chrono::seconds(60))));
+}
+
+TEST(Http, DrainListensNoMore) {
+  RunningServer running;
+  const std::uint16_t port = running.port();
+  running.server->drain(Deadline::after(std::chrono::seconds(60)));
+  const auto connects = [&] {
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const bool done = ::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    ::close(socket);
+    return done;
+  };
+  EXPECT_TRUE(eventually([&] { return !connects(); }));
+}
+
+TEST(Http, AStreamThatBeginsDuringADrainSaysThatItIsTheLast) {
+  RunningServer running({.hold_tokenize = true});
+  HttpClient client(running.port());
+  client.send(post_request("/v1/completions", test::completion_body({{"stream", true}}).dump()));
+  ASSERT_TRUE(eventually([&] { return running.service.num_tokenizing() == 1; }));
+  EXPECT_FALSE(running.server->drain(Deadline::after(std::chrono::milliseconds(10))));
+  running.service.release();
+  EXPECT_EQ(client.read_head().headers.at("connection"), "close");
 }
 
 TEST(Http, StopCancelsWhatRuns) {

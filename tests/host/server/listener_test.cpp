@@ -11,10 +11,13 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <thread>
 
 #include "host/server/server_fixture.h"
+#include "server/http/connection_set.h"
 
 namespace tandem::server::http {
 namespace {
@@ -78,6 +81,60 @@ TEST(Listener, LocalhostAnswersOnWhateverItsAddressesAre) {
     asio::read(socket, asio::buffer(status));
     EXPECT_EQ(status, "HTTP/1.1 200") << entry.endpoint().address();
   }
+}
+
+// Whether the set closes a connection that comes only now. `admit` returns its number.
+bool closes(const std::function<std::uint64_t(ConnectionSet&)>& admit) {
+  asio::io_context io;
+  Acceptor acceptor = std::move(listen_on_all(io, {at("127.0.0.1")}).front());
+  tcp::socket client(io);
+  client.connect(at("127.0.0.1", local_address(acceptor).port));
+  const auto hooks = std::make_shared<Hooks>();
+  Limits limits;
+  limits.max_connections = 1;
+  ConnectionSet set(limits);
+  const auto id = admit(set);
+  bool is_gone = false;
+  auto connection = std::make_shared<Connection>(make_plain_stream(acceptor.accept()), hooks,
+                                                 std::make_shared<PostGate>(), Peer{}, "",
+                                                 [&] { is_gone = true; });
+  set.add(id, connection);
+  connection->start();
+  connection.reset();
+  io.run_for(std::chrono::seconds(1));  // it waits 10 s for the first byte
+  return is_gone;
+}
+
+TEST(ConnectionSet, AConnectionThatComesDuringADrainOrTheEndCloses) {
+  EXPECT_FALSE(closes([](ConnectionSet& set) { return set.admit({})->id; }));
+  EXPECT_TRUE(closes([](ConnectionSet& set) {
+    const auto id = set.admit({})->id;
+    set.drain();
+    return id;
+  }));
+  EXPECT_TRUE(closes([](ConnectionSet& set) {
+    const auto id = set.admit({})->id;
+    set.abort();
+    return id;
+  }));
+}
+
+TEST(ConnectionSet, AReservedPlaceThatWasTakenBeforeItsConnectionCameClosesIt) {
+  const auto nth_reserved = [](ConnectionSet& set, std::size_t number) {
+    set.admit({});
+    const auto first = set.admit({})->id;
+    for (std::size_t i = 1; i < number; ++i) set.admit({});
+    return first;
+  };
+  EXPECT_FALSE(
+      closes([&](ConnectionSet& set) { return nth_reserved(set, ConnectionSet::kReserved); }));
+  EXPECT_TRUE(
+      closes([&](ConnectionSet& set) { return nth_reserved(set, ConnectionSet::kReserved + 1); }));
+  EXPECT_FALSE(closes([&](ConnectionSet& set) {
+    const auto first = nth_reserved(set, 1);
+    for (std::size_t i = 0; i < 2 * ConnectionSet::kReserved; ++i) set.remove(set.admit({})->id);
+    return first;
+  })) << "places that are free again take none away";
 }
 
 // Every request gets a 429 with the delay.

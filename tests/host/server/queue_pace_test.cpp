@@ -88,10 +88,30 @@ TEST(QueuePace, ARefusedGenerationDoesNotCount) {
       [](QueuePace&) -> SubmitResult { throw std::runtime_error("no such token"); });
 }
 
+TEST(QueuePace, GenerationsThatAreRefusedTogetherDoNotCount) {
+  VirtualClock clock;
+  QueuePace pace(clock);
+  serve(pace, clock, 20, std::chrono::milliseconds(500));
+  submit_counted(pace, 3, [] { return SubmitResult{SubmitStatus::kQueueFull}; });
+  const int before = pace.seconds_for(10);
+  clock.advance(std::chrono::hours(5));
+  EXPECT_EQ(pace.seconds_for(10), before);
+}
+
+TEST(QueuePace, OfGenerationsThatBeginTogetherEachCountsUntilItEnds) {
+  VirtualClock clock;
+  QueuePace pace(clock);
+  submit_counted(pace, 3, [] { return SubmitResult{SubmitStatus::kAccepted, {1, 2, 3}}; });
+  pace.count_end();
+  pace.count_end();
+  clock.advance(std::chrono::seconds(60));
+  EXPECT_GE(pace.seconds_for(2), 30) << "the third runs";
+}
+
 TEST(QueuePace, AnAcceptedGenerationCountsUntilItEnds) {
   VirtualClock clock;
   QueuePace pace(clock);
-  submit_counted(pace, 3, [] { return SubmitResult{SubmitStatus::kAccepted, {1}}; });
+  submit_counted(pace, 1, [] { return SubmitResult{SubmitStatus::kAccepted, {1}}; });
   clock.advance(std::chrono::seconds(20));
   pace.count_end();
   EXPECT_GE(pace.seconds_for(1), 15);

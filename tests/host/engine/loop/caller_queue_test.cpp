@@ -3,9 +3,12 @@
 // Two callers before a whole engine: one that fills the slots and the queue shuts nobody else out.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <deque>
 #include <future>
+#include <thread>
 
+#include "common/error.h"
 #include "host/engine/engine_rig.h"
 #include "support/hooked_attention_unit.h"
 
@@ -23,8 +26,38 @@ class CallersOfAnEngine : public testing::Test {
     return engine.submit(std::move(request), listeners_.back()->sink()).status;
   }
 
+  // Of several requests together.
+  SubmitStatus submit_all(Engine& engine, const std::string& caller, int count) {
+    std::vector<Submission> all;
+    for (int i = 0; i < count; ++i) {
+      all.push_back({greedy(rig_.prompt(8, static_cast<std::uint32_t>(i)), 2), {}});
+      all.back().request.caller = caller;
+    }
+    return engine.submit_all(std::move(all)).status;
+  }
+
+  // An engine in which nothing runs until go_on(): the sink of a first request holds its thread.
+  std::unique_ptr<Engine> held_engine(int max_waiting) {
+    EngineOptions options;
+    options.max_running = 1;
+    options.max_waiting = max_waiting;
+    auto engine = rig_.engine(rig_.cpu_units({200}), options);
+    Request first = greedy(rig_.prompt(4, 1), 0);
+    first.caller = "greedy";
+    std::promise<void> held;
+    engine->submit(std::move(first), [&held, opened = opened_](RequestEvent) {
+      held.set_value();
+      opened.wait();
+    });
+    held.get_future().wait();
+    return engine;
+  }
+  void go_on() { open_.set_value(); }
+
   EngineRig rig_;
   std::vector<std::unique_ptr<Listener>> listeners_;
+  std::promise<void> open_;
+  std::shared_future<void> opened_ = open_.get_future().share();
 };
 
 TEST_F(CallersOfAnEngine, AnotherStartsWhileOneHoldsEverySlotAndTheWholeQueue) {
@@ -44,20 +77,8 @@ TEST_F(CallersOfAnEngine, AnotherStartsWhileOneHoldsEverySlotAndTheWholeQueue) {
   }
 }
 
-// Nothing runs: the sink of the first request holds the engine.
 TEST_F(CallersOfAnEngine, AFullQueueTakesACallerThatHasLessThanItsPart) {
-  EngineOptions options;
-  options.max_running = 1;
-  options.max_waiting = 6;
-  auto engine = rig_.engine(rig_.cpu_units({200}), options);
-  std::promise<void> held, go_on;
-  Request first = greedy(rig_.prompt(4, 1), 0);
-  first.caller = "greedy";
-  engine->submit(std::move(first), [&](RequestEvent) {
-    held.set_value();
-    go_on.get_future().wait();
-  });
-  held.get_future().wait();
+  const auto engine = held_engine(6);
   for (std::uint32_t i = 0; i < 6; ++i) {
     EXPECT_EQ(submit(*engine, "greedy", 2, i), SubmitStatus::kAccepted) << i;
   }
@@ -66,8 +87,56 @@ TEST_F(CallersOfAnEngine, AFullQueueTakesACallerThatHasLessThanItsPart) {
     EXPECT_EQ(submit(*engine, "other", 2, i), SubmitStatus::kAccepted) << i;
   }
   EXPECT_EQ(submit(*engine, "other", 2, 7), SubmitStatus::kQueueFull) << "half of six";
+  EXPECT_TRUE(engine->is_full_for("greedy"));
+  EXPECT_TRUE(engine->is_full_for("other"));
+  EXPECT_FALSE(engine->is_full_for("third"));
   EXPECT_EQ(submit(*engine, "third", 2, 8), SubmitStatus::kAccepted);
-  go_on.set_value();
+  go_on();
+  EXPECT_TRUE(engine->drain(Deadline::after(std::chrono::minutes(1))));
+}
+
+TEST_F(CallersOfAnEngine, RequestsThatComeTogetherAreAllQueuedOrNone) {
+  const auto engine = held_engine(6);
+  EXPECT_EQ(submit_all(*engine, "a", 7), SubmitStatus::kQueueFull);
+  EXPECT_EQ(engine->status().waiting, 0);
+  EXPECT_EQ(submit_all(*engine, "a", 4), SubmitStatus::kAccepted);
+  EXPECT_EQ(submit_all(*engine, "a", 3), SubmitStatus::kQueueFull);
+  EXPECT_EQ(submit_all(*engine, "b", 4), SubmitStatus::kQueueFull) << "half of six";
+  EXPECT_EQ(engine->status().waiting, 4);
+  EXPECT_FALSE(engine->is_full_for("a")) << "two fit";
+  EXPECT_EQ(submit_all(*engine, "b", 3), SubmitStatus::kAccepted);
+  EXPECT_EQ(engine->status().waiting, 7);
+  go_on();
+  EXPECT_TRUE(engine->drain(Deadline::after(std::chrono::minutes(1))));
+  EXPECT_EQ(submit_all(*engine, "a", 1), SubmitStatus::kStopping);
+}
+
+TEST_F(CallersOfAnEngine, OneThatCanNeverBeServedKeepsTheOthersOut) {
+  const auto engine = held_engine(6);
+  std::vector<Submission> all;
+  for (const int length : {4, engine->max_request_tokens() + 1}) {
+    const auto size = static_cast<std::size_t>(length);
+    all.push_back({greedy(rig_.prompt(size, 1), 2), {}});
+  }
+  EXPECT_THROW(engine->submit_all(std::move(all)), Error);
+  EXPECT_EQ(engine->status().waiting, 0);
+  go_on();
+}
+
+// Each looks twice whether there is room: before and after its sequences are made.
+TEST_F(CallersOfAnEngine, ManyAtOnceNeverPassTheBoundOfTheQueue) {
+  const auto engine = held_engine(10);
+  std::atomic<int> num_accepted{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 16; ++i) {
+    callers.emplace_back([&] {
+      if (submit_all(*engine, "a", 4) == SubmitStatus::kAccepted) ++num_accepted;
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(num_accepted, 2);
+  EXPECT_EQ(engine->status().waiting, 8);
+  go_on();
   EXPECT_TRUE(engine->drain(Deadline::after(std::chrono::minutes(1))));
 }
 

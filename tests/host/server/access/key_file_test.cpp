@@ -173,6 +173,18 @@ TEST(KeyStore, FindsOnlyItsKeys) {
   }
 }
 
+TEST(KeyStore, AKeyMustFitInAllBytesOfItsHash) {
+  const KeyHash hash = hash_key("alpha");
+  std::string alike;  // the first two bytes of the hash
+  for (int i = 0; alike.empty(); ++i) {
+    const std::string text = "x" + std::to_string(i);
+    const KeyHash other = hash_key(text);
+    if (other[0] == hash[0] && other[1] == hash[1]) alike = text;
+  }
+  const KeyFile file(key_table("a", "alpha"));
+  EXPECT_EQ(name_of(store_of(file), "Bearer " + alike), "");
+}
+
 TEST(KeyStore, WithoutKeysNoneIsNeededEvenAfterAReload) {
   KeyStore store({}, "");
   EXPECT_FALSE(store.required());

@@ -193,6 +193,22 @@ TEST(KeyLimits, AKeyBoundsChoicesAndTokensOfOneRequest) {
   EXPECT_EQ(chat({{"max_tokens", 6}}).status, 400);
 }
 
+TEST(KeyLimits, AKeyMayNotExceedTheServersOwnLimits) {
+  const KeyFile file(key_table("wide", "w", "max-choices = 3\nmax-tokens = 100\n"));
+  ServerOptions options = KeyedServer::options_for(file);
+  options.routes.request_limits.max_choices = 2;
+  options.routes.request_limits.max_tokens = 20;
+  RunningServer running({}, options);
+  const auto status = [&](const Json& extra) {
+    return HttpClient(running.port())
+        .post("/v1/completions", completion_body(extra).dump(), bearer("w"))
+        .status;
+  };
+  EXPECT_EQ(status({{"n", 3}}), 400);
+  EXPECT_EQ(status({{"max_tokens", 21}}), 400);
+  EXPECT_EQ(status({{"n", 2}, {"max_tokens", 10}}), 200);
+}
+
 TEST(Keys, ANameGoesWithEveryGeneration) {
   KeyedServer server(key_table("alice", "a"));
   EXPECT_EQ(server.complete("a", {{"n", 2}}).status, 200);

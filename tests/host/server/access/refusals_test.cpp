@@ -60,8 +60,7 @@ TEST(RefusalDelay, OnlySoManyAnswersWaitAtATime) {
 // The delay of the last of many answers of this status.
 milliseconds delay_after_many(int status) {
   test::FakeService service;
-  Routes routes({}, service,
-                {std::make_shared<WorkPool>(1, 1), std::make_shared<Timers>()});
+  Routes routes({}, service, {std::make_shared<WorkPool>(1, 1), std::make_shared<Timers>()});
   milliseconds last{0};
   for (int i = 0; i < 200; ++i) {
     http::Request request;
@@ -106,8 +105,8 @@ TEST(Refusals, TheQueueIsAskedForTheCallersOwnPart) {
   const KeyFile file(key_table("greedy", "g") + key_table("other", "o"));
   RunningServer running({.max_waiting = 0, .never_full_for = "other"}, with_keys(file));
   const auto ask = [&](const char* key) {
-    const Reply reply = HttpClient(running.port())
-                            .post("/v1/completions", completion_body().dump(), bearer(key));
+    const Reply reply =
+        HttpClient(running.port()).post("/v1/completions", completion_body().dump(), bearer(key));
     EXPECT_EQ(reply.status, 429);
     EXPECT_EQ(error_of(reply)["code"], "queue_full");
     return running.service.num_submitted();

@@ -97,6 +97,16 @@ TEST(RequestLog, AnAnsweredRequestLeavesOneLineWithAllThatIsKnown) {
   EXPECT_EQ(log.requests(2).size(), 2u);
 }
 
+TEST(RequestLog, TheLongestWaitOfAChoiceCounts) {
+  const CapturedLog log;
+  {
+    RequestRecord record({"w", "POST", "/v1/completions", ""}, nullptr, {});
+    record.add_generation(1);
+    for (const double seconds : {0.25, 0.5, 0.125}) record.set_queue_seconds(seconds);
+  }
+  EXPECT_EQ(log.requests(1).at(0)["queue_seconds"], 0.5);
+}
+
 TEST(RequestLog, EveryRequestOfAConnectionHasItsLineAndItsBytes) {
   const CapturedLog log;
   RunningServer running;
