@@ -145,8 +145,7 @@ TEST_F(MeetingFolderTest, AProcessThatWaitsGetsAPlace) {
   all[0]->give(names[0], {"joined-7", 2, 3, 5});
   waits.join();
   EXPECT_EQ(place.prefix, "joined-7");
-  EXPECT_EQ((std::vector<int>{place.rank, place.world, place.number}),
-            (std::vector<int>{2, 3, 5}));
+  EXPECT_EQ((std::vector<int>{place.rank, place.world, place.number}), (std::vector<int>{2, 3, 5}));
   EXPECT_THAT(all[0]->waiting(), IsEmpty());
   EXPECT_TRUE(all[0]->lives(5));
   joining.reset();
