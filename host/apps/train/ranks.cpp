@@ -54,7 +54,7 @@ std::optional<int> number_of(const char* variable) {
 }
 
 constexpr int kMostAttempts = 3;  // to connect the same ranks
-constexpr std::chrono::milliseconds kPause{10};
+constexpr std::chrono::milliseconds kLook{10};
 constexpr const char* kGrown = "grown";
 
 std::chrono::milliseconds timeout_of(const MeetingOptions& options) {
@@ -226,7 +226,7 @@ void Ranks::confirm() const {
   const Deadline deadline = deadline_of(options_);
   std::optional<std::string> word;
   while (!(word = folder_->decided(decision_of(members_.prefix))) && !deadline.expired()) {
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kLook);
   }
   if (word == kGrown) return;
   throw Error("train", "the run goes on without this rank (" +

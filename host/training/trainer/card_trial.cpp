@@ -52,10 +52,9 @@ void CardTrial::begin_cards() {
 
 void CardTrial::after_update() {
   if (decided_) return;
-  const bool counts = step_ % kSteps != 0;
   const double seconds = parts_.update_seconds();
-  if (counts && step_ < kSteps) host_s_ = std::min(host_s_, seconds);
-  if (counts && step_ > kSteps && uses_cards()) cards_s_ = std::min(cards_s_, seconds);
+  if (step_ < kSteps) host_s_ = std::min(host_s_, seconds);
+  if (step_ >= kSteps && uses_cards()) cards_s_ = std::min(cards_s_, seconds);
   if (++step_ == 2 * kSteps) decide("measured", slowest(cards_s_));
 }
 

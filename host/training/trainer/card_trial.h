@@ -25,7 +25,7 @@ struct CardTrialParts {
 
 class CardTrial {
  public:
-  static constexpr int kSteps = 4;  // at each place; the first is not counted
+  static constexpr int kSteps = 4;  // at each place; the fastest counts
 
   // group: null for one rank. The parts are of this rank.
   CardTrial(collectives::Group* group, std::chrono::milliseconds timeout, CardTrialParts parts);

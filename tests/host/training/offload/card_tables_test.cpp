@@ -144,6 +144,32 @@ TEST(CardTables, CardsDivideTheRows) {
   }
 }
 
+TEST(CardTables, TheHostAndCardsTakeTurns) {
+  std::vector<PlayedCard::Log> logs(2);
+  std::vector<std::unique_ptr<device::TableUnit>> cards;
+  for (PlayedCard::Log& log : logs) {
+    cards.push_back(std::make_unique<PlayedCard>("card", PlayedCard::Plan(), log));
+  }
+  ThreadPool pool(2);
+  std::vector<Values> weights = first_weights();
+  CardTables tables(std::move(cards), pool, {});
+  add_tables(tables, weights);
+  tables.use_cards(false);
+  tables.load();
+  EXPECT_EQ(logs[0].largest_table, 0u);  // nothing was sent
+  update_all(tables, 1);
+  EXPECT_EQ(logs[0].updates + logs[1].updates, 0);
+  tables.use_cards(true);
+  tables.load();
+  update_all(tables, 2);
+  const int updates = logs[0].updates + logs[1].updates;
+  EXPECT_GT(updates, 0);
+  tables.use_cards(false);
+  update_all(tables, 3);
+  EXPECT_EQ(logs[0].updates + logs[1].updates, updates);
+  EXPECT_EQ(all_bits(weights, tables.state()), expected_tables(3));
+}
+
 TEST(CardTables, ACardThatFailsAtAnyMomentChangesNoBit) {
   const Bits expected = expected_tables(3);
   for (int fails_at = 0; fails_at < 9; ++fails_at) {

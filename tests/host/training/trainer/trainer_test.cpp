@@ -227,6 +227,18 @@ TEST_F(TrainerTest, ARunEndsAtACheckpointForRanksThatWait) {
   EXPECT_TRUE(std::ranges::equal(parameters.values(0), expected));
 }
 
+TEST_F(TrainerTest, NobodyJoinsAtTheLastCheckpoint) {
+  options_.out = path("out");
+  options_.steps = options_.save_every = 4;
+  ParameterSet parameters(test::bigram_parameters(vocab_));
+  test::Bigram bigram(parameters, vocab_);
+  test::TextTrainer trainer(options_,
+                            {model_, parameters, bigram, *text_, nullptr, {}, [] { return true; }});
+  trainer.run(nullptr);
+  EXPECT_EQ(trainer.steps_done(), 4u);
+  EXPECT_FALSE(trainer.wants_ranks());
+}
+
 TEST_F(TrainerTest, AccumulatedPassesAreOneStep) {
   KeptLog one, four;
   TrainerOptions all = options_, parts = options_;
@@ -313,6 +325,25 @@ TEST_F(TrainerTest, ANaNCanSendTheRunBackToTheLastCheckpoint) {
   run(undisturbed, whole);
   EXPECT_EQ(log.losses.at(5), whole.losses.at(5));
   EXPECT_NE(log.losses.at(6), whole.losses.at(6));  // of other samples
+}
+
+// Five times, each behind another checkpoint.
+TEST_F(TrainerTest, ACheckpointForgetsTheNaNsBeforeIt) {
+  options_.on_nan = OnNaN::kBack;
+  options_.out = path("out");
+  options_.save_every = 2;
+  ParameterSet parameters(test::bigram_parameters(vocab_));
+  parameters.draw(5);
+  test::Bigram bigram(parameters, vocab_);
+  int times = 0;
+  test::TextTrainer trainer(options_,
+                            {model_, parameters, bigram, *text_, nullptr, [&](std::uint64_t) {
+                               bigram.poison_pass = times++ < 5 ? bigram.passes + 2 : -1;
+                               return std::vector<TrainingLog*>();
+                             }});
+  trainer.run(nullptr);
+  EXPECT_EQ(trainer.steps_done(), 12u);
+  EXPECT_EQ(times, 6);
 }
 
 TEST_F(TrainerTest, ANaNThatComesAgainEndsTheRun) {
