@@ -100,6 +100,8 @@ class EngineLoop {
   void view_waiting();
   void view_waiting(const CallerQueue& caller, int num_most);
   bool may_find_prefix_soon(const Sequence& sequence, int num_cached) const;
+  int num_worse_running(const CallerQueue& caller) const;
+  bool any_overtakes() const;
   void count_passes(SequenceId admitted);
   void count_rows(std::span<const StepItem> items);
   SchedulerOptions scheduler_options() const;
