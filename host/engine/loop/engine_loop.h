@@ -109,6 +109,8 @@ class EngineLoop {
   void add_drafts(StepPlan& plan);
   void reserve_drafts(StepItem& item);
   int num_kept(const StepItem& item);
+  int num_worse_running(const CallerQueue& caller) const;
+  bool any_overtakes() const;
   void count_passes(SequenceId admitted);
   void count_rows(std::span<const StepItem> items);
   SchedulerOptions scheduler_options() const;

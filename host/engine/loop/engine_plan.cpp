@@ -78,7 +78,7 @@ void EngineLoop::view_running() {
     if (sequence->num_computed + 1 < sequence->num_tokens()) prompts_.push_back(sequence.get());
   }
   // Nobody is preempted, so that num_sole is not read.
-  const bool alone = caller_views_.size() < 2 || waiting_.empty();
+  const bool alone = (caller_views_.size() < 2 && !any_overtakes()) || waiting_.empty();
   if (missing <= kv_.num_available() && alone) return;
   for (std::size_t i = 0; i < running_.size(); ++i) {
     running_views_[i].num_sole = static_cast<int>(kv_.num_sole(running_[i]->table));
@@ -97,7 +97,22 @@ void EngineLoop::view_waiting() {
   }
 }
 
+// Running sequences of the caller that would give way to its first request.
+int EngineLoop::num_worse_running(const CallerQueue& caller) const {
+  if (caller.waiting.empty()) return 0;
+  const int priority = caller.waiting.front()->priority();
+  return static_cast<int>(std::ranges::count_if(running_, [&](const auto& sequence) {
+    return sequence->queue == &caller && sequence->priority() > priority;
+  }));
+}
+
+bool EngineLoop::any_overtakes() const {
+  return std::ranges::any_of(
+      waiting_.callers(), [&](const auto& caller) { return num_worse_running(caller.second) > 0; });
+}
+
 void EngineLoop::view_waiting(const CallerQueue& caller, int num_most) {
+  num_most = std::max(num_most, num_worse_running(caller));
   // Several callers may take pages from each other.
   const std::size_t most_pages = caller_views_.size() > 1 ? kv_.num_pages() : kv_.num_available();
   std::size_t pages = 0;

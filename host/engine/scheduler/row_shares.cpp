@@ -52,7 +52,8 @@ class CallerRows {
     // One that ends in this step holds up nobody for long, and cutting it costs time.
     Member& oldest = *prompts.front();
     const bool ends = oldest.wanted() - oldest.num_rows <= left_;
-    give(oldest, ends ? left_ : std::max(0, most_ - oldest.num_rows), left_);
+    const bool is_best = prompts.size() == 1 || prompts[1]->priority > oldest.priority;
+    give(oldest, ends || is_best ? left_ : std::max(0, most_ - oldest.num_rows), left_);
     std::vector<Member*> shortest(prompts.begin() + 1, prompts.end());
     std::ranges::stable_sort(shortest, {}, [](const Member* member) {
       return std::pair(member->priority, member->wanted());

@@ -19,7 +19,13 @@ using ::testing::Le;
 planner::MachineModel machine_of_16(std::vector<double> remote_s_per_token, double latency_s) {
   planner::MachineModel machine = planner::machine_with(std::move(remote_s_per_token), latency_s);
   machine.compute.dense_by_rows = planner::Curve({{64, 16e-3}, {128, 32e-3}});
-  for (planner::UnitModel& unit : machine.units) unit.page_move_s = 10e-6;
+  for (planner::UnitModel& unit : machine.units) {
+    unit.page_move_s = 10e-6;
+    // Rows of a chunk share the read of their tokens.
+    unit.attention.rows_per_read = 1 << 20;
+    unit.attention.per_pair_s = unit.attention.by_tokens(1) / 16;
+  }
+  machine.causal_pair_s = machine.units[0].attention.per_pair_s;
   return machine;
 }
 
@@ -43,9 +49,9 @@ std::vector<CostRequest> mixed_load() {
 }
 
 TEST(CostsInTheLoop, NoFixedModeIsMuchFasterAndTheWorstIsMuchSlower) {
-  const std::vector<FixedMode> fixed = {{{1, 0}, 1},     {{0.5, 0.5}, 1}, {{0.5, 0.5}, 2},
-                                        {{0, 1}, 1},     {{0, 1}, 2},     {{0.9, 0.1}, 1},
-                                        {{0.1, 0.9}, 1}, {{0.1, 0.9}, 2}};
+  const std::vector<FixedMode> fixed = {{{1, 0}, 1},     {{1, 0}, 2},     {{0.5, 0.5}, 1},
+                                        {{0.5, 0.5}, 2}, {{0, 1}, 1},     {{0, 1}, 2},
+                                        {{0.9, 0.1}, 1}, {{0.1, 0.9}, 1}, {{0.1, 0.9}, 2}};
   std::vector<std::vector<CostRequest>> loads = {mixed_load()};
   for (const int batch : {1, 4, 16, 64}) {
     for (const int context : {32, 512, 8192}) {
@@ -112,9 +118,8 @@ TEST(CostsInTheLoop, AUnitSlowerThanTheOwnMemoryIsNotUsed) {
 
 TEST(CostsInTheLoop, ALongPromptDoesNotStallStreamsBeyondTheTarget) {
   planner::MachineModel machine = machine_of_16({}, 0);
-  machine.units[0].attention.rows_per_read = 1 << 20;
-  machine.units[0].attention.per_pair_s = 2e-8;
-  machine.causal_pair_s = 2e-8;
+  machine.units[0].attention.by_tokens = planner::Curve::line(0, 1e-7);
+  machine.units[0].attention.per_pair_s = machine.causal_pair_s = 2e-8;
   const auto longest_gap = [&](double target_s) {
     CostRig rig(machine);
     rig.options().target_itl_s = target_s;
@@ -151,7 +156,8 @@ TEST(CostsInTheLoop, TheStatusSaysWhatWasPredictedAndMeasured) {
   CostRig rig(machine);
   rig.start({{0.5, 0.5}, 1});
   EXPECT_TRUE(rig.loop().status().plan.mode.empty());
-  rig.serve(load_of(8, 100, 20));
+  for (int i = 0; i < 8; ++i) rig.submit({100, 20});
+  for (int i = 0; i < 12; ++i) rig.step();
   const PlanStatus plan = rig.loop().status().plan;
   EXPECT_EQ(plan.mode, "shares");
   EXPECT_EQ(plan.num_sub_batches, 1);
