@@ -6,8 +6,8 @@
 // the number with the most tokens per second wins, over the whole lives of the sequences: prompts
 // go through the dense layers beside decode rows, and their chunks attend to the chunks before
 // them, on the units that hold those. Numbers are tried at a ratio of about 1.2. Where other units
-// attend, of prompts too, the least number within 2 % of the best wins. Threads: pure functions. Errors: none.
-// Cost: tens of choose_mode().
+// attend, of prompts too, the least number within 2 % of the best wins. Threads: pure functions.
+// Errors: none. Cost: tens of choose_mode().
 #pragma once
 
 #include "planner/mode/choose_mode.h"
