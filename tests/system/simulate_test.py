@@ -81,6 +81,31 @@ class SimulateTest(unittest.TestCase):
             self.assertEqual(process.returncode, 2, arguments)
             self.assertIn(words, process.stderr)
 
+    def test_a_target_that_cannot_be_met_is_said(self):
+        long_prompts = ["--load", "poisson:2,prompt=1500,output=50,requests=40", "--target-itl-ms"]
+        case = ["--model", "llama-2-7b", "--devices", "l40s"]
+        self.assertFalse(figures(*case, *long_prompts, "5")["meets_target"])
+        self.assertIn("misses the target of 5 ms", simulate(*case, *long_prompts, "5").stdout)
+        self.assertTrue(figures(*case, *long_prompts, "80")["meets_target"])
+        self.assertNotIn("misses", simulate(*case, *long_prompts, "80").stdout)
+
+    def test_a_measured_table_is_a_machine(self):
+        curve = {"head_group": 4, "kv_dtype": "f16", "by_tokens": [[0, 0], [1e6, 1]], "per_pair_s": 0, "per_row_s": 0,
+                 "rows_per_read": 1, "correction": 1}
+        link = {"latency_s": 0, "bytes_per_s": 0}
+        device = {"id": "cpu", "driver": "", "dense_by_rows": [[1, 0.01], [512, 0.1]], "dense_correction": 1,
+                  "attention": [curve], "to_device": link, "from_device": link}
+        device |= {name: 0 for name in ("launch_s", "merge_row_s", "causal_pair_s", "sampling_row_s", "page_move_s")}
+        with tempfile.TemporaryDirectory() as folder:
+            table = pathlib.Path(folder, "table.json")
+            table.write_text(json.dumps({"version": 2, "machine": "m", "model": "n", "options": "", "devices": [device]}))
+            case = ["--model", "llama-3.2-1b", "--devices", str(table), "--load", "batch:2,prompt=10,output=10"]
+            self.assertEqual(list(figures(*case)["utilisation"]), ["cpu"])
+            table.write_text(table.read_text()[:-20])
+            process = simulate(*case)
+            self.assertEqual(process.returncode, 2)
+            self.assertIn(str(table), process.stderr)
+
     def test_published_results_come_with_assumptions_and_error(self):
         for name in ("hpu", "neo", "lamina"):
             for row in figures("--reproduce", name)["rows"]:

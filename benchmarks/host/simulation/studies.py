@@ -12,17 +12,17 @@ import resource
 import subprocess
 import time
 
-DESIGN_LOAD = ["--load", "batch:64,prompt=1024,output=1024,requests=64", "--max-running", "64"]
-# A GQA model with 8-bit weights on a GPU whose memory holds little KV, and four cards.
-DESIGN = ["--model", "llama-3-8b", "--weights", "q8_0", "--devices", "l40s:14+4*u55c"]
-SWITCHES = {
-    "all": ["--kv-dtype", "i8"],
-    "without 8-bit KV": ["--kv-dtype", "f16"],
-    "without the choice of sub-batches (always two)": ["--kv-dtype", "i8", "--sub-batches", "2"],
-    "without the GPU's own attention": ["--kv-dtype", "i8", "--attention", "units"],
-    "without early queries": ["--kv-dtype", "i8", "--early-query", "off"],
-    "with pages split over units": ["--kv-dtype", "i8", "--placement", "pages"],
-    "on the GPU alone": ["--kv-dtype", "i8", "--attention", "own"],
+# GQA models with 8-bit weights on a GPU whose memory holds little KV, and four cards: many sequences, and few long ones.
+DESIGN = {
+    "64 sequences of 1K + 1K": [
+        "--model", "llama-3-8b", "--weights", "q8_0", "--devices", "l40s:14+4*u55c", "--max-running", "64", "--load",
+        "batch:64,prompt=1024,output=1024,requests=64"],
+    "3 sequences of 20K + 1K": [
+        "--model", "llama-3.1-8b", "--weights", "q8_0", "--devices", "l40s:14+4*u55c", "--load",
+        "batch:3,prompt=20000,output=1000,requests=12"],
+    "one card, 100 to 4,000 + 50 to 1,000": [
+        "--model", "llama-3-8b", "--weights", "q8_0", "--devices", "l40s:16+u55c", "--load",
+        "batch:256,prompt=100..4000,output=50..1000,requests=512"],
 }
 SPEED = {
     "a million requests, 64 in flight": [
@@ -31,6 +31,9 @@ SPEED = {
     "a million requests, 64 in flight, with four cards": [
         "--model", "llama-2-7b", "--devices", "l40s+4*u55c", "--load",
         "batch:64,prompt=128,output=64,requests=1000000"],
+    "a million requests of many lengths, 64 in flight, with four cards": [
+        "--model", "llama-2-7b", "--devices", "l40s+4*u55c", "--load",
+        "batch:64,prompt=64..192,output=32..96,requests=1000000"],
     "an hour of load on 1,000 devices": [
         "--model", "llama-2-7b", "--devices", "200x(l40s+4*u55c)", "--load",
         "poisson:300,prompt=256,output=128,seconds=3600"],
@@ -51,11 +54,9 @@ def reproduced(tandem):
 
 
 def design(tandem):
-    best = None
-    for name, switches in SWITCHES.items():
-        rate = simulate(tandem, *DESIGN, *DESIGN_LOAD, *switches)["tokens_per_s"]
-        best = best or rate
-        yield {"name": "design", "what": name, "tokens_per_s": rate, "of_all": rate / best}
+    for load, arguments in DESIGN.items():
+        for row in simulate(tandem, "--design", *arguments)["rows"]:
+            yield {"name": "design", "load": load, **row}
 
 
 def speed(tandem):

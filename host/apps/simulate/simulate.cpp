@@ -58,7 +58,8 @@ void run_load(const SimulateOptions& options) {
       simulation::simulate_serving(machine, serving, load_of(options), progress);
   if (progress) fmt::print(stderr, "\r\033[K");
   const SimulatedCase of{serving.model.name, options.devices,
-                         options.load.empty() ? options.trace : options.load, options.seed};
+                         options.load.empty() ? options.trace : options.load, options.seed,
+                         options.target_itl_ms};
   const nlohmann::json object = simulation_json(of, result);
   fmt::print("{}", options.json ? object.dump(2) + "\n" : simulation_table(of, result));
   if (!options.csv.empty()) write_file(options.csv, csv_of(object));

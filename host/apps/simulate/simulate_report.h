@@ -15,6 +15,7 @@ namespace tandem::apps {
 struct SimulatedCase {
   std::string model, devices, load;
   std::uint64_t seed = 1;
+  double target_itl_ms = 0;  // 0: none
 };
 
 // tokens_per_s, ttft_ms, itl_ms, latency_ms (each with p50 and p99), joules_per_token, utilisation
