@@ -84,6 +84,7 @@ std::unique_ptr<engine::Drafter> DraftChoice::make(device::Device& device) const
   engine::DraftModelParts parts;
   parts.unit = device.make_attention_unit(unit);
   parts.max_rows = options_.max_step_tokens;
+  parts.vocab_size = model_->config().vocab_size;
   parts.on_failure = [](const std::string& reason) {
     spdlog::warn("the draft model has failed, and the model serves without guesses: {}", reason);
   };

@@ -2,6 +2,7 @@
 //
 // What the devices of a runtime cost: measured and kept, or what they state.
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 
 #include "apps/runtime.h"
 #include "apps/serving_costs.h"
@@ -58,7 +59,18 @@ planner::CostTable Runtime::costs_of(engine::StepRunner& runner,
   source.wanted.key = cost_key(options, config, runner.weights(), parts_.device("cpu").info());
   source.file = cost_file(source.wanted.key);
   source.anew = options.measures;
-  source.measure = [&] { return engine::measure_costs(runner, units, measure); };
+  source.measure = [&] {
+    MeasuredCosts measured;
+    // A device that gives no answer is no reason not to serve with the others.
+    if (!options.measures) {
+      measure.on_unmeasured = [&measured](const std::string& why) {
+        measured.is_whole = false;
+        spdlog::warn("{}; its costs are taken from what it states", why);
+      };
+    }
+    measured.table = engine::measure_costs(runner, units, measure);
+    return measured;
+  };
   return stored_costs(source);
 }
 

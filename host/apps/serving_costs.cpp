@@ -94,7 +94,8 @@ std::string driver_version(const std::string& kind) {
 planner::CostTable stored_costs(const CostSource& source) {
   if (auto kept = kept_costs(source)) return *std::move(kept);
   const auto begin = std::chrono::steady_clock::now();
-  planner::CostTable table = source.measure();
+  MeasuredCosts measured = source.measure();
+  planner::CostTable& table = measured.table;
   table.key = source.wanted.key;
   for (planner::DeviceCost& device : table.devices) {
     const auto driver = source.wanted.drivers.find(device.id);
@@ -102,8 +103,8 @@ planner::CostTable stored_costs(const CostSource& source) {
   }
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   spdlog::info("measured what the devices cost in {:.1f} s", spent.count());
-  keep(source, table);
-  return table;
+  if (measured.is_whole) keep(source, table);
+  return std::move(table);
 }
 
 std::string costs_text(const planner::CostTable& table) {

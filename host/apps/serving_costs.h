@@ -21,11 +21,16 @@ std::string cost_file(const planner::CostKey& key);
 // The version of the driver that devices of a kind use; of those without one, the system's.
 std::string driver_version(const std::string& kind);
 
+struct MeasuredCosts {
+  planner::CostTable table;
+  bool is_whole = true;  // false: a device gave no answer, and the table is not kept
+};
+
 struct CostSource {
   planner::WantedCosts wanted;
   std::string file;   // empty: nothing is kept
   bool anew = false;  // whatever the file has
-  std::function<planner::CostTable()> measure;
+  std::function<MeasuredCosts()> measure;
 };
 
 planner::CostTable stored_costs(const CostSource& source);

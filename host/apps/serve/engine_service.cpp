@@ -189,6 +189,7 @@ std::string EngineService::status_json() const {
                                  {"moved_pages", status.moved_pages},
                                  {"parked_sequences", status.parked_sequences},
                                  {"restored_tokens", status.restored_tokens},
+                                 {"parked_bytes", status.parked_bytes},
                                  {"refused_steps", status.refused_steps},
                                  {"interrupted_steps", status.interrupted_steps},
                                  {"draft_tokens", status.speculation.drafted},

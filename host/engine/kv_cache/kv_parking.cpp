@@ -3,6 +3,7 @@
 // Page by page, in the order of the sequence. A page that fails ends the copy.
 #include "engine/kv_cache/kv_parking.h"
 
+#include <algorithm>
 #include <exception>
 #include <span>
 #include <utility>
@@ -30,22 +31,28 @@ bool KvParking::has_room(int num_tokens) const {
   return num_tokens > 0 && bytes_ + blocks_of(num_tokens) * image_bytes_ <= most_bytes_;
 }
 
+KvParking::Image& KvParking::page() {
+  if (!page_) page_ = std::make_unique<Image>(image_bytes_);
+  return *page_;
+}
+
 int KvParking::park(std::uint64_t id, const PageTable& table, int num_tokens) try {
   forget(id);
   const std::size_t num_blocks = blocks_of(num_tokens);
-  auto images = std::make_unique<std::vector<std::byte>>(num_blocks * image_bytes_);
+  std::vector<std::byte> images;
+  images.reserve(num_blocks * image_bytes_);
   for (std::size_t block = 0; block < num_blocks; ++block) {
     const BlockPlace& place = table.blocks[block];
-    const auto image = std::span(*images).subspan(block * image_bytes_, image_bytes_);
+    Image& image = page();
     const WaitResult done = guarded_wait([&] {
       return unit_at_(place.unit)
           .export_page(place.page, image, Deadline::after(device_timeout_, clock_));
     });
-    if (done == WaitResult::kDone) continue;
-    if (done == WaitResult::kTimeout) set_aside_.push_back(std::move(images));
-    return place.unit;
+    if (done == WaitResult::kTimeout) set_aside();
+    if (done != WaitResult::kDone) return place.unit;
+    images.insert(images.end(), image.begin(), image.end());
   }
-  bytes_ += images->size();
+  bytes_ += images.size();
   parked_[id] = {num_tokens, std::move(images)};
   return -1;
 } catch (const std::exception&) {
@@ -61,18 +68,18 @@ KvParking::Restored KvParking::restore(std::uint64_t id, const PageTable& table,
                                        std::size_t first_block) try {
   Parked parked = std::move(parked_.at(id));
   parked_.erase(id);
-  bytes_ -= parked.images->size();
+  bytes_ -= parked.images.size();
   for (std::size_t block = first_block; block < blocks_of(parked.num_tokens); ++block) {
     const BlockPlace& place = table.blocks[block];
-    const auto image =
-        std::span<const std::byte>(*parked.images).subspan(block * image_bytes_, image_bytes_);
+    Image& image = page();
+    std::ranges::copy(std::span(parked.images).subspan(block * image_bytes_, image_bytes_),
+                      image.begin());
     const WaitResult done = guarded_wait([&] {
       return unit_at_(place.unit)
           .import_page(place.page, image, Deadline::after(device_timeout_, clock_));
     });
-    if (done == WaitResult::kDone) continue;
-    if (done == WaitResult::kTimeout) set_aside_.push_back(std::move(parked.images));
-    return {false, place.unit};
+    if (done == WaitResult::kTimeout) set_aside();
+    if (done != WaitResult::kDone) return {false, place.unit};
   }
   return {true, -1};
 } catch (const std::exception&) {
@@ -82,7 +89,7 @@ KvParking::Restored KvParking::restore(std::uint64_t id, const PageTable& table,
 void KvParking::forget(std::uint64_t id) {
   const auto it = parked_.find(id);
   if (it == parked_.end()) return;
-  bytes_ -= it->second.images->size();
+  bytes_ -= it->second.images.size();
   parked_.erase(it);
 }
 

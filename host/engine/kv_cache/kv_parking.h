@@ -4,9 +4,9 @@
 //
 // A parked sequence is an image of each of its pages. Memory is taken when a sequence is parked and
 // returned when it is restored or forgotten. Threads: the engine's. Ownership: borrows units and
-// clock; keeps images that a unit which timed out may still use, so that units must be destroyed
-// first. Cost: a page out or in through host memory, blocking. Errors: none; what cannot be parked
-// or restored is computed again.
+// clock; keeps the image of a page that a unit which timed out may still use, so that units must be
+// destroyed first. Cost: a page out or in, and a copy of it, blocking. Errors: none; what cannot be
+// parked or restored is computed again.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -51,10 +52,14 @@ class KvParking {
   std::size_t bytes() const { return bytes_; }
 
  private:
+  using Image = std::vector<std::byte>;
   struct Parked {
     int num_tokens = 0;
-    std::unique_ptr<std::vector<std::byte>> images;  // [blocks, image_bytes_]
+    std::vector<std::byte> images;  // [blocks, image_bytes_]
   };
+  Image& page();
+  // Of a unit that gave no answer.
+  void set_aside() { set_aside_.push_back(std::move(page_)); }
   std::size_t blocks_of(int num_tokens) const;
 
   const std::size_t most_bytes_, image_bytes_;
@@ -64,7 +69,8 @@ class KvParking {
   const UnitAt unit_at_;
   std::size_t bytes_ = 0;
   std::unordered_map<std::uint64_t, Parked> parked_;
-  std::vector<std::unique_ptr<std::vector<std::byte>>> set_aside_;
+  std::unique_ptr<Image> page_;  // the only memory that units see
+  std::vector<std::unique_ptr<Image>> set_aside_;
 };
 
 }  // namespace tandem::engine

@@ -63,7 +63,10 @@ void EngineLoop::replan_unit(std::size_t index) {
       planner::unit_of(cost, attention_kind(geometry_), is_own_unit(*runner_, *unit.unit)));
 }
 
+// Those that ended by themselves.
 void EngineLoop::count_end(const Sequence& sequence) {
+  const FinishReason reason = sequence.finish_reason();
+  if (reason != FinishReason::kStop && reason != FinishReason::kLength) return;
   const double kept = ended_ >= kRemembered ? (kRemembered - 1) / kRemembered : 1;
   ended_ = kept * ended_ + 1;
   ended_outputs_ = kept * ended_outputs_ + sequence.num_generated();

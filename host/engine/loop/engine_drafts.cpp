@@ -26,13 +26,17 @@ void EngineLoop::add_drafts(StepPlan& plan) {
     wishes.push_back(
         {item.id, sequence.tokens(), std::clamp(most, 0, speculation_->most_drafts()), {}});
   }
-  const int room = options_.max_step_tokens - static_cast<int>(plan.items.size());
+  const int room = row_limit_.step_rows - static_cast<int>(plan.items.size());
+  if (room <= 0) return;
   const Clock::TimePoint begin = options_.clock->now();
   speculation_->draft(wishes, room);
   const std::chrono::duration<double> time = options_.clock->now() - begin;
   speculation_->record_drafting(time.count());
+  const auto is_none = [&](TokenId token) { return token < 0 || token >= config_.vocab_size; };
   for (std::size_t i = 0; i < wishes.size(); ++i) {
-    if (wishes[i].drafts.empty()) continue;
+    std::vector<TokenId>& drafts = wishes[i].drafts;
+    drafts.erase(std::ranges::find_if(drafts, is_none), drafts.end());
+    if (drafts.empty()) continue;
     Sequence& sequence = running(wishes[i].id);
     sequence.guessed.assign(1, sequence.tokens().back());
     sequence.guessed.insert(sequence.guessed.end(), wishes[i].drafts.begin(),

@@ -231,8 +231,6 @@ void EngineLoop::remove_finished() {
   for (auto& sequence : running_) {
     if (!sequence->finished()) continue;
     kv_.release(sequence->table);
-    if (speculation_) speculation_->forget(sequence->id());
-    parking_.forget(sequence->id());
     deliver(*sequence);
     sequence.reset();
   }
@@ -242,15 +240,19 @@ void EngineLoop::remove_finished() {
 // Removes those that have finished in the queue.
 void EngineLoop::end_waiting() {
   waiting_.erase_if([&](Sequence& sequence) {
-    if (sequence.finished()) parking_.forget(sequence.id());
     if (sequence.finished()) deliver(sequence);
     return sequence.finished();
   });
 }
 
+// Every sequence that ends comes by here, wherever it was.
 void EngineLoop::deliver(Sequence& sequence) {
-  if (sequence.finished()) count_end(sequence);
-  if (sequence.finished() && on_end) on_end(sequence);
+  if (sequence.finished()) {
+    count_end(sequence);
+    if (speculation_) speculation_->forget(sequence.id());
+    parking_.forget(sequence.id());
+    if (on_end) on_end(sequence);
+  }
   deliveries_.push_back({sequence.sink(), sequence.take_event()});
 }
 
@@ -283,6 +285,7 @@ UnitStatus EngineLoop::status_of(std::size_t index) const {
 EngineStatus EngineLoop::status() const {
   EngineStatus status = totals_;
   if (speculation_) status.speculation = speculation_->counts();
+  status.parked_bytes = parking_.bytes();
   status.running = static_cast<int>(running_.size());
   status.waiting = waiting_.size();
   status.waiting_by_caller = waiting_.num_waiting();
@@ -290,6 +293,7 @@ EngineStatus EngineLoop::status() const {
   status.compute_id = options_.compute_id;
   status.compute = runner_->stats();
   if (planner_) status.plan = planner_->status();
+  if (idle()) status.plan.target_missed = false;
   status.steps_by_mode = {steps_by_mode_.begin(), steps_by_mode_.end()};
   for (std::size_t i = 0; i < units_.size(); ++i) status.units.push_back(status_of(i));
   return status;

@@ -101,6 +101,7 @@ class EngineLoop {
   void view_waiting();
   void view_waiting(const CallerQueue& caller, int num_most);
   bool may_find_prefix_soon(const Sequence& sequence, int num_cached) const;
+  bool uses_lost(const PageTable& table) const;
   void park(const Sequence& sequence);
   int num_kept_of(const Sequence& sequence, int num_cached) const;
   bool restore(Sequence& sequence);

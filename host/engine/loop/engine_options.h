@@ -57,7 +57,7 @@ struct EngineOptions {
   WeightOptions weights;
   SpeculationOptions speculation;
   // What the devices cost; called once, before anything is in the units' pages. Empty: nothing is
-  // predicted, and the three options below have no effect.
+  // predicted, and the two options below have no effect.
   std::function<planner::CostTable(StepRunner& runner, std::span<const NamedUnit> units)> costs =
       {};
   // Shares of the units, moves between them and the number of running sequences follow the costs.

@@ -9,10 +9,16 @@
 
 namespace tandem::engine {
 
+// Pages of a unit that was lost in this step: each more would wait for it once more.
+bool EngineLoop::uses_lost(const PageTable& table) const {
+  return std::ranges::any_of(lost_while_parking_,
+                             [&](int unit) { return KvCache::touches(table, unit); });
+}
+
 // Before the sequence gives up its pages.
 void EngineLoop::park(const Sequence& sequence) {
   const int num_tokens = sequence.num_computed;
-  if (!parking_.has_room(num_tokens)) return;
+  if (!parking_.has_room(num_tokens) || uses_lost(sequence.table)) return;
   if (planner_ && !planner_->parking_pays(sequence.table.held, num_tokens)) return;
   const int lost = parking_.park(sequence.id(), sequence.table, num_tokens);
   if (lost >= 0) lost_while_parking_.push_back(lost);
@@ -34,11 +40,12 @@ bool EngineLoop::restore(Sequence& sequence) {
   }
   const std::size_t first = kv_.blocks_for(static_cast<std::size_t>(sequence.num_computed));
   if (!kv_.extend(sequence.table, static_cast<std::size_t>(parked))) return false;
+  if (uses_lost(sequence.table)) return false;
   const KvParking::Restored restored = parking_.restore(sequence.id(), sequence.table, first);
   if (restored.lost_unit >= 0) lost_while_parking_.push_back(restored.lost_unit);
   if (!restored.done) return false;
   totals_.restored_tokens += static_cast<std::uint64_t>(parked - sequence.num_computed);
-  sequence.num_computed = parked;
+  sequence.num_computed = sequence.num_restored = parked;
   return true;
 }
 

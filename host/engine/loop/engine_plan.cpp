@@ -28,6 +28,9 @@ constexpr std::int64_t kMostCreditSteps = 4;
 // The rows of a caller in a step that is for a prompt of another.
 constexpr int kRowsBeside = 2;
 
+// Of two limits of which 0 is none.
+int least_limit(int a, int b) { return a > 0 && b > 0 ? std::min(a, b) : std::max(a, b); }
+
 }  // namespace
 
 StepPlan EngineLoop::make_plan() {
@@ -52,8 +55,8 @@ SchedulerOptions EngineLoop::scheduler_options() const {
   if (planner_) {
     options.max_running = planner_->max_running();
     options.num_sub_batches = planner_->most_sub_batches();
-    options.max_step_tokens = row_limit_.step_rows;
-    if (row_limit_.prefill_rows > 0) options.max_prefill_rows = row_limit_.prefill_rows;
+    options.step_rows = row_limit_.step_rows;
+    options.max_prefill_rows = least_limit(options.max_prefill_rows, row_limit_.prefill_rows);
   }
   options.page_tokens = geometry_.page_tokens;
   options.rows_beside = runner_->follows_rows() ? kRowsBeside : 0;
@@ -68,7 +71,7 @@ void EngineLoop::view_running() {
     const std::size_t blocks = sequence->table.blocks.size();
     const std::size_t wanted = kv_.blocks_for(sequence->tokens().size());
     missing += wanted - std::min(wanted, blocks);
-    const int turn = std::max(sequence->num_reached, kTurnRows);
+    const int turn = std::max(sequence->num_reached - sequence->num_restored, kTurnRows);
     const bool had_turn = sequence->num_computed >= sequence->num_reached + turn;
     if (had_turn) sequence->num_passed = 0;
     running_views_.push_back({sequence->id(), sequence->num_tokens(), sequence->num_computed,
@@ -154,8 +157,10 @@ void EngineLoop::requeue(std::size_t index) {
   waiting_.push_front(running_[index]);  // what may throw comes first
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
   sequence.num_reached = std::max(sequence.num_reached, sequence.num_computed);
+  sequence.num_restored = 0;
   kv_.release(sequence.table);
   sequence.num_computed = 0;
+  if (speculation_) speculation_->pause(sequence.id());
 }
 
 void EngineLoop::apply(StepPlan& plan) {
@@ -193,11 +198,12 @@ void EngineLoop::count_passes(SequenceId admitted) {
   }
 }
 
+// Guesses are the engine's choice, not what a caller asks for.
 void EngineLoop::count_rows(std::span<const StepItem> items) {
   for (const StepItem& item : items) {
     Sequence& sequence = running(item.id);
     sequence.last_step = totals_.steps;
-    sequence.queue->view.served_rows += item.num_rows;
+    sequence.queue->view.served_rows += item.num_rows - item.num_drafts;
   }
 }
 

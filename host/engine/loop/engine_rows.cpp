@@ -147,6 +147,10 @@ void EngineLoop::run_alone(std::span<const StepItem> items, const std::string& m
     Sequence& sequence = running(item.id);
     if (sequence.finished()) continue;
     item.sub_batch = 0;
+    if (item.num_drafts > 0) {  // some guesses may be known tokens by now
+      item.num_drafts = 0;
+      item.num_rows = sequence.num_tokens() - item.begin;
+    }
     try {
       if (!run({&item, 1})) return;  // a unit was lost: the rest is planned again
       advance(item);

@@ -33,6 +33,7 @@ struct EngineStatus {
   std::uint64_t preemptions = 0, rebuilt_sequences = 0;
   std::uint64_t moved_pages = 0;
   std::uint64_t parked_sequences = 0, restored_tokens = 0;  // see KvParking
+  std::uint64_t parked_bytes = 0;   // host memory of sequences that are parked now
   std::uint64_t refused_steps = 0;  // steps that were refused; their items ran again, each alone
   // ended early and planned again, because a caller with fewer rows had a new request
   std::uint64_t interrupted_steps = 0;

@@ -87,6 +87,7 @@ class Sequence {
   std::vector<TokenId> guessed;
   CallerQueue* queue = nullptr;
   int num_reached = 0;          // tokens that were computed before it gave up its pages
+  int num_restored = 0;         // of these, the leading ones that came back from host memory
   std::uint64_t last_step = 0;  // the last step in which the sequence had rows
   // how often newer sequences of other callers were admitted before it, while its caller had none
   // running

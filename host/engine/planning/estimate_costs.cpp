@@ -4,6 +4,8 @@
 #include "engine/planning/estimate_costs.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace tandem::engine {
 namespace {
@@ -11,7 +13,7 @@ namespace {
 // Of a device that states nothing.
 constexpr double kBandwidth = 20e9;
 // From so many rows on, arithmetic bounds the dense layers.
-constexpr double kRidgeRows = 8;
+constexpr double kRidgeRows = 8, kMostRows = 8192;
 // Arithmetic of attention: so many rows attend in the time of one read of their tokens.
 constexpr double kRowsPerRead = 4;
 constexpr double kLinkBandwidth = 8e9;
@@ -67,7 +69,12 @@ planner::CostTable estimate_costs(const StatedCompute& compute, std::span<const 
   }
   planner::DeviceCost& cost = entry_of(table, compute.id);
   const double read = compute.weight_bytes / bandwidth;
-  cost.dense_by_rows = planner::Curve({{1, read}, {kRidgeRows, read}, {2 * kRidgeRows, 2 * read}});
+  // A point per octave, so that each can be corrected by itself.
+  std::vector<planner::CurvePoint> points = {{1, read}};
+  for (double rows = kRidgeRows; rows <= kMostRows; rows *= 2) {
+    points.push_back({rows, read * rows / kRidgeRows});
+  }
+  cost.dense_by_rows = planner::Curve(std::move(points));
   if (units.empty()) return table;
   const device::AttentionGeometry& geometry = units.front().unit->geometry();
   cost.merge_row_s = 3 * row_bytes(geometry).from_unit / bandwidth;

@@ -128,6 +128,27 @@ void measure_rest(StepProbe& probe, StepRunner& runner, const MeasureOptions& op
   cost.merge_row_s = chunk_parts->merge / options.num_layers / chunk / kPartials;
 }
 
+void measure_steps(StepRunner& runner, std::span<const NamedUnit> units,
+                   const MeasureOptions& options, planner::DeviceCost& compute) {
+  std::size_t home = 0;
+  while (home + 1 < units.size() && !is_own_unit(runner, *units[home].unit)) ++home;
+  const device::AttentionUnit& unit = *units[home].unit;
+  StepProbe probe(runner, options, static_cast<int>(home),
+                  static_cast<int>(unit.capacity().num_pages), unit.geometry().page_tokens);
+  measure_dense(probe, runner, options.seconds, compute);
+  measure_rest(probe, runner, options, compute);
+}
+
+template <typename Measure>
+void attempt(const MeasureOptions& options, const Measure& measure) {
+  try {
+    measure();
+  } catch (const std::exception& error) {
+    if (!options.on_unmeasured) throw;
+    options.on_unmeasured(error.what());
+  }
+}
+
 }  // namespace
 
 bool is_own_unit(const StepRunner& runner, const device::AttentionUnit& unit) {
@@ -140,22 +161,18 @@ planner::CostTable measure_costs(StepRunner& runner, std::span<const NamedUnit> 
   const StatedCompute stated{options.compute_id, static_cast<double>(runner.weights().bytes), 0};
   planner::CostTable table = estimate_costs(stated, units);
   for (const NamedUnit& unit : units) {
-    planner::DeviceCost& known = entry_of(table, unit.id);
-    const planner::DeviceCost measured = measure_unit(unit, options);
-    known.attention = measured.attention;
-    known.to_device = measured.to_device;
-    known.from_device = measured.from_device;
-    known.launch_s = measured.launch_s;
-    known.page_move_s = measured.page_move_s;
+    attempt(options, [&] {
+      const planner::DeviceCost measured = measure_unit(unit, options);
+      planner::DeviceCost& known = entry_of(table, unit.id);
+      known.attention = measured.attention;
+      known.to_device = measured.to_device;
+      known.from_device = measured.from_device;
+      known.launch_s = measured.launch_s;
+      known.page_move_s = measured.page_move_s;
+    });
   }
-  std::size_t home = 0;
-  while (home + 1 < units.size() && !is_own_unit(runner, *units[home].unit)) ++home;
-  const device::AttentionUnit& unit = *units[home].unit;
-  StepProbe probe(runner, options, static_cast<int>(home),
-                  static_cast<int>(unit.capacity().num_pages), unit.geometry().page_tokens);
-  planner::DeviceCost& compute = entry_of(table, options.compute_id);
-  measure_dense(probe, runner, options.seconds, compute);
-  measure_rest(probe, runner, options, compute);
+  attempt(options,
+          [&] { measure_steps(runner, units, options, entry_of(table, options.compute_id)); });
   return table;
 }
 

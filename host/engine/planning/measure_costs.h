@@ -5,10 +5,11 @@
 // Steps of 1, 2, 4, ... rows through the runner give the dense layers; batches of the units give
 // attention, links and page moves. It overwrites pages, so nothing may be in them. Where the time
 // is over, larger amounts are left out, and the curves go on as their last pieces do. Threads: the
-// engine's. Errors: those of the runner and the units; Error("cost model", ...) when a unit is
-// lost.
+// engine's. Errors: those of the runner and the units; Error("cost model", ...) when one gives no
+// answer. With `on_unmeasured` these go there, and what the device states stands in the table.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ struct MeasureOptions {
   int max_rows = 256;  // of a step and of a batch
   double seconds = 4;  // of the dense layers
   double seconds_per_unit = 0.7;
+  std::function<void(const std::string& why)> on_unmeasured = {};
 };
 
 // Whether the unit works in the compute device's queue or inside its calls.

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "common/error.h"
 #include "engine/planning/estimate_costs.h"
@@ -57,8 +60,9 @@ class UnitProbe {
   int max_rows() const { return max_rows_; }
   int num_pages() const { return num_pages_; }
 
-  // Tokens in all pages of both layers.
-  void fill() {
+  // Tokens in the pages of both layers; in as many pages as the time allows.
+  void fill(double seconds) {
+    const auto start = ProbeClock::now();
     const int pages_at_once = std::max(1, max_rows_ / geometry_.page_tokens);
     const int tokens = std::min(geometry_.page_tokens, max_rows_);
     for (int begin = 0; begin < num_pages_; begin += pages_at_once) {
@@ -73,7 +77,9 @@ class UnitProbe {
         sequence.num_pages = 1;
       }
       for (int layer = 0; layer < num_layers(); ++layer) run(layer, 0, count * tokens);
+      if (seconds_from(start) > seconds) num_pages_ = begin + count;
     }
+    pages_.resize(static_cast<std::size_t>(num_pages_));
   }
 
   // The least of some repetitions.
@@ -142,7 +148,8 @@ class UnitProbe {
   device::AttentionUnit& unit_;
   const std::string id_;
   const device::AttentionGeometry geometry_;
-  const int num_pages_, max_rows_;
+  int num_pages_;
+  const int max_rows_;
   const std::size_t q_width_, kv_width_;
   std::vector<float> q_, k_, o_, lse_;
   std::vector<device::PageId> pages_;
@@ -162,17 +169,15 @@ void measure_attention(UnitProbe& probe, double empty_s, double row_s, double se
   }
   cost.by_tokens = planner::Curve(points);
   const int rows = std::min(kRowsOverTheSame, probe.max_rows());
-  const int tokens = std::max(1, most);
+  const int tokens = std::max(1, static_cast<int>(points.back().x) / sequences);
   const double spent = probe.attend({1, rows, tokens}) - empty_s - (rows - 1) * row_s;
   cost.per_pair_s = std::max(0.0, spent) / rows / tokens;
   cost.rows_per_read = 1 << 20;  // per_pair_s has the reads of further rows in it
 }
 
-}  // namespace
-
-planner::DeviceCost measure_unit(const NamedUnit& unit, const MeasureOptions& options) {
-  UnitProbe probe(unit, options.max_rows);
-  probe.fill();
+planner::DeviceCost measure_by(UnitProbe& probe, const NamedUnit& unit,
+                               const MeasureOptions& options) {
+  probe.fill(options.seconds_per_unit);
   const double empty_s = probe.attend({1, 1, 1});
   const int rows = std::min({32, options.max_rows, probe.num_pages()});
   const double row_s =
@@ -196,6 +201,20 @@ planner::DeviceCost measure_unit(const NamedUnit& unit, const MeasureOptions& op
   attention.per_row_s = std::max(0.0, row_s - bytes.to_unit / cost.to_device.bytes_per_s -
                                           bytes.from_unit / cost.from_device.bytes_per_s);
   return cost;
+}
+
+}  // namespace
+
+// A unit that gave no answer may write its results later: they go to memory that stays.
+planner::DeviceCost measure_unit(const NamedUnit& unit, const MeasureOptions& options) {
+  static std::vector<std::unique_ptr<UnitProbe>> set_aside;
+  auto probe = std::make_unique<UnitProbe>(unit, options.max_rows);
+  try {
+    return measure_by(*probe, unit, options);
+  } catch (const std::exception&) {
+    set_aside.push_back(std::move(probe));
+    throw;
+  }
 }
 
 }  // namespace tandem::engine

@@ -17,6 +17,7 @@ constexpr double kNoticedFactor = 1.25;
 constexpr double kJump = 4;
 constexpr std::chrono::seconds kIdleFor{10};
 constexpr double kWeightOfNewest = 1.0 / 8;
+constexpr double kLeastHost = 1e-4;
 
 bool is_far(double factor, double from) {
   return factor > from * kNoticedFactor || factor < from / kNoticedFactor;
@@ -150,9 +151,11 @@ void StepPlanner::learn(const StepMeasure& measured, Clock::TimePoint now) {
   learn_units(measured, now);
 }
 
+// An accident of the machine counts as a slow step.
 void StepPlanner::learn_host(double seconds) {
   host_s_ = seconds;
-  machine_.host_s += kWeightOfNewest * (seconds - machine_.host_s);
+  const double likely = std::min(seconds, kJump * std::max(machine_.host_s, kLeastHost));
+  machine_.host_s += kWeightOfNewest * (likely - machine_.host_s);
 }
 
 }  // namespace tandem::engine

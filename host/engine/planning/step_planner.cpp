@@ -17,9 +17,21 @@ namespace {
 
 // Shares are dealt anew when the load has changed by so much.
 constexpr double kNoticedChange = 0.1;
+constexpr double kClearGain = 1.05;
 // Prompts advance, whatever the target.
 constexpr int kLeastRows = 4;
 constexpr double kManyTokens = 1e6, kManyRows = 8192;
+
+// All that could run, unless fewer are clearly faster: those that wait for a slot wait for their
+// first token.
+planner::BatchChoice worthwhile_batch(const planner::MachineModel& machine,
+                                      const planner::Outlook& outlook) {
+  planner::BatchChoice fewer = planner::choose_batch(machine, outlook);
+  planner::BatchChoice all = planner::batch_of(machine, outlook, outlook.most_rows);
+  const bool fits = all.mode.missing_tokens <= 0;
+  const bool gains = fewer.tokens_per_s > kClearGain * all.tokens_per_s;
+  return fewer.rows > 0 && (gains || !fits) ? fewer : all;
+}
 
 // What the scheduler balances sub-batches by.
 planner::ConstantStepCost::Rates split_rates(const planner::MachineModel& machine) {
@@ -78,13 +90,12 @@ bool StepPlanner::deal(const planner::Outlook& outlook, Clock::TimePoint now) {
   if (!options_.deals_shares || machine_.units.size() < 2) return false;
   forget_idle(now);
   if (!costs_changed_ && is_near_dealt(outlook)) return false;
-  planner::BatchChoice choice = planner::choose_batch(machine_, outlook);
-  if (choice.rows == 0) choice = planner::batch_of(machine_, outlook, outlook.most_rows);
-  const double sum = std::accumulate(choice.mode.shares.begin(), choice.mode.shares.end(), 0.0);
-  if (!(sum > 0)) return false;
   dealt_ = outlook;
   costs_changed_ = false;
   for (Unit& unit : units_) unit.dealt_factor = unit.correction.factor();
+  const planner::BatchChoice choice = worthwhile_batch(machine_, outlook);
+  const double sum = std::accumulate(choice.mode.shares.begin(), choice.mode.shares.end(), 0.0);
+  if (!(sum > 0)) return false;
   // A number that is chosen because no more wait is no limit.
   const bool is_limit = choice.rows < outlook.most_rows;
   max_running_ = is_limit ? static_cast<int>(choice.rows) : options_.max_running;

@@ -11,7 +11,7 @@ void add_step_work(const planner::MachineModel& machine, const StepItem& item,
   const bool is_decode = item.num_rows == 1;
   const double seen = item.begin + (is_decode ? 1 : 0);
   batch.rows += rows;
-  batch.sampled += item.samples ? 1 : 0;
+  batch.sampled += item.samples ? 1 + item.num_drafts : 0;
   if (!is_decode) batch.causal_pairs += rows * (rows + 1) / 2;
   const auto num_blocks = static_cast<double>(table.blocks.size());
   const int home = table.blocks.empty() ? -1 : table.blocks.back().unit;

@@ -139,7 +139,8 @@ bool deal_rows(std::span<Member> members, std::span<const CallerView> callers,
   const std::vector<int> wanted = bounded_wishes(wishes, options, holds_back);
   const int half = std::max(1, options.max_step_tokens / 2);
   const int most = options.max_prefill_rows > 0 ? options.max_prefill_rows : half;
-  const std::vector<int> shares = shares_of(wanted, wishes, options.max_step_tokens);
+  const int rows = options.step_rows > 0 ? options.step_rows : options.max_step_tokens;
+  const std::vector<int> shares = shares_of(wanted, wishes, rows);
   for (std::size_t i = 0; i < num_callers; ++i) {
     if (by_caller[i].empty()) continue;
     CallerRows(std::move(by_caller[i]), shares[i], most).deal();

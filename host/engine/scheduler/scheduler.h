@@ -60,6 +60,7 @@ struct QueueView {
 struct SchedulerOptions {
   int max_running = 64;
   int max_step_tokens = 256;
+  int step_rows = 0;  // of this step, where it should be shorter; 0: max_step_tokens
   // rows of one prompt while other sequences need rows; 0: half of max_step_tokens
   int max_prefill_rows = 0;
   int rows_beside = 0;  // rows of a caller while a prompt of a preferred caller runs; 0: no limit

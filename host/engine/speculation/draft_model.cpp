@@ -14,6 +14,7 @@ DraftModel::DraftModel(DraftModelParts parts)
     : runner_(parts.make_runner()),
       unit_(std::move(parts.unit)),
       max_rows_(parts.max_rows),
+      vocab_size_(parts.vocab_size),
       on_failure_(std::move(parts.on_failure)),
       kv_(unit_->geometry().page_tokens, Placement::kSequences, false) {
   runner_->add_unit(*unit_, "draft");
@@ -29,6 +30,7 @@ void DraftModel::draft(std::span<DraftWish> wishes) {
   }
   const auto ended = [](const Pass& pass) { return pass.pending.empty(); };
   try {
+    catch_up(passes);
     while (std::erase_if(passes, ended), !passes.empty()) step(passes);
   } catch (const std::exception& error) {
     fail(error.what());
@@ -37,19 +39,32 @@ void DraftModel::draft(std::span<DraftWish> wishes) {
   for (DraftWish& wish : wishes) wish.drafts.clear();
 }
 
-// False if there is no page for it.
+// False if it can have no guess.
 bool DraftModel::begin(DraftWish& wish, Pass& pass) {
+  const auto is_unknown = [this](TokenId token) { return token >= vocab_size_; };
   Cached& cached = sequences_[wish.id];
   const auto same = std::ranges::mismatch(cached.tokens, wish.tokens).in1 - cached.tokens.begin();
   const std::size_t kept = std::min(static_cast<std::size_t>(same), wish.tokens.size() - 1);
   cached.tokens.resize(kept);
-  if (!kv_.extend(cached.table, wish.tokens.size() + static_cast<std::size_t>(wish.most))) {
+  const std::span<const TokenId> missing = wish.tokens.subspan(kept);
+  if (std::ranges::any_of(missing, is_unknown) ||
+      !kv_.extend(cached.table, wish.tokens.size() + static_cast<std::size_t>(wish.most))) {
     forget(wish.id);
     return false;
   }
-  const std::span<const TokenId> missing = wish.tokens.subspan(kept);
   pass = {&wish, &cached, {missing.begin(), missing.end()}};
   return true;
+}
+
+// Those that are nearly there come first: they guess in this call.
+void DraftModel::catch_up(std::vector<Pass>& passes) {
+  if (passes.empty()) return;
+  std::ranges::stable_sort(passes, {}, [](const Pass& pass) { return pass.pending.size(); });
+  for (Pass& pass : passes) {
+    pass.wish->num_caught_up = static_cast<int>(pass.pending.size());
+  }
+  step(passes);
+  std::erase_if(passes, [](const Pass& pass) { return pass.wish->drafts.empty(); });
 }
 
 void DraftModel::step(std::vector<Pass>& passes) {

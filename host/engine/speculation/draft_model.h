@@ -3,8 +3,10 @@
 // DraftModel: a Drafter that runs a smaller model with the same vocabulary, greedily.
 //
 // It has a step runner, a KV cache and an attention unit of its own. A call computes the known
-// tokens that are new to it, then one token of each sequence per step. Where its cache differs from
-// the known tokens, it is overwritten from there. A sequence that finds no page gets no guesses.
+// tokens that are new to it, at most those of one step, so that streams do not wait for a long
+// prompt; then one token per step of each sequence that has caught up. Where its cache differs from
+// the known tokens, it is overwritten from there. A sequence that finds no page, or that has a
+// token outside the draft model's vocabulary, gets no guesses.
 // Threads: the engine's. Errors: a model whose device fails guesses nothing from then on;
 // on_failure gets the reason once.
 #pragma once
@@ -25,6 +27,7 @@ struct DraftModelParts {
   std::unique_ptr<device::AttentionUnit> unit;
   std::function<std::unique_ptr<StepRunner>()> make_runner;
   int max_rows = 256;  // of a step of the runner
+  int vocab_size = 0;
   std::function<void(const std::string&)> on_failure = {};
 };
 
@@ -50,6 +53,8 @@ class DraftModel final : public Drafter {
   };
 
   bool begin(DraftWish& wish, Pass& pass);
+  // Computes known tokens of all passes, as many as a step takes, and drops those that stay behind.
+  void catch_up(std::vector<Pass>& passes);
   // Computes pending tokens of all passes, as many as a step takes; adds what follows the last.
   void step(std::vector<Pass>& passes);
   void take(Pass& pass, TokenId token);
@@ -57,7 +62,7 @@ class DraftModel final : public Drafter {
 
   const std::unique_ptr<StepRunner> runner_;
   const std::unique_ptr<device::AttentionUnit> unit_;  // destroyed before the runner
-  const int max_rows_;
+  const int max_rows_, vocab_size_;
   const std::function<void(const std::string&)> on_failure_;
   KvCache kv_;
   bool failed_ = false;

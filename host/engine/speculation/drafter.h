@@ -24,14 +24,17 @@ struct DraftWish {
   std::span<const TokenId> tokens;  // known: the prompt, and what was generated
   int most = 0;                     // guesses, at least 1
   std::vector<TokenId> drafts;      // out: [0..most]
+  int num_caught_up = 0;            // out: known tokens that the drafter computed first
 };
 
 class Drafter {
  public:
   virtual ~Drafter() = default;
   virtual std::string_view name() const = 0;
-  // Fills in `drafts` of every wish. The known tokens of an id only grow from call to call.
-  virtual void draft(std::span<DraftWish> wishes) = 0;
+  // Fills in `drafts` of every wish; a drafter that is behind may catch up instead, over some
+  // calls.
+  The known tokens of an id only grow from call to call.virtual void draft(
+      std::span<DraftWish> wishes) = 0;
   // The sequence has ended.
   virtual void forget(std::uint64_t id) = 0;
 };

@@ -58,10 +58,14 @@ void Speculation::draft(std::span<DraftWish> wishes, int room) {
   num_last_ = 0;
   if (paying.empty()) return;
   drafter_->draft(paying);
+  bool catches_up = false;
   for (std::size_t i = 0; i < paying.size(); ++i) {
     num_last_ += static_cast<int>(paying[i].drafts.size());
+    catches_up |= paying[i].num_caught_up > most_drafts_ + 1;
     wishes[of_wish[i]].drafts = std::move(paying[i].drafts);
   }
+  // A prompt is computed once, and says nothing of what a guess takes.
+  if (catches_up) num_last_ = 0;
 }
 
 void Speculation::record_drafting(double seconds) {

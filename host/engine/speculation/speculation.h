@@ -3,10 +3,9 @@
 // Speculation: lets a Drafter guess where guesses pay, and keeps the record of those that were
 // right.
 //
-// Lengths follow from the acceptance of each sequence and from the measured time of a row
-// (draft_lengths.h, row_pace.h) and
-// of a guess. Where guesses fail, they end by themselves; every 32nd step of a
-// sequence tries one again. Threads: the engine's. Ownership: owns the drafter.
+// Lengths follow from the acceptance of each sequence and from the measured time of a row and of a
+// guess (draft_lengths.h, row_pace.h). Where guesses fail, they end by themselves; a sequence that
+// had none for 32 steps tries one again. Threads: the engine's. Ownership: owns the drafter.
 #pragma once
 
 #include <cstdint>
@@ -39,11 +38,13 @@ class Speculation {
   void draft(std::span<DraftWish> wishes, int room);
   // Of the drafts that ran.
   void record(std::uint64_t id, int num_drafts, int num_accepted);
-  // The time that draft() took, where it is worth a look.
+  // The time that draft() took. Not counted where the drafter caught up with known tokens.
   void record_drafting(double seconds);
   // The time of a step that had only decode rows and drafts.
   void record_step(int num_rows, double seconds) { pace_.record(num_rows, seconds); }
   void forget(std::uint64_t id);
+  // The sequence has given up its pages: the drafter's memory of it is free, its record stays.
+  void pause(std::uint64_t id) { drafter_->forget(id); }
   SpeculationCounts counts() const { return counts_; }
 
  private:

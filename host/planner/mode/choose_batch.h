@@ -5,9 +5,9 @@
 // More sequences read the weights together, but a slow unit that holds too many holds up all. So
 // the number with the most tokens per second wins, over the whole lives of the sequences: prompts
 // go through the dense layers beside decode rows, and their chunks attend to the chunks before
-// them, on the units that hold those. Numbers are tried at a ratio of about 1.2. Where other units
-// attend, of prompts too, the least number within 2 % of the best wins. Threads: pure functions.
-// Errors: none. Cost: tens of choose_mode().
+// them, on the units that hold those. Numbers are tried at a ratio of about 1.2. Twice as many must
+// gain 0.7 %, or the smaller number wins. Threads: pure functions. Errors: none. Cost: tens of
+// choose_mode().
 #pragma once
 
 #include "planner/mode/choose_mode.h"

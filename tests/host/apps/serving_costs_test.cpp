@@ -25,10 +25,11 @@ class StoredCosts : public testing::Test {
     source_.file = folder_ / "deep" / "costs.json";
     source_.measure = [this] {
       ++num_measured_;
-      planner::CostTable table;
-      table.devices.emplace_back().id = "cpu";
-      table.devices.back().merge_row_s = num_measured_;
-      return table;
+      MeasuredCosts measured;
+      measured.table.devices.emplace_back().id = "cpu";
+      measured.table.devices.back().merge_row_s = num_measured_;
+      measured.is_whole = is_whole_;
+      return measured;
     };
   }
 
@@ -38,7 +39,16 @@ class StoredCosts : public testing::Test {
   const fs::path folder_ = scratch_.path();
   CostSource source_;
   int num_measured_ = 0;
+  bool is_whole_ = true;
 };
+
+TEST_F(StoredCosts, OfADeviceThatGaveNoAnswerAreNotKept) {
+  is_whole_ = false;
+  EXPECT_EQ(merge_of_next(), 1);
+  is_whole_ = true;
+  EXPECT_EQ(merge_of_next(), 2);
+  EXPECT_EQ(merge_of_next(), 2);
+}
 
 TEST_F(StoredCosts, AreMeasuredOnceAndReadAfterwards) {
   EXPECT_EQ(merge_of_next(), 1);

@@ -27,6 +27,7 @@ class DraftModelTest : public VirtualTime {
         kVirtualGeometry, clock_, VirtualUnitOptions{.num_pages = num_pages, .dies_at = dies_at_});
     parts.make_runner = [this] { return std::make_unique<VirtualRunner>(clock_, draft_options_); };
     parts.max_rows = max_rows;
+    parts.vocab_size = kVirtualVocab;
     parts.on_failure = [this](const std::string& reason) { failures_.push_back(reason); };
     return std::make_unique<DraftModel>(std::move(parts));
   }
@@ -62,17 +63,46 @@ TEST_F(DraftModelTest, GuessesWhatItsModelSays) {
   }
 }
 
-TEST_F(DraftModelTest, APromptLongerThanAStepTakesSeveral) {
+// Streams wait for the draft model, so it computes one step of a prompt per call. Those that are
+// nearly there come first.
+TEST_F(DraftModelTest, APromptLongerThanAStepTakesSeveralCalls) {
   const auto model = make(64, 7);
-  std::vector<DraftWish> wishes;
-  const std::vector<TokenId> first = text(50, 1), second = text(3, 2), third = text(30, 3);
-  wishes.push_back({1, first, 4, {}});
-  wishes.push_back({2, second, 2, {}});
-  wishes.push_back({3, third, 1, {}});
-  model->draft(wishes);
-  EXPECT_EQ(wishes[0].drafts, right(first, 4));
-  EXPECT_EQ(wishes[1].drafts, right(second, 2));
-  EXPECT_EQ(wishes[2].drafts, right(third, 1));
+  const std::vector<TokenId> first = text(20, 1), second = text(3, 2);
+  std::vector<std::size_t> num_drafts;
+  for (int call = 0; call < 4; ++call) {
+    std::vector<DraftWish> wishes;
+    wishes.push_back({1, first, 4, {}});
+    if (call == 0) wishes.push_back({2, second, 2, {}});
+    const Clock::TimePoint begin = clock_.now();
+    model->draft(wishes);
+    num_drafts.push_back(wishes[0].drafts.size());
+    if (call == 0) {
+      EXPECT_EQ(wishes[1].drafts, right(second, 2));
+      EXPECT_EQ(wishes[1].num_caught_up, 3);
+      EXPECT_EQ(wishes[0].num_caught_up, 20);
+      EXPECT_EQ(clock_.now() - begin, std::chrono::microseconds(20000 + 800)) << "8 rows";
+    }
+    if (call == 3) {
+      EXPECT_EQ(wishes[0].drafts, right(first, 4));
+    }
+  }
+  EXPECT_THAT(num_drafts, ElementsAre(0, 0, 0, 4)) << "4, 7, 7 and 2 rows of the prompt";
+}
+
+TEST_F(DraftModelTest, ATokenThatItDoesNotKnowEndsTheGuessesOfItsSequenceOnly) {
+  const auto model = make();
+  std::vector<TokenId> foreign = text(20, 1);
+  foreign[7] = kVirtualVocab;
+  const std::vector<TokenId> known = text(20, 2);
+  for (int call = 0; call < 2; ++call) {
+    std::vector<DraftWish> wishes;
+    wishes.push_back({1, foreign, 4, {}});
+    wishes.push_back({2, known, 4, {}});
+    model->draft(wishes);
+    EXPECT_TRUE(wishes[0].drafts.empty());
+    EXPECT_EQ(wishes[1].drafts, right(known, 4));
+  }
+  EXPECT_TRUE(failures_.empty());
 }
 
 // The model that serves draws another token than the one that was guessed.

@@ -211,5 +211,52 @@ TEST_F(Drafts, ARefusedStepRunsItsGuessesAgainAlone) {
   EXPECT_EQ(loop_->status().refused_steps, 3u);
 }
 
+// The first token of the guesses is delivered, then the step fails.
+TEST_F(Drafts, AStepThatFailsBetweenItsGuessesRunsFromTheKnownTokens) {
+  speculate(0);
+  int num_failed = 0;
+  runner_.between_results = [&](std::span<const RunnerItem> items) {
+    const bool guesses = items[0].past > 0 && items[0].tokens.size() > 2;
+    if (guesses && ++num_failed < 4) throw Error("test", "too much");
+  };
+  start(two_units({}, {}));
+  serve({request(0, 20, 40, 1)}, std::chrono::seconds(0));
+  expect_all_served();
+  EXPECT_EQ(loop_->status().refused_steps, 3u);
+}
+
+// Knows no limit of the vocabulary.
+class Stranger final : public Drafter {
+ public:
+  std::string_view name() const override { return "stranger"; }
+  void draft(std::span<DraftWish> wishes) override {
+    for (DraftWish& wish : wishes) {
+      const TokenId next = next_token(wish.tokens, kVirtualVocab);
+      for (const TokenId token : {next, TokenId{kVirtualVocab}, TokenId{-1}}) {
+        if (static_cast<int>(wish.drafts.size()) < wish.most) wish.drafts.push_back(token);
+      }
+    }
+  }
+  void forget(std::uint64_t) override {}
+};
+
+TEST_F(Drafts, GuessesOutsideTheVocabularyAreNone) {
+  options_.speculation.make_drafter = [] { return std::make_unique<Stranger>(); };
+  runner_.before_run = [](std::span<const RunnerItem> items) {
+    for (const RunnerItem& item : items) {
+      for (const TokenId token : item.tokens) {
+        ASSERT_GE(token, 0);
+        ASSERT_LT(token, kVirtualVocab);
+      }
+    }
+  };
+  start(two_units({}, {}));
+  serve({request(0, 20, 60, 1)}, std::chrono::seconds(0));
+  expect_all_served();
+  const SpeculationCounts counts = loop_->status().speculation;
+  EXPECT_GT(counts.accepted, 10u);
+  EXPECT_EQ(counts.accepted, counts.drafted);
+}
+
 }  // namespace
 }  // namespace tandem::engine

@@ -115,5 +115,39 @@ TEST_F(Parking, AUnitThatHangsInACopyIsLost) {
   EXPECT_TRUE(loop_->status().units[1].alive);
 }
 
+// Ten sequences give way at once, and the unit of all of them gives no answer: one wait.
+TEST_F(Parking, AUnitThatHangsIsWaitedForOnce) {
+  options_.device_timeout = seconds(100);
+  options_.max_running = 10;
+  start(two_units({.page_time = seconds(200)}, {}));
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    Request worse = request(0, 20, 20, i);
+    worse.priority = 1;
+    submit(worse);
+  }
+  for (int i = 0; i < 3; ++i) step();
+  const Clock::TimePoint begin = clock_.now();
+  for (std::uint32_t i = 0; i < 10; ++i) submit(request(0, 20, 20, 20 + i));
+  step();
+  EXPECT_GE(clock_.now() - begin, seconds(100));
+  EXPECT_LT(clock_.now() - begin, seconds(110));
+  while (!loop_->idle()) step();
+  expect_all_served();
+}
+
+TEST_F(Parking, ASequenceThatNoLongerFitsLeavesItsMemoryToOthers) {
+  const Clock::TimePoint dies_at(std::chrono::hours(1));
+  start(two_units({.num_pages = 8, .dies_at = dies_at}, {.num_pages = 1}));
+  submit(request(0, 60, 60, 1));
+  submit(request(0, 60, 60, 2));
+  while (loop_->status().parked_bytes == 0) {
+    ASSERT_FALSE(loop_->idle());
+    step();
+  }
+  clock_.advance_to(dies_at);
+  while (!loop_->idle()) step();
+  EXPECT_EQ(loop_->status().parked_bytes, 0u);
+}
+
 }  // namespace
 }  // namespace tandem::engine

@@ -3,30 +3,48 @@
 // Measuring a real engine on the CPU, and serving afterwards.
 #include "engine/planning/measure_costs.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
+#include "common/error.h"
 #include "engine/planning/estimate_costs.h"
 #include "host/engine/equivalence.h"
+#include "support/hooked_attention_unit.h"
 
 namespace tandem::engine {
 namespace {
 
 class MeasuredCosts : public Equivalence {
  protected:
+  MeasuredCosts() {
+    measure_.compute_id = "cpu";
+    measure_.num_layers = rig_.model().config().num_layers;
+    measure_.vocab_size = rig_.model().config().vocab_size;
+    measure_.max_rows = 64;
+    measure_.seconds = measure_.seconds_per_unit = 600;  // everything, on a slow machine too
+  }
   EngineOptions measured(planner::CostTable& table) {
     EngineOptions options;
     options.costs = [this, &table](StepRunner& runner, std::span<const NamedUnit> units) {
-      MeasureOptions measure;
-      measure.compute_id = "cpu";
-      measure.num_layers = rig_.model().config().num_layers;
-      measure.vocab_size = rig_.model().config().vocab_size;
-      measure.max_rows = 64;
-      table = measure_costs(runner, units, measure);
+      table = measure_costs(runner, units, measure_);
+      silent_ = false;
       return table;
     };
     options.max_step_tokens = 64;
     return options;
   }
+  // The second gives no answer while it is measured.
+  std::vector<NamedUnit> one_silent_unit() {
+    std::vector<NamedUnit> units = rig_.cpu_units({64, 64});
+    const auto on_wait = [this] {
+      if (silent_) throw Error("test", "no answer");
+    };
+    units[1].unit = std::make_unique<test::HookedAttentionUnit>(
+        std::move(units[1].unit), test::UnitHooks{.on_wait = on_wait});
+    return units;
+  }
+
+  MeasureOptions measure_;
+  bool silent_ = true;
 };
 
 TEST_F(MeasuredCosts, HaveEveryPart) {
@@ -66,6 +84,32 @@ TEST_F(MeasuredCosts, AnUnitWithFewPagesIsMeasuredToo) {
   planner::CostTable table;
   const auto engine = rig_.engine(rig_.cpu_units({2}), measured(table));
   EXPECT_GE(table.find("cpu")->dense_by_rows.points().size(), 2u);
+}
+
+TEST_F(MeasuredCosts, AUnitThatGivesNoAnswerIsTakenAtItsWord) {
+  planner::CostTable table;
+  std::vector<std::string> reasons;
+  measure_.on_unmeasured = [&](const std::string& why) { reasons.push_back(why); };
+  std::vector<NamedUnit> units = one_silent_unit();
+  const planner::DeviceCost stated = estimate_unit(units[1].id, *units[1].unit);
+  const auto engine = rig_.engine(std::move(units), measured(table));
+  EXPECT_THAT(reasons, testing::ElementsAre("[test] no answer"));
+  EXPECT_EQ(table.devices[1].attention, stated.attention);
+  EXPECT_NE(table.devices[0].attention, stated.attention);
+  EXPECT_GT(table.find("cpu")->dense_s(64), 0);
+}
+
+TEST_F(MeasuredCosts, WithoutThatItIsAnError) {
+  planner::CostTable table;
+  EXPECT_THROW(rig_.engine(one_silent_unit(), measured(table)), Error);
+}
+
+// A unit that takes long for its first pages is measured on these.
+TEST_F(MeasuredCosts, NoTimeLeavesTheCurveItsLeastPoints) {
+  planner::CostTable table;
+  measure_.seconds_per_unit = 0;
+  const auto engine = rig_.engine(rig_.cpu_units({512}), measured(table));
+  EXPECT_EQ(table.devices[0].attention.front().by_tokens.points().size(), 2u);
 }
 
 TEST_F(MeasuredCosts, EstimatesNeedNoMeasuring) {

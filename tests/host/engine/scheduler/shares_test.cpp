@@ -39,6 +39,20 @@ TEST(Shares, ACallerWithinItsShareTakesASlotFromTheNewestOfTheOther) {
   EXPECT_EQ(std::ranges::count(plan.items, 6u, &StepItem::id), 1) << "it starts in this step";
 }
 
+// A target for the time between tokens shortens steps. Slots and debts stay what they are.
+TEST(Shares, AShortStepTakesNobodysSlot) {
+  const RunningView running[] = {decoding(1, 0), decoding(2, 0)};
+  const WaitingView waiting[] = {{.id = 3, .num_tokens = 9, .caller = 1}};
+  SchedulerOptions options = kOptions;
+  options.step_rows = 3;
+  const StepPlan plan = plan_of(waiting, running, 100, 102, options);
+  EXPECT_THAT(plan.preempted, IsEmpty());
+  EXPECT_THAT(plan.admitted, ElementsAre(3));
+  int rows = 0;
+  for (const StepItem& item : plan.items) rows += item.num_rows;
+  EXPECT_EQ(rows, 3);
+}
+
 TEST(Shares, ACallerAloneTakesAllSlots) {
   const WaitingView waiting[] = {{.id = 1, .num_tokens = 2, .caller = 0},
                                  {.id = 2, .num_tokens = 2, .caller = 0},
