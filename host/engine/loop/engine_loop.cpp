@@ -293,7 +293,6 @@ EngineStatus EngineLoop::status() const {
   status.compute_id = options_.compute_id;
   status.compute = runner_->stats();
   if (planner_) status.plan = planner_->status();
-  if (idle()) status.plan.target_missed = false;
   status.steps_by_mode = {steps_by_mode_.begin(), steps_by_mode_.end()};
   for (std::size_t i = 0; i < units_.size(); ++i) status.units.push_back(status_of(i));
   return status;
