@@ -32,9 +32,8 @@ class Drafter {
   virtual ~Drafter() = default;
   virtual std::string_view name() const = 0;
   // Fills in `drafts` of every wish; a drafter that is behind may catch up instead, over some
-  // calls.
-  The known tokens of an id only grow from call to call.virtual void draft(
-      std::span<DraftWish> wishes) = 0;
+  // calls. The known tokens of an id only grow from call to call.
+  virtual void draft(std::span<DraftWish> wishes) = 0;
   // The sequence has ended.
   virtual void forget(std::uint64_t id) = 0;
 };
