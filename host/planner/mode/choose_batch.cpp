@@ -14,6 +14,7 @@ constexpr double kRatio = 1.2;
 // Twice as many sequences must gain 0.7 %: a crowd prefills at first and then decodes, and neither
 // hides the other.
 constexpr double kPriceOfRows = 0.01;
+constexpr double kClearly = 0.98;
 
 double mean_tokens(const Outlook& outlook) { return outlook.prompt + outlook.output / 2; }
 
@@ -40,19 +41,41 @@ double step_seconds(const MachineModel& machine, const AttentionLoad& load,
   return load.rows < 2 ? one : std::min(one, time_of_shares(machine, load, shares, 2).total);
 }
 
+AttentionLoad decode_rows_of(AttentionLoad load) {
+  load.prompt_rows = 0;
+  load.serial_s.clear();
+  return load;
+}
+
 // Mean seconds of a step. Prompts fill a step with a chunk as soon as sequences end, so that some
 // steps are full and others have decode rows alone.
-double mean_seconds(const MachineModel& machine, AttentionLoad load, double chunk,
-                    const std::vector<double>& shares) {
+double steady_seconds(const MachineModel& machine, AttentionLoad load, double chunk,
+                      const std::vector<double>& shares) {
   const double share = load.prompt_rows / chunk;  // of steps that have a chunk
   if (share >= 1) return step_seconds(machine, load, shares);
-  AttentionLoad decode = load;
-  decode.prompt_rows = 0;
-  std::ranges::fill(decode.serial_s, 0.0);
+  const AttentionLoad decode = decode_rows_of(load);
   for (double& seconds : load.serial_s) seconds /= share;
   load.prompt_rows = chunk;
   return share * step_seconds(machine, load, shares) +
          (1 - share) * step_seconds(machine, decode, shares);
+}
+
+// The same for sequences of a burst: they prefill first, and then their tokens grow together.
+double burst_seconds(const MachineModel& machine, const AttentionLoad& load, const Outlook& outlook,
+                     const std::vector<double>& shares) {
+  double seconds = 0;
+  for (const double age : {1.0 / 6, 1.0 / 2, 5.0 / 6}) {
+    AttentionLoad decode = decode_rows_of(load);
+    const double now = (outlook.prompt + age * outlook.output) / mean_tokens(outlook);
+    std::vector<double> held = shares;
+    decode.tokens *= now;
+    for (double& tokens : held) tokens *= now;
+    seconds += step_seconds(machine, decode, held) / 3;
+  }
+  for (std::size_t u = 0; u < load.serial_s.size(); ++u) {
+    seconds += load.serial_s[u] * shares[u] / load.tokens;
+  }
+  return seconds;
 }
 
 }  // namespace
@@ -79,21 +102,42 @@ std::vector<double> prompt_seconds(const MachineModel& machine, const Outlook& o
 }
 
 BatchChoice batch_of(const MachineModel& machine, const Outlook& outlook, double rows) {
-  AttentionLoad load{rows, rows * mean_tokens(outlook), outlook.room};
+  AttentionLoad load;
   double ended = rows / outlook.output;  // per step
-  const double left = std::max(1.0, outlook.step_rows - rows);
   if (!outlook.prompts_elsewhere) {
-    ended = std::min(ended, left / outlook.prompt);
+    // Each sequence takes its prompt and its output from the rows of steps. Where these are too
+    // few, some sequences wait with a part of their prompt, and only the others decode.
+    ended = std::min(ended, outlook.step_rows / (outlook.prompt + outlook.output));
     load.prompt_rows = ended * outlook.prompt;
     load.serial_s = prompt_seconds(machine, outlook);
     for (double& seconds : load.serial_s) seconds *= ended;
   }
+  load.rows = ended * outlook.output;
+  load.tokens = load.rows * mean_tokens(outlook);
+  const double all = rows / load.rows;  // sequences per one that decodes
+  for (const double room : outlook.room) load.room.push_back(room / all);
+  const double left = std::max(1.0, outlook.step_rows - load.rows);
+  const auto seconds_of = [&](const ModeChoice& mode) {
+    return load.prompt_rows > 0 ? steady_seconds(machine, load, left, mode.shares)
+                                : mode.time.total;
+  };
   BatchChoice choice{rows, 0, choose_mode(machine, load)};
-  double seconds = choice.mode.time.total;
-  if (load.prompt_rows > 0) {
-    seconds = mean_seconds(machine, load, left, choice.mode.shares);
+  double seconds = seconds_of(choice.mode);
+  // What is best between prompts: where it is better on the whole, or simpler and hardly worse.
+  ModeChoice between = choose_mode(machine, decode_rows_of(load));
+  const double between_s = seconds_of(between);
+  const auto burst = [&](const ModeChoice& mode) {
+    return burst_seconds(machine, load, outlook, mode.shares);
+  };
+  const double allowance = between.mode < choice.mode.mode ? kClearly : 1;
+  if (between.missing_tokens <= choice.mode.missing_tokens &&
+      allowance * (between_s + burst(between)) < seconds + burst(choice.mode)) {
+    choice.mode = std::move(between);
+    seconds = between_s;
   }
-  if (seconds > 0) choice.tokens_per_s = ended * outlook.output / seconds;
+  if (seconds > 0) choice.tokens_per_s = load.rows / seconds;
+  for (double& share : choice.mode.shares) share *= all;
+  choice.mode.missing_tokens *= all;
   return choice;
 }
 

@@ -32,7 +32,7 @@ struct BatchChoice {
 // attention to the chunks before. Nothing hides them from the chunk itself.
 std::vector<double> prompt_seconds(const MachineModel& machine, const Outlook& outlook);
 
-// Of `rows` sequences at once.
+// Of `rows` sequences at once; shares and missing tokens are those of all of them.
 BatchChoice batch_of(const MachineModel& machine, const Outlook& outlook, double rows);
 
 BatchChoice choose_batch(const MachineModel& machine, const Outlook& outlook);

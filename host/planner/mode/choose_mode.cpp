@@ -17,6 +17,7 @@ namespace tandem::planner {
 namespace {
 
 constexpr int kBisections = 60;
+constexpr double kSimplerWithin = 0.99;
 
 double held_by(const FillUnit& unit, double time) {
   if (time <= unit.fixed_s || unit.room <= 0) return 0;
@@ -147,7 +148,8 @@ ModeChoice choose_mode(const MachineModel& machine, const AttentionLoad& load) {
     choice.time = time_of_shares(machine, load, choice.shares, num_sub_batches);
     const bool holds_more = best && choice.missing_tokens < best->missing_tokens;
     const bool holds_less = best && choice.missing_tokens > best->missing_tokens;
-    if (!best || holds_more || (!holds_less && choice.time.total < best->time.total)) {
+    const bool is_faster = best && choice.time.total < kSimplerWithin * best->time.total;
+    if (!best || holds_more || (!holds_less && is_faster)) {
       best = std::move(choice);
     }
   };

@@ -127,6 +127,7 @@ void VirtualRunner::answer(std::size_t index, const RunnerItem& item,
     std::vector<float> row(static_cast<std::size_t>(options_.vocab_size), 0.0f);
     row[static_cast<std::size_t>(next_token(seen, options_.vocab_size))] = 10.0f;
     logits(index, i, row);
+    if (index == 0 && i == 0 && i + 1 < num_rows && options_.between_rows) options_.between_rows();
   }
 }
 

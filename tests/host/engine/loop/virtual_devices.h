@@ -99,6 +99,8 @@ struct VirtualRunnerOptions {
   int num_parts = 8;
   // Called before the rows run, and behind the first result; may throw. May be empty.
   std::function<void(std::span<const RunnerItem>)> before_run, between_results;
+  // Called behind the first of several rows of logits of the first item; may throw. May be empty.
+  std::function<void()> between_rows;
 };
 
 class VirtualRunner final : public StepRunner {

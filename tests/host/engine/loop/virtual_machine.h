@@ -69,6 +69,7 @@ inline planner::CostTable table_of(const planner::MachineModel& machine, const s
   planner::CostTable table;
   table.devices.push_back(machine.compute);
   table.devices.back().id = compute;
+  table.devices.back().causal_pair_s = machine.causal_pair_s;
   for (std::size_t u = 0; u < units.size(); ++u) {
     planner::DeviceCost& device = table.devices.emplace_back();
     device.id = units[u];
