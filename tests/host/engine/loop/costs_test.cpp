@@ -137,6 +137,41 @@ TEST(CostsInTheLoop, ALongPromptDoesNotStallStreamsBeyondTheTarget) {
   EXPECT_LE(longest_gap(0.03), 0.0301);
 }
 
+// Knows the model.
+class Knowing final : public Drafter {
+ public:
+  std::string_view name() const override { return "knowing"; }
+  void draft(std::span<DraftWish> wishes) override {
+    for (DraftWish& wish : wishes) {
+      std::vector<TokenId> known(wish.tokens.begin(), wish.tokens.end());
+      for (int i = 0; i < wish.most; ++i) known.push_back(next_token(known, kCostVocab));
+      wish.drafts.assign(known.begin() + static_cast<std::ptrdiff_t>(wish.tokens.size()),
+                         known.end());
+    }
+  }
+  void forget(std::uint64_t) override {}
+};
+
+// Up to 64 rows a step takes 16 ms, and a ms more for every four rows.
+TEST(CostsInTheLoop, GuessesKeepToTheTarget) {
+  for (const double target_s : {0.0, 0.0175}) {
+    CostRig rig(machine_of_16({}, 0));
+    rig.options().target_itl_s = target_s;
+    rig.options().speculation.make_drafter = [] { return std::make_unique<Knowing>(); };
+    rig.start();
+    for (int i = 0; i < 16; ++i) rig.submit({2, 100});
+    int most_rows = 0;
+    while (!rig.loop().idle()) {
+      rig.step();
+      most_rows = std::max(most_rows, rig.loop().status().plan.rows);
+    }
+    rig.expect_tokens();
+    EXPECT_GT(rig.loop().status().speculation.accepted, 400u);
+    if (target_s == 0) EXPECT_GT(most_rows, 72);
+    if (target_s > 0) EXPECT_LE(most_rows, 70);
+  }
+}
+
 TEST(CostsInTheLoop, ATargetThatCannotBeMetIsToldAndPromptsGoOn) {
   CostRig rig(machine_of_16({}, 0));
   rig.options().target_itl_s = 0.001;

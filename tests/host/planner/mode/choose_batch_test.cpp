@@ -82,6 +82,19 @@ TEST(ChooseBatch, StepsWithoutAChunkReadTheWeightsForDecodeRowsAlone) {
   EXPECT_NEAR(batch_of(machine, outlook, 8).tokens_per_s, 8 / seconds, 0.01 * 8 / seconds);
 }
 
+// A step has rows for 3 % of a prompt: 1.5 sequences decode, the others have a part of their
+// prompt.
+TEST(ChooseBatch, WherePromptsFillTheStepsFewSequencesDecode) {
+  const MachineModel machine = machine_with({});
+  Outlook outlook{8192, 48, 16, 256};
+  outlook.room = {kPlenty};
+  const BatchChoice all = batch_of(machine, outlook, 16);
+  EXPECT_GE(all.tokens_per_s, batch_of(machine, outlook, 1).tokens_per_s);
+  EXPECT_NEAR(all.mode.shares[0], 16 * (8192 + 24), 1) << "the tokens of all";
+  outlook.room = {10 * 8216.0};
+  EXPECT_NEAR(batch_of(machine, outlook, 16).mode.missing_tokens, 6 * 8216, 1);
+}
+
 TEST(ChooseBatch, WithoutRoomForOneNobodyRuns) {
   Outlook outlook{1000, 10, 64, 512};
   outlook.room = {500, 400};
