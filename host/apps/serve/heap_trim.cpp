@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// New memory shows as minor page faults, which cost nothing to count.
+// New memory shows in the resident size. Page faults would not tell: one may bring many pages.
 #include "apps/serve/heap_trim.h"
 
-#include <sys/resource.h>
+#include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
+#include <cstddef>
+#include <fstream>
+
 namespace tandem::apps {
 namespace {
 
-constexpr long kMinFaults = 256;  // pages of 4 KiB
+constexpr std::size_t kLeastGrowth = 1 << 20;
+
+std::size_t resident_bytes() {
+  std::size_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
 
 void trim_heaps() {
 #ifdef __GLIBC__
@@ -22,11 +31,10 @@ void trim_heaps() {
 }  // namespace
 
 bool HeapGrowth::has_grown() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  if (usage.ru_minflt - faults_before_ < kMinFaults) return false;
-  faults_before_ = usage.ru_minflt;
-  return true;
+  const std::size_t now = resident_bytes();
+  const bool has_grown = now >= before_ + kLeastGrowth;
+  if (has_grown || now < before_) before_ = now;
+  return has_grown;
 }
 
 HeapTrim::HeapTrim(std::chrono::milliseconds interval)

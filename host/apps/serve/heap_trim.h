@@ -4,12 +4,13 @@
 //
 // glibc keeps what large bodies and answers leave free, so the resident memory of a daemon would
 // grow with the largest load it has seen. A thread of its own returns it. Between two times it
-// waits for the interval, and does nothing while the process has touched little new memory. A trim
+// waits for the interval, and does nothing while the process holds hardly more than before. A trim
 // takes each heap's lock for about a millisecond. With other C libraries nothing happens.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <mutex>
 #include <thread>
 
@@ -18,11 +19,12 @@ namespace tandem::apps {
 // Threads: one.
 class HeapGrowth {
  public:
-  // Whether the process has touched at least a MiB of new memory since the last time it had.
+  // Whether the process holds at least a MiB more than the last time it had grown, or than at its
+  // least since then.
   bool has_grown();
 
  private:
-  long faults_before_ = 0;
+  std::size_t before_ = 0;
 };
 
 class HeapTrim {

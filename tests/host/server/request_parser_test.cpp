@@ -263,15 +263,26 @@ TEST(RequestParser, AcceptsFieldsThatChangeNothing) {
 }
 
 TEST(RequestParser, ReadsThePriorityAndTheTierThatStandsForOne) {
-  EXPECT_EQ(parsed(Json::object()).options.priority, 0);
-  EXPECT_EQ(parsed({{"priority", -3}}).options.priority, -3);
+  const RequestContext context{"fake", 258, {}, false};
+  const auto priority = [&](const Json& extra) {
+    return parse_completion_request(completion(extra).dump(), context).options.priority;
+  };
+  const auto refused = [&](const Json& extra) { return refused_field([&] { priority(extra); }); };
+  EXPECT_EQ(priority(Json::object()), 0);
+  EXPECT_EQ(priority({{"priority", -3}}), -3);
+  EXPECT_EQ(priority({{"service_tier", "priority"}}), -10);
+  EXPECT_EQ(priority({{"service_tier", "flex"}}), 10);
+  EXPECT_EQ(priority({{"service_tier", "default"}}), 0);
+  EXPECT_EQ(priority({{"service_tier", "flex"}, {"priority", 2}}), 2);
+  EXPECT_EQ(refused({{"priority", "high"}}), "priority");
+  EXPECT_EQ(refused({{"priority", 2'000'000}}), "priority");
+  EXPECT_EQ(refused({{"service_tier", 1}}), "service_tier");
+}
+
+// OpenAI's API has tiers and no numbers.
+TEST(RequestParser, StrictRequestsHaveTiersOnly) {
   EXPECT_EQ(parsed({{"service_tier", "priority"}}).options.priority, -10);
-  EXPECT_EQ(parsed({{"service_tier", "flex"}}).options.priority, 10);
-  EXPECT_EQ(parsed({{"service_tier", "default"}}).options.priority, 0);
-  EXPECT_EQ(parsed({{"service_tier", "flex"}, {"priority", 2}}).options.priority, 2);
-  EXPECT_EQ(refused_completion({{"priority", "high"}}), "priority");
-  EXPECT_EQ(refused_chat({{"priority", 2'000'000}}), "priority");
-  EXPECT_EQ(refused_chat({{"service_tier", 1}}), "service_tier");
+  EXPECT_EQ(refused_completion({{"priority", -3}}), "priority");
 }
 
 TEST(RequestParser, UsageOptionsNeedAStream) {

@@ -45,10 +45,11 @@ std::vector<std::vector<float>> logits_of(EngineRig& rig, const std::vector<mode
 }
 
 // With quantised weights activations are rounded to int8. Over all rows of the prompts below, the
-// largest error of a logit is less than 0.35 for Q8_0 and 0.40 for Q4_0.
+// largest error of a logit is less than 0.36 for Q8_0 and 0.40 for Q4_0, with AVX2 and with
+// AVX-512.
 double tolerance_to_exact(const std::string& name) {
   if (name.ends_with("q4_0")) return 0.45;
-  return name.ends_with("q8_0") ? 0.35 : 0.02;
+  return name.ends_with("q8_0") ? 0.4 : 0.02;
 }
 
 // The recorded logits are another engine's, which rounds too and has errors of its own.
