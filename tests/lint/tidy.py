@@ -44,12 +44,13 @@ def compile_commands(root, build):
 
 
 def arguments_of(entry):
-    """What clang needs of the compile command: include paths, definitions, the standard."""
+    """What clang needs of the compile command: include paths, definitions, the standard. Not g++'s precompiled header."""
     wanted = ("-I", "-D", "-std", "-isystem", "-include")
     words, kept, index = shlex.split(entry["command"]), [], 0
     while index < len(words):
         if words[index] in ("-isystem", "-include"):
-            kept += words[index:index + 2]
+            if not words[index + 1].endswith("cmake_pch.hxx"):
+                kept += words[index:index + 2]
             index += 1
         elif words[index].startswith(wanted):
             kept.append(words[index])

@@ -16,7 +16,7 @@ MOVED = ("#include <string>\n#include <utility>\nstd::string f(std::string a) "
 
 @unittest.skipUnless(shutil.which("clang-tidy"), "clang-tidy is not installed")
 class TidyTest(unittest.TestCase):
-    def check(self, text, unity):
+    def check(self, text, unity, options=""):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder).resolve()
             shutil.copy(HERE.parents[1] / ".clang-tidy", root)
@@ -29,7 +29,7 @@ class TidyTest(unittest.TestCase):
                 compiled.parent.mkdir(parents=True)
                 compiled.write_text(f'#include "{source}"\n')
             (root / "compile_commands.json").write_text(json.dumps(
-                [{"directory": str(root), "file": str(compiled), "command": f"c++ -std=c++20 -O3 -c {compiled}"}]))
+                [{"directory": str(root), "file": str(compiled), "command": f"c++ -std=c++20 -O3 {options} -c {compiled}"}]))
             commands = tidy.compile_commands(str(root), str(root))
             return tidy.tidy("clang-tidy", str(root), "host/a.cpp", commands["host/a.cpp"])
 
@@ -39,6 +39,9 @@ class TidyTest(unittest.TestCase):
 
     def test_a_clean_source_passes(self):
         self.assertEqual(self.check("int f() { return 1; }\n", False), "")
+
+    def test_a_precompiled_header_of_another_compiler_is_left_out(self):
+        self.assertEqual(self.check("int f() { return 1; }\n", False, "-include /none/cmake_pch.hxx"), "")
 
 
 if __name__ == "__main__":
