@@ -101,58 +101,82 @@ std::vector<double> prompt_seconds(const MachineModel& machine, const Outlook& o
   return seconds;
 }
 
-BatchChoice batch_of(const MachineModel& machine, const Outlook& outlook, double rows) {
+namespace {
+
+// A load in a steady state, and how many sequences there are per one that decodes.
+struct Steady {
   AttentionLoad load;
+  double all = 1;
+};
+
+// Each sequence takes its prompt and its output from the rows of steps. Where these are too few,
+// some sequences wait with a part of their prompt, and only the others decode.
+Steady steady_of(const Outlook& outlook, const std::vector<double>& prompt_s, double rows) {
+  Steady steady;
+  AttentionLoad& load = steady.load;
   double ended = rows / outlook.output;  // per step
   if (!outlook.prompts_elsewhere) {
-    // Each sequence takes its prompt and its output from the rows of steps. Where these are too
-    // few, some sequences wait with a part of their prompt, and only the others decode.
     ended = std::min(ended, outlook.step_rows / (outlook.prompt + outlook.output));
     load.prompt_rows = ended * outlook.prompt;
-    load.serial_s = prompt_seconds(machine, outlook);
+    load.serial_s = prompt_s;
     for (double& seconds : load.serial_s) seconds *= ended;
   }
   load.rows = ended * outlook.output;
   load.tokens = load.rows * mean_tokens(outlook);
-  const double all = rows / load.rows;  // sequences per one that decodes
-  for (const double room : outlook.room) load.room.push_back(room / all);
-  const double left = std::max(1.0, outlook.step_rows - load.rows);
-  const auto seconds_of = [&](const ModeChoice& mode) {
-    return load.prompt_rows > 0 ? steady_seconds(machine, load, left, mode.shares)
-                                : mode.time.total;
+  steady.all = rows / load.rows;
+  for (const double room : outlook.room) load.room.push_back(room / steady.all);
+  return steady;
+}
+
+double seconds_of(const MachineModel& machine, const Outlook& outlook, const AttentionLoad& load,
+                  const ModeChoice& mode) {
+  if (load.prompt_rows <= 0) return mode.time.total;
+  return steady_seconds(machine, load, std::max(1.0, outlook.step_rows - load.rows), mode.shares);
+}
+
+// The best mode beside prompts, or that between prompts: where it is better on the whole, or
+// simpler and hardly worse.
+void suit_bursts(const MachineModel& machine, const Outlook& outlook, const AttentionLoad& load,
+                 ModeChoice& mode) {
+  const auto on_the_whole = [&](const ModeChoice& choice) {
+    return seconds_of(machine, outlook, load, choice) +
+           burst_seconds(machine, load, outlook, choice.shares);
   };
-  BatchChoice choice{rows, 0, choose_mode(machine, load)};
-  double seconds = seconds_of(choice.mode);
-  // What is best between prompts: where it is better on the whole, or simpler and hardly worse.
   ModeChoice between = choose_mode(machine, decode_rows_of(load));
-  const double between_s = seconds_of(between);
-  const auto burst = [&](const ModeChoice& mode) {
-    return burst_seconds(machine, load, outlook, mode.shares);
-  };
-  const double allowance = between.mode < choice.mode.mode ? kClearly : 1;
-  if (between.missing_tokens <= choice.mode.missing_tokens &&
-      allowance * (between_s + burst(between)) < seconds + burst(choice.mode)) {
-    choice.mode = std::move(between);
-    seconds = between_s;
-  }
-  if (seconds > 0) choice.tokens_per_s = load.rows / seconds;
-  for (double& share : choice.mode.shares) share *= all;
-  choice.mode.missing_tokens *= all;
-  return choice;
+  if (between.missing_tokens > mode.missing_tokens) return;
+  const double allowance = between.mode < mode.mode ? kClearly : 1;
+  if (allowance * on_the_whole(between) < on_the_whole(mode)) mode = std::move(between);
+}
+
+BatchChoice batch_in(const MachineModel& machine, const Outlook& outlook, const Steady& steady,
+                     double rows, ModeChoice mode) {
+  const double seconds = seconds_of(machine, outlook, steady.load, mode);
+  for (double& share : mode.shares) share *= steady.all;
+  mode.missing_tokens *= steady.all;
+  return {rows, seconds > 0 ? steady.load.rows / seconds : 0, std::move(mode)};
+}
+
+}  // namespace
+
+BatchChoice batch_of(const MachineModel& machine, const Outlook& outlook, double rows) {
+  const Steady steady = steady_of(outlook, prompt_seconds(machine, outlook), rows);
+  ModeChoice mode = choose_mode(machine, steady.load);
+  suit_bursts(machine, outlook, steady.load, mode);
+  return batch_in(machine, outlook, steady, rows, std::move(mode));
 }
 
 BatchChoice choose_batch(const MachineModel& machine, const Outlook& outlook) {
-  BatchChoice best;
-  double most_worth = 0;
+  const std::vector<double> prompt_s = prompt_seconds(machine, outlook);
+  double best_rows = 0, most_worth = 0;
   for (const double rows : numbers_to_try(machine, outlook)) {
-    BatchChoice next = batch_of(machine, outlook, rows);
+    const Steady steady = steady_of(outlook, prompt_s, rows);
+    const BatchChoice next =
+        batch_in(machine, outlook, steady, rows, choose_mode(machine, steady.load));
     if (next.mode.missing_tokens > 0) break;
     const double worth = next.tokens_per_s * std::pow(rows, -kPriceOfRows);
-    if (worth <= most_worth) continue;
-    most_worth = worth;
-    best = std::move(next);
+    if (worth > most_worth) most_worth = worth, best_rows = rows;
   }
-  return best;
+  return best_rows > 0 ? batch_of(machine, outlook, best_rows) : BatchChoice{};
 }
 
 }  // namespace tandem::planner

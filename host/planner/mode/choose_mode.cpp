@@ -16,7 +16,7 @@
 namespace tandem::planner {
 namespace {
 
-constexpr int kBisections = 60;
+constexpr int kBisections = 40;
 constexpr double kSimplerWithin = 0.99;
 
 double held_by(const FillUnit& unit, double time) {
