@@ -257,5 +257,29 @@ TEST_F(Drafts, GuessesOutsideTheVocabularyAreNone) {
   EXPECT_EQ(counts.accepted, counts.drafted);
 }
 
+class Counting final : public Drafter {
+ public:
+  explicit Counting(std::uint64_t& num_forgotten) : num_forgotten_(num_forgotten) {}
+  std::string_view name() const override { return "counting"; }
+  void draft(std::span<DraftWish>) override {}
+  void forget(std::uint64_t) override { ++num_forgotten_; }
+
+ private:
+  std::uint64_t& num_forgotten_;
+};
+
+// A draft model's pages are for sequences that run.
+TEST_F(Drafts, APreemptedSequenceIsForgottenByTheDrafter) {
+  std::uint64_t num_forgotten = 0;
+  options_.speculation.make_drafter = [&] { return std::make_unique<Counting>(num_forgotten); };
+  options_.prefix_cache = false;
+  start(two_units({.num_pages = 6}, {.num_pages = 5}));
+  for (std::uint32_t i = 0; i < 20; ++i) submit(request(0, 20, 40, i));
+  while (!loop_->idle()) step();
+  expect_all_served();
+  EXPECT_GT(loop_->status().preemptions, 0u);
+  EXPECT_EQ(num_forgotten, 20 + loop_->status().preemptions);
+}
+
 }  // namespace
 }  // namespace tandem::engine

@@ -14,15 +14,20 @@ namespace {
 
 class Ready final : public Drafter {
  public:
-  explicit Ready(std::set<std::uint64_t>& forgotten) : forgotten_(forgotten) {}
+  Ready(std::set<std::uint64_t>& forgotten, const int& num_caught_up)
+      : forgotten_(forgotten), num_caught_up_(num_caught_up) {}
   std::string_view name() const override { return "ready"; }
   void draft(std::span<DraftWish> wishes) override {
-    for (DraftWish& wish : wishes) wish.drafts.assign(static_cast<std::size_t>(wish.most), 7);
+    for (DraftWish& wish : wishes) {
+      wish.drafts.assign(static_cast<std::size_t>(wish.most), 7);
+      wish.num_caught_up = num_caught_up_;
+    }
   }
   void forget(std::uint64_t id) override { forgotten_.insert(id); }
 
  private:
   std::set<std::uint64_t>& forgotten_;
+  const int& num_caught_up_;
 };
 
 class SpeculationTest : public testing::Test {
@@ -44,9 +49,11 @@ class SpeculationTest : public testing::Test {
   }
 
   std::set<std::uint64_t> forgotten_;
+  int num_caught_up_ = 1;
   const std::vector<TokenId> tokens_ = {1, 2, 3};
-  Speculation speculation_{
-      {.most_drafts = 8, .make_drafter = [this] { return std::make_unique<Ready>(forgotten_); }}};
+  Speculation speculation_{{.most_drafts = 8, .make_drafter = [this] {
+                              return std::make_unique<Ready>(forgotten_, num_caught_up_);
+                            }}};
 };
 
 TEST_F(SpeculationTest, ANewSequenceTriesAFew) {
@@ -60,6 +67,26 @@ TEST_F(SpeculationTest, RightGuessesBecomeLong) {
   EXPECT_EQ(draft(1), 8);
   EXPECT_EQ(draft(1, 5), 5);
   EXPECT_EQ(draft(1, 8, 3), 3) << "rows that the step has left";
+}
+
+// What a guess takes is known from calls that only guess.
+TEST_F(SpeculationTest, AnExpensiveGuessIsShortAndAPromptIsNotCharged) {
+  for (int i = 0; i < 20; ++i) step(1, true);
+  num_caught_up_ = 500;
+  draft(1);
+  speculation_.record_drafting(100);
+  EXPECT_EQ(draft(1), 8);
+  num_caught_up_ = 9;
+  draft(1);
+  speculation_.record_drafting(100);
+  EXPECT_EQ(draft(1), 0);
+}
+
+TEST_F(SpeculationTest, APauseKeepsTheRecord) {
+  for (int i = 0; i < 20; ++i) step(1, true);
+  speculation_.pause(1);
+  EXPECT_EQ(forgotten_, std::set<std::uint64_t>{1}) << "by the drafter";
+  EXPECT_EQ(draft(1), 8);
 }
 
 TEST_F(SpeculationTest, WrongGuessesEndAndAreTriedAgainEvery33rdStep) {
