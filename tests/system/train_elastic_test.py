@@ -176,6 +176,27 @@ class ElasticTest(TrainRuns):
         process.wait(PATIENCE_S)  # its exit code is Open MPI's affair
         self.assertEqual(self.text("mpi").count(" is lost: its process has ended"), 2, self.text("mpi"))
 
+    # Rank 1 has a file system of its own there. It would be waited for until the timeout; the test's is before that.
+    def test_ranks_of_mpi_that_do_not_see_each_other_go_on_at_once(self):
+        if shutil.which("mpirun") is None:
+            self.skipTest("mpirun is not installed")
+        store = self.folder / "store"
+        store.mkdir()
+        script = self.folder / "rank.sh"
+        script.write_text(f'#!/bin/sh\ntrain="{TANDEM} train $*"\n[ $OMPI_COMM_WORLD_RANK = 0 ] && exec $train\n'
+                          f'exec unshare --mount sh -c "mount -t tmpfs tmpfs {store} && exec $train"\n')
+        script.chmod(0o755)
+        if subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", store], capture_output=True).returncode:
+            self.skipTest("this user cannot mount a tmpfs")
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        words = ["--text", self.folder / "text.txt", *SMALL, "--model-config", self.folder / "shape.toml", "--steps", 3,
+                 "--store", store, "--timeout", 10 * PATIENCE_S]
+        process = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2", script, *map(str, words)],
+                                 capture_output=True, text=True, env=environment, timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertRegex(process.stderr, "has not come to .*; a rank that is lost may not be named")
+        self.assertEqual(process.stdout.count('"step"'), 3)
+
     def test_a_run_under_mpirun_survives_a_kill(self):
         if shutil.which("mpirun") is None:
             self.skipTest("mpirun is not installed")

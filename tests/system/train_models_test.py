@@ -4,6 +4,8 @@
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import unittest
 from pathlib import Path
@@ -106,13 +108,13 @@ class RecommenderTest(TrainRuns):
         (self.folder / "bad.tsv").write_text("0\t1\n")
         config = ["--model-config", self.folder / "clicks.toml"]
         for arguments, words in (
-            ([*config, "--text", self.folder / "text.txt"], "--text is of a language model"),
+            ([*config, "--text", self.folder / "text.txt"], "text.txt is of a language model; a recommender learns --data"),
             (config, "--data is missing"),
             ([*config, "--data", self.folder / "bad.tsv"], "the model takes 5 numbers and has 3 tables"),
             ([*config, "--data", "synthetic", "--offload", "xrt:0,cpu"], "'cpu' is not a card"),
-            ([*config, "--data", "synthetic", "--offload", "xrt:0,xrt"], "'xrt' is named twice"),
+            ([*config, "--data", "synthetic", "--offload", "xrt:0,xrt"], "'xrt' is named twice; name each card once"),
             ([*config, "--data", "synthetic", "--offload", "disk"], "choose none, host, auto"),
-            (["--model-config", self.folder / "shape.toml", "--data", "synthetic"], "--data is of a recommender"),
+            (["--model-config", self.folder / "shape.toml", "--data", "synthetic"], "--data synthetic is of a recommender; a model of the kind llama learns a --text"),
         ):
             self.assertIn(words, self.train("--steps", 1, *arguments, small=False, code=2))
 
@@ -168,6 +170,21 @@ class RecommenderTest(TrainRuns):
         self.clicks("--steps", 12, "--offload", "auto", environment={"TANDEM_CARDS": "0"})
         self.assertNotIn("updates tables", self.log)
 
+    # A tree of emulated cards without the program that is a card: XRT is there, and no card can be opened.
+    @unittest.skipUnless(HAVE_CARDS, "this build has no emulated cards")
+    def test_auto_goes_on_where_cards_cannot_be_opened(self):
+        broken = self.folder / "xrt"
+        shutil.copytree(BUILD / "xrt", broken, symlinks=True)
+        (broken / "bin" / "tandem-card").unlink()
+        cards = {"XILINX_XRT": str(broken), "TANDEM_CARDS": "1"}
+        lines = self.clicks("--steps", 12, "--offload", "none")
+        self.assertEqual(losses(self.clicks("--steps", 12, "--offload", "auto", environment=cards)), losses(lines))
+        self.assertRegex(self.log, "--offload auto goes on without cards|host memory keeps the tables")
+        # A model without tables has no use for cards, so nobody looks for them.
+        (self.folder / "shape.toml").write_text(LSTM)
+        self.from_scratch("--steps", 5, "--offload", "auto", environment=cards)
+        self.assertNotRegex(self.log, "card|xrt")
+
 
 class LstmTest(TrainRuns):
     def setUp(self):
@@ -196,6 +213,18 @@ class LstmTest(TrainRuns):
         self.from_scratch("--steps", 1, "--out", out)
         self.assertIn("of the family 'lstm', not of a decoder",
                       self.train("export", out, self.folder / "a.gguf", small=False, code=2))
+
+
+class ThreadsTest(TrainRuns):
+    """libgomp tells what it has read from the environment when it was loaded."""
+
+    def test_threads_wait_without_spinning_unless_the_user_says_otherwise(self):
+        for given, found in (({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")):
+            self.from_scratch("--steps", 1, environment={"OMP_DISPLAY_ENV": "true", **given})
+            policies = re.findall(r"OMP_WAIT_POLICY = '(\w+)'", self.log)
+            if not policies:
+                self.skipTest("the OpenMP library tells nothing")
+            self.assertEqual(set(policies), {found})
 
 
 class OffloadTest(TrainRuns):

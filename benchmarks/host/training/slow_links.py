@@ -5,10 +5,12 @@
 #
 #   benchmarks/host/training/slow_links.py --tasks decoder,recommender --seeds 3      # needs root, for the namespaces
 #
-# Every rank is a host of scripts/netlab.sh. Contestants: ddp (slow_links_ddp.py under --python), dense (`--reduce dense`),
-# and sparsifiers with their densities. One JSON line per run: the median of rank 0's seconds per step after --settled steps,
-# and the loss of what is held out. Then a table: medians over seeds; times the throughput of ddp and of dense, which are
-# those of the same seed; the mean loss over that of dense. --rate none: on loopback, without namespaces.
+# Every rank is a host of scripts/netlab.sh. Contestants: ddp (slow_links_ddp.py under --python), and values of `--reduce`,
+# with /OFFLOAD behind them for another `--offload` than none: dense, exdyna@0.01, dense/auto. One JSON line per run: the
+# median of rank 0's seconds per step after --settled steps, and the loss of what is held out. Then a table: medians over
+# seeds; times the throughput of ddp and of dense, which are those of the same seed; the mean loss over theirs.
+# --rate none: on loopback, without namespaces. --results keeps the lines; a run that is there is not repeated, so a table
+# may come about in several calls.
 import argparse
 import json
 import os
@@ -42,7 +44,8 @@ def options():
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--offload", default="none")
+    parser.add_argument("--timeout", type=int, default=60)
+    parser.add_argument("--results", type=Path, help="file of the lines")
     parser.add_argument("--reduce-warmup", type=int, help="dense steps at the start; without, the sparsifier's")
     return parser.parse_args()
 
@@ -89,13 +92,15 @@ class Task:
         (folder / "shape.toml").write_text(shape)
 
     def command(self, contestant, seed):
-        common = ["--steps", self.steps, "--batch", self.batch, "--seed", seed]
+        common = ["--steps", self.steps, "--batch", self.batch, "--seed", seed, "--threads", self.given.threads, "--timeout",
+                  self.given.timeout]
         if contestant == "ddp":
             return [self.given.python, HERE / "slow_links_ddp.py", self.name, "--folder", self.folder, *common]
         warmup = ["--reduce-warmup", self.given.reduce_warmup] if self.given.reduce_warmup is not None else []
+        reduce, _, offload = contestant.partition("/")
         return [self.given.binary, "train", "--model-config", self.folder / "shape.toml", *self.data, *common, "--json",
-                "--threads", self.given.threads, "--transport", "gloo", "--reduce", contestant, "--decay", "constant",
-                "--dense-below", 4096, "--offload", self.given.offload, *warmup]
+                "--transport", "gloo", "--reduce", reduce, "--decay", "constant", "--dense-below", 4096, "--offload",
+                offload or "none", *warmup]
 
 
 def launch(given, command, store):
@@ -127,14 +132,26 @@ def run(given, task, contestant, seed, store):
     loss = next(last[key] for key in ("held_out", "mean_nll", "logloss") if key in last)
     seconds = sorted(line["seconds"] for line in steps[given.settled:])
     found = {"task": task.name, "contestant": contestant, "seed": seed, "rate": given.rate, "hosts": given.hosts,
-             "steps": len(steps), "median_ms": statistics.median(seconds) * 1e3, "p10_ms": seconds[len(seconds) // 10] * 1e3,
+             "steps": len(steps), "settled": given.settled, "median_ms": statistics.median(seconds) * 1e3, "p10_ms": seconds[len(seconds) // 10] * 1e3,
              "p90_ms": seconds[len(seconds) * 9 // 10] * 1e3, "held_out": loss, "load": os.getloadavg()[0]}
     print(json.dumps(found), flush=True)
+    if given.results:
+        with open(given.results, "a") as file:
+            file.write(json.dumps(found) + "\n")
     return found
 
 
+def earlier(given):
+    """Runs of --results, by what tells them apart."""
+    if not given.results or not given.results.exists():
+        return {}
+    lines = [json.loads(line) for line in given.results.read_text().splitlines()]
+    return {tuple(line[key] for key in ("task", "contestant", "seed", "rate", "hosts", "steps")): line for line in lines}
+
+
 def table(results, contestants):
-    print("\n| task | contestant | ms per step | times ddp | times dense | loss over dense |\n|---|---|---|---|---|---|")
+    print("\n| task | contestant | ms per step | times ddp | times dense | loss over ddp | over dense |\n"
+          "|---|---|---|---|---|---|---|")
     for task in dict.fromkeys(one["task"] for one in results):
         of = {name: [one for one in results if (one["task"], one["contestant"]) == (task, name)] for name in contestants}
         for name in contestants:
@@ -142,22 +159,24 @@ def table(results, contestants):
             for base in ("ddp", "dense"):
                 ratios = [theirs["median_ms"] / mine["median_ms"] for theirs, mine in zip(of.get(base, []), of[name])]
                 cells.append(f"{statistics.median(ratios):.2f}" if ratios else "")
-            losses = [statistics.mean(one["held_out"] for one in of[each]) for each in (name, "dense") if of.get(each)]
-            cells.append(f"{losses[0] / losses[1]:.4f}" if len(losses) == 2 else "")
+            for base in ("ddp", "dense"):
+                losses = [statistics.mean(one["held_out"] for one in of[each]) for each in (name, base) if of.get(each)]
+                cells.append(f"{losses[0] / losses[1]:.4f}" if len(losses) == 2 else "")
             print(f"| {task} | {name} | " + " | ".join(cells) + " |")
 
 
 def main():
     given = options()
     contestants = given.contestants.split(",")
-    results = []
+    results, known = [], earlier(given)
     with tempfile.TemporaryDirectory() as folder:
         for name in given.tasks.split(","):
             task = Task(name, given, Path(folder) / name)
             for seed in range(given.first_seed, given.first_seed + given.seeds):
                 for contestant in contestants:
-                    store = Path(folder) / f"{name}-{contestant}-{seed}"
-                    results.append(run(given, task, contestant, seed, store))
+                    before = known.get((name, contestant, seed, given.rate, given.hosts, task.steps))
+                    store = Path(folder) / f"{name}-{contestant.replace('/', '-')}-{seed}"
+                    results.append(before or run(given, task, contestant, seed, store))
     table(results, contestants)
 
 

@@ -3,11 +3,13 @@
 
     slow_links_ddp.py decoder|recommender --folder DIR --steps N --batch N --seed N    with RANK, WORLD_SIZE, MASTER_ADDR
 
-The sizes are those of shape.toml in DIR; so are text and clicks. Optimizers and rates are the run's of slow_links.py. Rank 0
-prints a JSON line per step, and at the end the loss of what is held out.
+The sizes are those of shape.toml in DIR; so are text and clicks. Optimizers with their constants, rates, clipping, threads
+and timeout are the run's of slow_links.py; AdamW is in the fastest form that this PyTorch has. Rank 0 prints a JSON line per
+step, and at the end the loss of what is held out.
 """
 
 import argparse
+import datetime
 import json
 import math
 import os
@@ -31,6 +33,8 @@ def options():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--table-rate", type=float, default=0.02)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--timeout", type=float, default=60)
     return parser.parse_args()
 
 
@@ -168,29 +172,55 @@ class ClickData:
         return functional.binary_cross_entropy_with_logits(model(numbers, words), labels).item()
 
 
+class RowwiseAdagrad(torch.optim.Optimizer):
+    """FBGEMM's exact_rowwise_adagrad on dense gradients: rows without one stay as they are."""
+
+    def __init__(self, tables, rate):
+        super().__init__(tables, {"lr": rate})
+        for table in tables:
+            self.state[table] = torch.zeros(len(table), 1)
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for table in group["params"]:
+                sums = self.state[table].add_(table.grad.square().mean(1, True))
+                table.addcdiv_(table.grad, sums.sqrt().add_(1e-8), value=-group["lr"])
+
+
+def adamw(groups, rate):
+    for form in ({"fused": True}, {"foreach": True}, {}):
+        try:
+            return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1, **form)
+        except (TypeError, RuntimeError):  # not of this version, or not on the CPU
+            continue
+    raise SystemExit("this PyTorch makes no AdamW on the CPU")
+
+
 def optimizers(task, model, given):
     if task == "decoder":
         matrices = [value for value in model.parameters() if value.dim() > 1]
         others = [value for value in model.parameters() if value.dim() < 2]
         groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0}]
-        return [torch.optim.AdamW(groups, lr=given.rate, betas=(0.9, 0.95))]
+        return [adamw(groups, given.rate)]
     tables = list(model.tables.parameters())
     known = {id(value) for value in tables}
     layers = [value for value in model.parameters() if id(value) not in known]
-    return [torch.optim.AdamW(layers, lr=given.rate, betas=(0.9, 0.95), weight_decay=0.1),
-            torch.optim.Adagrad(tables, lr=given.table_rate)]
+    matrices = {"params": [value for value in layers if value.dim() > 1], "weight_decay": 0.1}
+    vectors = {"params": [value for value in layers if value.dim() < 2], "weight_decay": 0}
+    return [adamw([matrices, vectors], given.rate), RowwiseAdagrad(tables, given.table_rate)]
 
 
 def main():
     given = options()
     rank = int(os.environ["RANK"])
-    torch.set_num_threads(1)
+    torch.set_num_threads(given.threads)
     torch.manual_seed(given.seed)
     shape = tomllib.loads((given.folder / "shape.toml").read_text())
-    dist.init_process_group("gloo")
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=given.timeout))
     model = Decoder(shape) if given.task == "decoder" else Recommender(shape)
     data = TextData(given, rank) if given.task == "decoder" else ClickData(given, rank, shape["rows"])
-    ddp = torch.nn.parallel.DistributedDataParallel(model)
+    ddp = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     steps = optimizers(given.task, model, given)
     begin = time.perf_counter()
     for step in range(given.steps):

@@ -13,7 +13,8 @@ std::string kind_of(const JobSource& source) {
   const TrainOptions& options = source.options;
   if (source.checkpoint != nullptr) return source.checkpoint->fields.value("family", "");
   if (!options.from.empty() && !options.model_config.empty()) {
-    throw Error("train", "--from and --model-config exclude each other");
+    throw Error("train", "--from " + options.from + " and --model-config " + options.model_config +
+                             " exclude each other; give one of them");
   }
   if (!options.from.empty()) return "llama";
   if (!options.model_config.empty()) return training::model_kind(options.model_config);
@@ -28,10 +29,13 @@ std::unique_ptr<TrainJob> make_job(const JobSource& source) {
   const std::string kind = kind_of(source);
   const bool is_recommender = kind == "recommender";
   if (!is_recommender && !source.options.data.empty()) {
-    throw Error("train", "--data is of a recommender; this model learns a --text");
+    throw Error("train", "--data " + source.options.data +
+                             " is of a recommender; a model of the kind " + kind +
+                             " learns a --text");
   }
   if (is_recommender && !source.options.text.empty()) {
-    throw Error("train", "--text is of a language model; a recommender learns --data");
+    throw Error("train", "--text " + source.options.text +
+                             " is of a language model; a recommender learns --data");
   }
   if (!is_recommender && source.options.offload.starts_with("xrt")) {
     throw Error("train", "--offload " + source.options.offload +

@@ -93,7 +93,8 @@ class LanguageJob final : public TrainJob {
 }  // namespace
 
 std::unique_ptr<TrainJob> make_language_job(const JobSource& source, const std::string& kind) {
-  if (source.options.text.empty()) throw Error("train", "--text is missing");
+  if (source.options.text.empty())
+    throw Error("train", "--text is missing: a file of UTF-8, or of token ids in .u16 or .u32");
   return std::make_unique<LanguageJob>(source, model_of(source, kind));
 }
 

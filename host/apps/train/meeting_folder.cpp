@@ -17,6 +17,7 @@
 #include <random>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "apps/whole_file.h"
 #include "common/error.h"
@@ -30,7 +31,7 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kPause{10};
 constexpr std::chrono::milliseconds kJoinPause{50};
 constexpr std::string_view kRank = "rank-", kNew = "new-", kPlace = "place-", kRoll = "roll-",
-                           kList = "list-";
+                           kList = "list-", kBusy = "-busy", kRun = "run";
 
 [[noreturn]] void fail(const fs::path& path, const char* what) {
   throw Error("train", std::string("cannot ") + what + " '" + path.string() +
@@ -69,6 +70,26 @@ std::string rank_name(int number) { return fmt::format("{}{}", kRank, number); }
 
 std::string roll_name(const std::string& prefix, int number) {
   return fmt::format("{}{}-{}", kRoll, prefix, number);
+}
+
+// The same on all ranks; of no other meeting.
+std::string prefix_of(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += word;
+  return fmt::format("train-{:016x}", XXH64(all.data(), all.size(), 0));
+}
+
+[[noreturn]] void fail_to_come(int rank, const fs::path& file) {
+  std::error_code none;
+  const bool is_there = fs::exists(file, none) && !is_alive(file);
+  const char* without_lock =
+      "; its file is there without a lock: it has died, or the file system "
+      "keeps locks (flock) to one host";
+  throw transport::TransportError(
+      transport::TransportError::Kind::kTimeout, rank,
+      "rank " + std::to_string(rank) + " has not come to '" + file.parent_path().string() +
+          "' by the deadline" + (is_there ? without_lock : "") +
+          "; start all ranks with one --store that they share, or give them a longer --timeout");
 }
 
 std::vector<fs::path> files_of(const fs::path& folder, std::string_view prefix) {
@@ -134,7 +155,7 @@ void MeetingFolder::announce(const std::string& name) {
   }
 }
 
-std::string MeetingFolder::meet(int rank, int world, Deadline deadline) {
+std::string MeetingFolder::enter(int rank, Deadline deadline) {
   const std::string name = rank_name(rank);
   while (is_alive(path_ / name)) {  // a run before this one may be about to end
     if (deadline.expired()) {
@@ -144,22 +165,64 @@ std::string MeetingFolder::meet(int rank, int world, Deadline deadline) {
     std::this_thread::sleep_for(kPause);
   }
   announce(name);
-  std::string tokens;
+  number_ = rank;
+  return token_;
+}
+
+std::string MeetingFolder::meet(int rank, int world, Deadline deadline) {
+  enter(rank, deadline);
+  std::vector<std::string> words;
   for (int peer = 0; peer < world; ++peer) {
     const fs::path file = path_ / rank_name(peer);
     while (!is_alive(file)) {
-      if (deadline.expired()) {
-        throw transport::TransportError(transport::TransportError::Kind::kTimeout, peer,
-                                        "rank " + std::to_string(peer) + " has not come to '" +
-                                            path_.string() + "' by the deadline");
-      }
+      if (deadline.expired()) fail_to_come(peer, file);
       std::this_thread::sleep_for(kPause);
     }
-    tokens += text_of(file).value_or("");
+    words.push_back(text_of(file).value_or(""));
   }
-  const std::string prefix = fmt::format("train-{:016x}", XXH64(tokens.data(), tokens.size(), 0));
-  if (rank == 0) remove_old(prefix);
-  return prefix;
+  start_run(rank, prefix_of(words), deadline);
+  return run_;
+}
+
+std::string MeetingFolder::start(int rank, const std::vector<std::string>& words,
+                                 Deadline deadline) {
+  for (std::size_t peer = 0; peer < words.size(); ++peer) {
+    const fs::path file = path_ / rank_name(static_cast<int>(peer));
+    while (text_of(file) != words[peer]) {
+      if (deadline.expired()) fail_to_come(static_cast<int>(peer), file);
+      std::this_thread::sleep_for(kPause);
+    }
+    if (is_alive(file)) continue;
+    throw Error("train", "'" + file.string() + "' has no lock that rank " + std::to_string(rank) +
+                             " sees: the file system keeps locks (flock) to one host; name a "
+                             "folder on another one by --store");
+  }
+  start_run(rank, prefix_of(words), deadline);
+  return run_;
+}
+
+// Nobody acts before all know that this run is the newest.
+void MeetingFolder::start_run(int rank, const std::string& prefix, Deadline deadline) {
+  const fs::path file = path_ / kRun;
+  if (rank == 0) {
+    remove_old(prefix);
+    write_text(file, prefix);
+  }
+  while (text_of(file) != prefix) {
+    if (deadline.expired()) fail_to_come(0, path_ / rank_name(0));
+    std::this_thread::sleep_for(kPause);
+  }
+  run_ = prefix;
+}
+
+void MeetingFolder::require_newest() const {
+  const auto newest = text_of(path_ / kRun);
+  if (!newest) fail(path_ / kRun, "read");
+  if (newest == run_) return;
+  throw transport::TransportError(transport::TransportError::Kind::kTimeout, number_,
+                                  "a newer run has begun in '" + path_.string() + "', so rank " +
+                                      std::to_string(number_) +
+                                      " of the run before ends; it was silent for too long");
 }
 
 // What earlier runs have said here.
@@ -191,7 +254,9 @@ GroupPlace MeetingFolder::wait_for_place() {
     if (const auto text = text_of(file)) {
       ::unlink(file.c_str());
       GroupPlace place;
-      std::istringstream(*text) >> place.prefix >> place.rank >> place.world >> place.number;
+      std::istringstream(*text) >> place.prefix >> place.rank >> place.world >> place.number >>
+          run_;
+      number_ = place.number;
       own_ = path_ / rank_name(place.number);
       return place;
     }
@@ -215,56 +280,91 @@ std::vector<std::string> MeetingFolder::waiting() const {
   return names;
 }
 
+int MeetingFolder::reserve_number(int least) {
+  for (int number = least;; ++number) {
+    const fs::path file = path_ / fmt::format("{}{}-number-{}", kList, run_, number);
+    const int taken = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (taken >= 0) {
+      ::close(taken);
+      return number;
+    }
+    if (errno != EEXIST) fail(file, "write");
+  }
+}
+
 void MeetingFolder::give(const std::string& name, const GroupPlace& place) {
+  require_newest();
   const std::string token = name.substr(kNew.size());
   // From now on it is a rank: it does not wait any more.
   const fs::path as_rank = path_ / rank_name(place.number);
   if (::rename((path_ / name).c_str(), as_rank.c_str()) != 0) return;  // it has gone
-  write_text(path_ / (std::string(kPlace) + token),
-             fmt::format("{} {} {} {}", place.prefix, place.rank, place.world, place.number));
+  write_text(
+      path_ / (std::string(kPlace) + token),
+      fmt::format("{} {} {} {} {}", place.prefix, place.rank, place.world, place.number, run_));
 }
 
 void MeetingFolder::sign_roll(const GroupMembers& group, int own, const std::string& failure) {
+  require_newest();
   write_text(path_ / roll_name(group.prefix, own), failure);
+}
+
+void MeetingFolder::beat(const GroupMembers& group, int own) {
+  require_newest();
+  write_text(path_ / (roll_name(group.prefix, own) + std::string(kBusy)), std::to_string(++beats_));
 }
 
 Roll MeetingFolder::call_roll(const GroupMembers& group, int own, const std::string& failure,
                               Deadline deadline) {
   sign_roll(group, own, failure);
+  return roll_of(group, deadline, "");
+}
+
+// Ends early where `decision` has been taken.
+Roll MeetingFolder::roll_of(const GroupMembers& group, Deadline deadline,
+                            const std::string& decision) const {
+  const auto patience = deadline.remaining();
+  std::map<int, std::string> beats;
   for (;;) {
+    require_newest();
     Roll roll;
-    bool complete = true;
+    bool waits = false;
     for (const int number : group.numbers) {
       const bool alive = lives(number);  // asked first: it may sign and end
-      const auto said = text_of(path_ / roll_name(group.prefix, number));
-      if (!said) {
-        roll.absent.push_back(number);
-        complete = complete && !alive;
-      } else if (!said->empty()) {
-        roll.failures.emplace(number, *said);
-      }
+      const std::string name = roll_name(group.prefix, number);
+      const auto said = text_of(path_ / name);
+      if (said && !said->empty()) roll.failures.emplace(number, *said);
+      if (said) continue;
+      roll.absent.push_back(number);
+      waits = waits || alive;
+      const auto beat = text_of(path_ / (name + std::string(kBusy)));
+      if (!alive || !beat || std::exchange(beats[number], *beat) == *beat) continue;
+      if (!deadline.is_never()) deadline = Deadline::after(patience);
     }
-    if (complete || deadline.expired()) return roll;
+    const bool is_over = !decision.empty() && decided(decision);
+    if (is_over || !waits || deadline.expired()) return roll;
     std::this_thread::sleep_for(kPause);
   }
 }
 
 GroupMembers MeetingFolder::agree(const GroupMembers& group, int own, Deadline deadline) {
-  const Roll roll = call_roll(group, own, "", deadline);
+  const std::string list = std::string(kList) + group.prefix;
+  sign_roll(group, own, "");
+  const Roll roll = roll_of(group, deadline, list);
   GroupMembers left{"train-" + random_token(), {}};
   for (const int number : group.numbers) {
-    if (std::ranges::find(roll.absent, number) == roll.absent.end() && lives(number)) {
-      left.numbers.push_back(number);
-    }
+    const bool signs = std::ranges::find(roll.absent, number) == roll.absent.end();
+    if (signs && !roll.failures.contains(number) && lives(number)) left.numbers.push_back(number);
   }
-  left = members_of(decide(std::string(kList) + group.prefix, text_of(left)));
+  left = members_of(decide(list, text_of(left)));
   if (std::ranges::find(left.numbers, own) != left.numbers.end()) return left;
   throw transport::TransportError(
       transport::TransportError::Kind::kTimeout, own,
-      "the smaller group was formed without rank " + std::to_string(own));
+      "the smaller group was formed without rank " + std::to_string(own) +
+          ", which was silent for too long; --join takes it in at the next checkpoint");
 }
 
 std::string MeetingFolder::decide(const std::string& key, const std::string& value) {
+  require_newest();
   WholeFile file("train", (path_ / key).string());
   file.write(value);
   const int linked = ::linkat(AT_FDCWD, file.open_path().c_str(), AT_FDCWD, (path_ / key).c_str(),

@@ -5,14 +5,16 @@
 // Every process locks (flock) a file of its own there as long as it lives. A file without a lock
 // is of a process that is gone. So a folder can serve run after run.
 //
-//   rank-N       of a rank        new-TOKEN    of a process that waits to join
-//   place-TOKEN  its place        roll-P-N     of a rank that has seen group P fail
+//   rank-N       of a rank        new-TOKEN      of a process that waits to join
+//   place-TOKEN  its place        roll-P-N       of a rank that has seen group P fail
+//   run          the newest run   roll-P-N-busy  counts while that rank is at work
 //   list-P       who is left of P
 //
-// Threads: one. Errors: Error("train", ...) names the file and the reason; TransportError names
-// the rank.
+// Threads: one; beat() from another. Errors: Error("train", ...) names the file and the reason;
+// TransportError names the rank. A rank of an older run than the newest gets one, too.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -55,23 +57,36 @@ class MeetingFolder {
   // has had.
   std::string meet(int rank, int world, Deadline deadline);
 
+  // The same in parts, for ranks that can talk already. Each enters and tells the others its word;
+  // then all start the run. Error where a rank is not seen, or its lock: at once where its file is
+  // there, so the file system keeps locks to a host.
+  std::string enter(int rank, Deadline deadline);
+  std::string start(int rank, const std::vector<std::string>& words, Deadline deadline);
+
   // As a process that wants to join: waits until a rank of the run gives it a place. Error if no
   // rank lives.
   GroupPlace wait_for_place();
 
-  // Of a run's first rank: the processes that wait.
+  // Of a run's first rank: the processes that wait; a number for one of them, at least `least`,
+  // that the run has given to nobody.
   std::vector<std::string> waiting() const;
+  int reserve_number(int least);
   void give(const std::string& name, const GroupPlace& place);
 
   bool lives(int number) const;
+  // TransportError where a newer run has begun, so that this rank must not act here any more.
+  void require_newest() const;
 
   // After `group` has failed: says that `own` has seen it, and waits until all others say so or are
-  // dead. failure: the error by which this rank ends; empty: it only heard of the failure.
+  // dead. A rank that is at work by beat() has the deadline's time again. failure: the error by
+  // which this rank ends; empty: it only heard of the failure.
   Roll call_roll(const GroupMembers& group, int own, const std::string& failure, Deadline deadline);
   // The same without waiting.
   void sign_roll(const GroupMembers& group, int own, const std::string& failure);
-  // As call_roll(); then those that live form a new group, the same on all of them. TransportError
-  // if it was formed without `own`.
+  // Of `own`, while it is at work on what may take any time.
+  void beat(const GroupMembers& group, int own);
+  // As call_roll(); then those that live and go on form a new group, the same on all of them.
+  // TransportError if it was formed without `own`.
   GroupMembers agree(const GroupMembers& group, int own, Deadline deadline);
 
   // The first value that a rank gave to `key`, the same on all ranks.
@@ -82,9 +97,14 @@ class MeetingFolder {
   void announce(const std::string& name);
   bool has_living_ranks() const;
   void remove_old(const std::string& prefix) const;
+  void start_run(int rank, const std::string& prefix, Deadline deadline);
+  Roll roll_of(const GroupMembers& group, Deadline deadline, const std::string& decision) const;
 
   const std::filesystem::path path_;
   std::string token_;
+  std::string run_;  // the prefix of its first group; empty: in none
+  int number_ = 0;
+  std::uint64_t beats_ = 0;
   std::filesystem::path own_;  // "": not announced
   int lock_ = -1;
 };

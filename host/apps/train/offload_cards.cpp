@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <sstream>
+#include <utility>
 
 #include "apps/emulated_cards.h"
 #include "common/error.h"
@@ -16,7 +18,7 @@
 namespace tandem::apps {
 namespace {
 
-std::vector<std::string> ids_of(const std::string& offload) {
+std::vector<std::string> named_ids(const std::string& offload) {
   std::vector<std::string> ids;
   if (!offload.starts_with("xrt")) return ids;
   std::istringstream words(offload);
@@ -28,25 +30,51 @@ std::vector<std::string> ids_of(const std::string& offload) {
                                "' is not a card; name cards as in xrt:0,xrt:1");
     }
     if (!seen.insert(id).second) {
-      throw Error("train", "--offload " + offload + ": '" + word + "' is named twice");
+      throw Error("train",
+                  "--offload " + offload + ": '" + word + "' is named twice; name each card once");
     }
     ids.push_back(id);
   }
   return ids;
 }
 
-// Those that are here without being asked for: real ones, or emulated ones that the user has set
-// up.
-std::vector<std::string> present_cards() {
-  std::vector<std::string> ids;
+// Those that are here: real ones, or emulated ones that the user has set up.
+std::vector<device::DeviceInfo> present_cards() {
+  std::vector<device::DeviceInfo> cards;
   for (const device::Backend* backend : device::backends()) {
     if (backend->kind() != "xrt" || !backend->available()) continue;
-    for (const device::DeviceInfo& info : backend->enumerate({})) {
-      if (info.makes_tables) ids.push_back(info.id);
+    for (device::DeviceInfo& info : backend->enumerate({})) {
+      if (info.makes_tables) cards.push_back(std::move(info));
     }
   }
+  return cards;
+}
+
+std::vector<std::string> ids_of(const std::vector<device::DeviceInfo>& cards) {
+  std::vector<std::string> ids;
+  for (const device::DeviceInfo& card : cards) ids.push_back(card.id);
   return ids;
 }
+
+// A card that is closed with its unit.
+class OpenCard final : public device::TableUnit {
+ public:
+  explicit OpenCard(const std::string& id)
+      : device_(device::open_device(id, {})), unit_(device_->make_table_unit()) {}
+  std::string name() const override { return unit_->name(); }
+  void load(std::span<const device::TableShape> shapes, std::span<const device::TableArrays> arrays,
+            Deadline deadline) override {
+    unit_->load(shapes, arrays, deadline);
+  }
+  device::TableReport update(const device::TableUpdate& update, const device::TableArrays& arrays,
+                             Deadline deadline) override {
+    return unit_->update(update, arrays, deadline);
+  }
+
+ private:
+  std::unique_ptr<device::Device> device_;
+  std::unique_ptr<device::TableUnit> unit_;
+};
 
 }  // namespace
 
@@ -61,32 +89,39 @@ std::vector<std::string> cards_of_rank(const std::vector<std::string>& ids, int 
   return own;
 }
 
-OffloadCards::OffloadCards(const std::string& offload, const RankPlace& place) {
-  const std::vector<std::string> ids = offload == "auto" ? present_cards() : ids_of(offload);
+OffloadCards::OffloadCards(const std::string& offload, const RankPlace& place)
+    : is_auto_(offload == "auto"), place_(place) {
+  const std::vector<std::string> ids = named_ids(offload);
   if (ids.empty()) return;
-  if (offload != "auto") {
-    provide_cards(ids, [](const std::string& text) { spdlog::warn("{}", text); });
-  }
-  ids_ = cards_of_rank(ids, place.rank % place.local_world, place.local_world);
+  provide_cards(ids, [](const std::string& text) { spdlog::warn("{}", text); });
+  own_ = cards_of_rank(ids, place.rank % place.local_world, place.local_world);
 }
 
-std::vector<std::unique_ptr<device::TableUnit>> OffloadCards::make() {
-  std::vector<std::unique_ptr<device::TableUnit>> units;
-  devices_.clear();
-  for (const std::string& id : ids_) {
-    devices_.push_back(device::open_device(id, {}));
-    units.push_back(devices_.back()->make_table_unit());
+void OffloadCards::find() {
+  if (std::exchange(found_, true)) return;
+  infos_ = present_cards();
+  if (is_auto_) {
+    own_ = cards_of_rank(ids_of(infos_), place_.rank % place_.local_world, place_.local_world);
   }
-  return units;
+  std::erase_if(infos_,
+                [&](const auto& info) { return std::ranges::find(own_, info.id) == own_.end(); });
 }
 
-double OffloadCards::link_bytes_per_s() const {
-  double slowest = 0;
-  for (const auto& device : devices_) {
-    const double own = device->info().link_bandwidth_bytes_per_s;
-    slowest = slowest == 0 ? own : std::min(slowest, own);
+training::TableCards OffloadCards::make() {
+  if (is_auto_) find();
+  training::TableCards cards;
+  for (const std::string& id : own_) cards.push_back(std::make_unique<OpenCard>(id));
+  return cards;
+}
+
+training::CardFacts OffloadCards::facts() {
+  find();
+  training::CardFacts facts{static_cast<int>(own_.size()), 0};
+  for (const device::DeviceInfo& info : infos_) {
+    const double own = info.link_bandwidth_bytes_per_s;
+    if (facts.link_bytes_per_s == 0 || own < facts.link_bytes_per_s) facts.link_bytes_per_s = own;
   }
-  return slowest;
+  return facts;
 }
 
 }  // namespace tandem::apps

@@ -7,16 +7,12 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <iterator>
 #include <numeric>
 #include <random>
 #include <span>
 #include <sstream>
-#include <string_view>
 #include <thread>
 
 #include "collectives/collective.h"
@@ -28,34 +24,11 @@
 namespace tandem::apps {
 namespace {
 
-struct Launcher {
-  const char *rank, *world, *local_world;
-  bool is_mpi;
-};
-
-constexpr std::array kLaunchers = {
-    Launcher{"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", false},
-    Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", true},
-    Launcher{"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", true},
-    Launcher{"SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", false},
-};
-
-std::optional<int> number_of(const char* variable) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
-  const std::string_view view(text);
-  int number = 0;
-  const auto parsed = std::from_chars(view.data(), view.data() + view.size(), number);
-  if (parsed.ec != std::errc() || parsed.ptr != view.data() + view.size() || number < 0) {
-    throw Error("train",
-                std::string("the environment's ") + variable + " is '" + text + "', not a number");
-  }
-  return number;
-}
-
 constexpr int kMostAttempts = 3;  // to connect the same ranks
 constexpr std::chrono::milliseconds kLook{10};
 constexpr const char* kGrown = "grown";
+// Ranks of MPI wait no longer for what a network file system is slow to show.
+constexpr std::chrono::milliseconds kSight{5'000};
 
 std::chrono::milliseconds timeout_of(const MeetingOptions& options) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
@@ -64,7 +37,8 @@ Deadline deadline_of(const MeetingOptions& options) { return Deadline::after(tim
 
 std::string decision_of(const std::string& prefix) { return "list-" + prefix + "-grown"; }
 
-// Where a group's ranks find each other. A rank that has died is not waited for.
+// Where a group's ranks find each other. A rank that has died is not waited for. gloo asks every
+// 5 ms until its deadline; each time costs a look at the lock of every rank.
 class WatchedStore final : public transport::gloo::Store {
  public:
   WatchedStore(std::shared_ptr<Store> store, const MeetingFolder& folder, std::vector<int> numbers)
@@ -80,7 +54,8 @@ class WatchedStore final : public transport::gloo::Store {
       if (folder_.lives(number)) continue;
       throw transport::TransportError(
           transport::TransportError::Kind::kPeerLost, number,
-          "rank " + std::to_string(number) + " has died before the group was complete");
+          "rank " + std::to_string(number) +
+              " has died before the group was complete; its own output says why");
     }
     return std::nullopt;
   }
@@ -97,50 +72,35 @@ std::string text_of(const std::vector<int>& numbers) {
   return text;
 }
 
+std::vector<int> numbers_of(std::istream& in) {
+  std::vector<int> numbers;
+  for (int number = 0; in >> number;) numbers.push_back(number);
+  return numbers;
+}
+
+// The texts of all ranks, on all ranks.
+std::vector<std::string> all_told(collectives::Group& group, const std::string& text,
+                                  const MeetingOptions& options) {
+  const collectives::CallOptions call{.timeout = timeout_of(options)};
+  std::vector<std::string> texts;
+  for (const auto& bytes : collectives::allgatherv(group, std::as_bytes(std::span(text)), call)) {
+    texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return texts;
+}
+
 // The text of rank `from`, on all ranks.
 std::string told(collectives::Group& group, int from, const std::string& text,
                  const MeetingOptions& options) {
-  const collectives::CallOptions call{.timeout = timeout_of(options)};
-  const bool speaks = group.rank() == from;
-  const auto texts = collectives::allgatherv(
-      group, speaks ? std::as_bytes(std::span(text)) : std::span<const std::byte>(), call);
-  const auto& bytes = texts[static_cast<std::size_t>(from)];
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return all_told(group, group.rank() == from ? text : "", options)[static_cast<std::size_t>(from)];
 }
 
 }  // namespace
-
-RankPlace find_rank_place() {
-  for (const Launcher& launcher : kLaunchers) {
-    const auto rank = number_of(launcher.rank), world = number_of(launcher.world);
-    if (!rank && !world) continue;
-    if (!rank || !world || *rank >= *world) {
-      throw Error("train", std::string("the environment's ") + launcher.rank + " and " +
-                               launcher.world + " do not fit each other");
-    }
-    return {*rank, *world, std::max(1, number_of(launcher.local_world).value_or(*world)),
-            launcher.is_mpi};
-  }
-  return {};
-}
 
 class Ranks::Mpi {
  public:
   transport::mpi::Environment environment;
 };
-
-bool outlives_ranks(const RankPlace& place) {
-  if (!place.under_mpi || std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) return true;
-  return std::getenv("OMPI_MCA_orte_enable_recovery") != nullptr;
-}
-
-std::string list_of(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank" : "ranks";
-  for (std::size_t at = 0; at < ranks.size(); ++at) {
-    text += (at == 0 ? " " : ", ") + std::to_string(ranks[at]);
-  }
-  return text;
-}
 
 Ranks::Ranks(const RankPlace& place, const MeetingOptions& options) : options_(options) {
   if (place.world == 1 && !options.elastic) return;
@@ -152,7 +112,8 @@ Ranks::Ranks(const RankPlace& place, const MeetingOptions& options) : options_(o
     return;
   }
   if (options.store.empty()) {
-    throw Error("train", "ranks that use gloo meet in a folder; name one by --store or --out");
+    throw Error("train", std::to_string(place.world) +
+                             " ranks that use gloo meet in a folder; name one by --store or --out");
   }
   folder_ = std::make_unique<MeetingFolder>(options.store);
   if (options.join) {
@@ -163,15 +124,37 @@ Ranks::Ranks(const RankPlace& place, const MeetingOptions& options) : options_(o
   connect_members();
 }
 
-// MPI's ranks need the folder only to tell who has died.
+// MPI's ranks need the folder only to tell who has died. They talk already; so they find out at
+// once whether all of them see each other there, and else go on without it.
 void Ranks::watch(const RankPlace& place) {
-  try {
+  const auto soon = std::min(timeout_of(options_), kSight);
+  std::string word, prefix;
+  std::string problem = first_problem([&] {
     folder_ = std::make_unique<MeetingFolder>(options_.store);
-    meet(place);
-  } catch (const Error& error) {
-    folder_.reset();
-    spdlog::warn("{}; a rank that is lost may not be named", error.what());
+    word = folder_->enter(place.rank, Deadline::after(soon));
+  });
+  const std::vector<std::string> words = all_told(*group_, word, options_);
+  if (problem.empty()) {
+    problem =
+        first_problem([&] { prefix = folder_->start(place.rank, words, Deadline::after(soon)); });
   }
+  if (problem.empty()) return be_member(place, prefix);
+  folder_.reset();
+  if (place.rank == 0) spdlog::warn("{}; a rank that is lost may not be named", problem);
+}
+
+// What the first rank says that cannot do its part; empty: all can.
+std::string Ranks::first_problem(const std::function<void()>& part) {
+  std::string problem;
+  try {
+    part();
+  } catch (const Error& error) {
+    problem = error.what();
+  }
+  for (const std::string& one : all_told(*group_, problem, options_)) {
+    if (!one.empty()) return one;
+  }
+  return {};
 }
 
 // numbers: of all ranks, which are watched; empty: they are not known yet.
@@ -196,11 +179,15 @@ void Ranks::connect_members() {
 }
 
 void Ranks::meet(const RankPlace& place) {
+  be_member(place, folder_->meet(place.rank, place.world, deadline_of(options_)));
+}
+
+// Of a run's first group.
+void Ranks::be_member(const RankPlace& place, const std::string& prefix) {
   number_ = place.rank;
-  members_.prefix = folder_->meet(place.rank, place.world, deadline_of(options_));
+  members_.prefix = prefix;
   members_.numbers.resize(static_cast<std::size_t>(place.world));
   std::iota(members_.numbers.begin(), members_.numbers.end(), 0);
-  next_number_ = place.world;
 }
 
 // Until a group with this process has come about.
@@ -212,8 +199,7 @@ void Ranks::join() {
     try {
       group_.emplace(connect(place, {}));
       std::istringstream numbers(told(*group_, 0, "", options_));
-      for (int number = 0; numbers >> number;) members_.numbers.push_back(number);
-      next_number_ = members_.numbers.back() + 1;
+      members_.numbers = numbers_of(numbers);
       return;
     } catch (const transport::TransportError& error) {
       spdlog::warn("{}; waits for the next checkpoint", error.what());
@@ -236,18 +222,40 @@ void Ranks::confirm() const {
 
 Ranks::~Ranks() = default;
 
-void Ranks::abort(const std::string& failure) {
-  if (!group_ || group_->broken()) return;
-  if (folder_) folder_->sign_roll(members_, number_, failure);
-  group_->abort(failure);
+// The group hears it first: what fails behind it must not hide the cause.
+void Ranks::abort(const std::string& failure) noexcept {
+  if (!group_) return;
+  try {
+    if (!group_->broken()) group_->abort(failure);
+    if (folder_) folder_->sign_roll(members_, number_, failure);
+  } catch (const std::exception& error) {
+    spdlog::warn("{}; so the other ranks may name another cause", error.what());
+  }
+}
+
+void Ranks::say_at_work() noexcept {
+  if (!folder_ || !group_) return;
+  try {
+    folder_->beat(members_, number_);
+  } catch (const std::exception&) {
+    return;  // what this rank does next fails by itself
+  }
 }
 
 transport::TransportError Ranks::explained(const transport::TransportError& error) {
   using transport::TransportError;
   const TransportError cause = transport::first_cause(error);
   if (!folder_) return cause;
-  const Deadline deadline = deadline_of(options_);
-  const Roll roll = folder_->call_roll(members_, number_, "", deadline);
+  Roll roll;
+  try {
+    roll = folder_->call_roll(members_, number_, "", deadline_of(options_));
+  } catch (const Error& unusable) {
+    spdlog::warn("{}; a rank that is lost may not be named", unusable.what());
+    return cause;
+  }
+  const bool told_why = cause.kind() == TransportError::Kind::kAborted &&
+                        std::ranges::find(roll.absent, cause.peer()) != roll.absent.end();
+  if (told_why && !folder_->lives(cause.peer())) return cause;  // it ended behind its abort
   if (!roll.absent.empty()) {
     const bool silent = std::ranges::any_of(roll.absent, [&](int n) { return folder_->lives(n); });
     const bool one = roll.absent.size() == 1;
@@ -268,8 +276,7 @@ std::vector<int> Ranks::shrink() {
   const std::vector<int> before = members_.numbers;
   for (int attempt = 1;; ++attempt) {
     group_.reset();
-    GroupMembers left =
-        folder_->agree(members_, number_, Deadline::after(timeout_of(options_) / 4 * 3));
+    GroupMembers left = folder_->agree(members_, number_, deadline_of(options_));
     if (left.numbers.size() < members_.numbers.size()) attempt = 1;
     members_ = std::move(left);
     try {
@@ -286,20 +293,24 @@ std::vector<int> Ranks::shrink() {
 }
 
 bool Ranks::ranks_wait() const {
-  return options_.elastic && folder_ && !folder_->waiting().empty();
+  if (!options_.elastic || !folder_) return false;
+  folder_->require_newest();
+  return !folder_->waiting().empty();
 }
 
-// Rank 0's: the new group's prefix, and how many join. "": nobody does.
+// Rank 0's: the new group's prefix, and the numbers of those that join. "": nobody does.
 std::string Ranks::offer(const std::vector<std::string>& names) {
   if (names.empty()) return {};
   GroupPlace place{fmt::format("joined-{}", std::random_device{}()), group_->world(),
-                   group_->world() + static_cast<int>(names.size()), next_number_};
+                   group_->world() + static_cast<int>(names.size()), members_.numbers.back()};
+  std::string offered = place.prefix;
   for (const std::string& name : names) {
+    place.number = folder_->reserve_number(place.number + 1);
     folder_->give(name, place);
     ++place.rank;
-    ++place.number;
+    offered += " " + std::to_string(place.number);
   }
-  return place.prefix + " " + std::to_string(names.size());
+  return offered;
 }
 
 // What all ranks make of their connections to the new ones: kGrown, or why not. A rank that misses
@@ -324,13 +335,13 @@ std::string Ranks::verdict(const std::string& prefix, const std::string& problem
 bool Ranks::grow(const std::function<void(collectives::Group&)>& check) {
   const bool first = group_->rank() == 0;
   GroupPlace place{"", group_->rank(), 0, number_};
-  int joining = 0;
-  std::istringstream(told(*group_, 0, first ? offer(folder_->waiting()) : "", options_)) >>
-      place.prefix >> joining;
-  if (joining == 0) return false;
-  place.world = group_->world() + joining;
+  std::istringstream offered(told(*group_, 0, first ? offer(folder_->waiting()) : "", options_));
+  offered >> place.prefix;
+  const std::vector<int> joining = numbers_of(offered);
+  if (joining.empty()) return false;
   GroupMembers members{place.prefix, members_.numbers};
-  for (int rank = 0; rank < joining; ++rank) members.numbers.push_back(next_number_ + rank);
+  members.numbers.insert(members.numbers.end(), joining.begin(), joining.end());
+  place.world = static_cast<int>(members.numbers.size());
   std::optional<collectives::Group> grown;
   std::string problem;
   try {
@@ -340,7 +351,6 @@ bool Ranks::grow(const std::function<void(collectives::Group&)>& check) {
   } catch (const Error& error) {
     problem = error.what();
   }
-  next_number_ += joining;  // those that do not come about are not given again
   if (const std::string word = verdict(place.prefix, problem); word != kGrown) {
     if (first) spdlog::warn("{}; the run goes on without new ranks", word);
     return false;

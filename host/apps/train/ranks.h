@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds this process's rank in a job, and makes the group of all ranks.
+// Makes the group of all ranks of a job, and tells who is left of it.
 //
-// A job is started by mpirun, torchrun, srun, or anything that sets RANK and WORLD_SIZE. Under
-// mpirun the ranks use MPI; else, and with --elastic, they use gloo and meet in a folder that all
-// of them can access. There they also see which of them have died. Threads: one. Errors:
-// Error("train", ...) if only some of the variables are set; TransportError that names the rank
-// that has not come.
+// Under mpirun the ranks use MPI; else, and with --elastic, they use gloo and meet in a folder that
+// all of them can access. There they also see which of them have died; ranks of MPI go on without
+// it where it cannot serve. Threads: one; say_at_work() from another. Errors: Error("train", ...)
+// of the folder; TransportError that names the rank that has not come.
 #pragma once
 
 #include <functional>
@@ -16,23 +15,11 @@
 #include <vector>
 
 #include "apps/train/meeting_folder.h"
+#include "apps/train/rank_place.h"
 #include "collectives/group.h"
 #include "transport/transport_error.h"
 
 namespace tandem::apps {
-
-struct RankPlace {
-  int rank = 0;
-  int world = 1;
-  int local_world = 1;  // ranks of this host
-  bool under_mpi = false;
-};
-
-// By the environment; the first of torchrun's, Open MPI's, MPICH's and Slurm's variables.
-RankPlace find_rank_place();
-
-// "rank 2", "ranks 1, 2"
-std::string list_of(const std::vector<int>& ranks);
 
 struct MeetingOptions {
   std::string transport = "auto";  // auto, mpi, gloo
@@ -42,9 +29,6 @@ struct MeetingOptions {
   bool elastic = false;
   bool join = false;  // as a new rank of an elastic run that is under way
 };
-
-// Whether mpirun leaves the other ranks alone when one dies; true where it did not start them.
-bool outlives_ranks(const RankPlace& place);
 
 // The group, and MPI's environment if it uses it. No group: one rank that is not elastic.
 class Ranks {
@@ -58,17 +42,19 @@ class Ranks {
 
   // After a TransportError, without --elastic: the error of this rank. It names the ranks that are
   // lost, where the ranks met in a folder. Waits until the others have noticed it, at most for the
-  // timeout.
+  // timeout. `error` itself where the folder cannot be used.
   transport::TransportError explained(const transport::TransportError& error);
-  // Before this rank ends by an error of its own: the others learn the text.
-  void abort(const std::string& failure);
+  // Before this rank ends by an error of its own: the others learn the text. Throws nothing.
+  void abort(const std::string& failure) noexcept;
+  // While this rank does what may take any time: others that agree on a loss wait for it.
+  void say_at_work() noexcept;
 
   // Elastic ranks. After a TransportError: the group of those that are left, also if more are lost
   // meanwhile. Returns the numbers of those that are not, as their launcher gave them; a rank that
-  // has joined has the next free number.
+  // has joined has a number that the run has given to nobody.
   std::vector<int> shrink();
 
-  // Whether processes wait to join; for rank 0.
+  // Whether processes wait to join; for rank 0. TransportError: a newer run has begun.
   bool ranks_wait() const;
   // Collective, also of the processes that wait, which are in their constructor: forms the group
   // with them. `check` may refuse it by an Error. False, on all old ranks: it did not come about,
@@ -81,7 +67,9 @@ class Ranks {
  private:
   class Mpi;
   void meet(const RankPlace& place);
+  void be_member(const RankPlace& place, const std::string& prefix);
   void watch(const RankPlace& place);
+  std::string first_problem(const std::function<void()>& part);
   void join();
   collectives::Group connect(const GroupPlace& place, const std::vector<int>& numbers) const;
   void connect_members();
@@ -94,7 +82,6 @@ class Ranks {
   std::optional<collectives::Group> group_;
   GroupMembers members_;  // of the group, by rank
   int number_ = 0;        // this rank's
-  int next_number_ = 0;
 };
 
 }  // namespace tandem::apps

@@ -116,7 +116,8 @@ void check_inputs(const TrainOptions& options) {
     throw Error("train", "--join takes part in a run that is under way; name its folder by --out");
   }
   if (meeting.elastic && meeting.transport == "mpi") {
-    throw Error("train", "--elastic needs --transport gloo: MPI does not outlive a rank");
+    throw Error("train",
+                "--elastic needs --transport gloo, not mpi, which does not outlive a rank");
   }
   if (meeting.elastic && options.out.empty() && options.resume.empty()) {
     throw Error("train", "--elastic goes on from checkpoints; name a folder by --out");
@@ -199,9 +200,9 @@ void run(TrainOptions options) {
   settings.threads = threads_of(options, place);
   OffloadCards cards(options.offload, place);
   settings.try_cards = options.offload == "auto";
-  if (!cards.empty()) {
+  if (cards.are_asked_for()) {
     settings.make_cards = [&] { return cards.make(); };
-    settings.card_link = [&] { return cards.link_bytes_per_s(); };
+    settings.card_facts = [&] { return cards.facts(); };
   }
   const auto& library = training::ComputationLibrary::open(library_folder());
   std::optional<training::Checkpoint> checkpoint;
@@ -213,7 +214,7 @@ void run(TrainOptions options) {
   training::Trainer trainer(settings,
                             {job->task(), job->parameters(),
                              [&](std::uint64_t step) { return open_logs(options, step, logs); },
-                             [&] { return ranks->ranks_wait(); }});
+                             [&] { return ranks->ranks_wait(); }, [&] { ranks->say_at_work(); }});
   if (checkpoint) trainer.resume(*checkpoint);
   ranks = meet(options, place);
   spdlog::info("{} parameters, {}, {} ranks of {} threads, libtorch {}",

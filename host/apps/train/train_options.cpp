@@ -207,7 +207,8 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
 }
 
 training::TrainerOptions trainer_options(const TrainOptions& o) {
-  if (o.steps == 0) throw Error("train", "--steps is missing");
+  if (o.steps == 0)
+    throw Error("train", "--steps is missing, or 0: say how many steps the whole run has");
   training::TrainerOptions options;
   options.out = o.out;
   options.steps = o.steps;

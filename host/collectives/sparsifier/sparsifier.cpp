@@ -85,20 +85,31 @@ std::uint64_t Sparsifier::num_values() const { return store_->size(); }
 
 double Sparsifier::residual_norm() const { return std::sqrt(store_->sum_of_squares()); }
 
+std::optional<NonFinitePlace> Sparsifier::agree(Group& group, GradientPieces gradient) {
+  if (!options_.agreed) return agree_on_step(group, plan_for(gradient), options_.reduce);
+  if (const std::string problem = size_problem(gradient); !problem.empty()) {
+    throw Error("sparsifier", problem);
+  }
+  return {};
+}
+
 StepPlan Sparsifier::plan_for(GradientPieces gradient) {
   StepPlan plan = plan_of(name_, step_, num_values(), options_);
-  const std::uint64_t count = count_of(gradient);
-  if (count != num_values()) {
-    plan.error = "the gradient has " + std::to_string(count) + " values; the " + name_ +
-                 " sparsifier is for " + std::to_string(num_values());
-    return plan;
-  }
+  plan.error = size_problem(gradient);
+  if (!plan.error.empty()) return plan;
   try {
     plan.non_finite = store_->first_non_finite(gradient);
   } catch (const Error& error) {
     plan.error = error.what();
   }
   return plan;
+}
+
+std::string Sparsifier::size_problem(GradientPieces gradient) const {
+  const std::uint64_t count = count_of(gradient);
+  if (count == num_values()) return {};
+  return "the gradient has " + std::to_string(count) + " values; the " + name_ +
+         " sparsifier is for " + std::to_string(num_values());
 }
 
 void Sparsifier::exchange_everything(StepContext& context) {
@@ -117,7 +128,7 @@ StepResult Sparsifier::step(Group& group, GradientPieces gradient) {
   StepResult result;
   result.mean = make_sparse(num_values(), {}, {});
   device::AccumulateStep add;
-  if (const auto bad = agree_on_step(group, plan_for(gradient), options_.reduce)) {
+  if (const auto bad = agree(group, gradient)) {
     if (options_.non_finite == NonFinite::kStop) throw stop_at(*bad, step_);
     if (options_.non_finite == NonFinite::kSkip) {
       result.skipped = true;

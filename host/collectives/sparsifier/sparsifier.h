@@ -26,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,6 +61,9 @@ struct SparsifierOptions {
   double density = 0.01;  // target, in [0, 1]
   std::uint64_t seed = 1;
   NonFinite non_finite = NonFinite::kStop;
+  // The caller has compared what the ranks are about to do, and every value is finite: a step asks
+  // neither again.
+  bool agreed = false;
   // Scheme, codec, bucket, timeout; wire: f32, f16 or bf16. With 16 bits rounding errors stay in
   // the residuals, and own entries travel by all-gather: the scheme is auto or allgather_sparse.
   ReduceOptions reduce;
@@ -117,6 +121,7 @@ struct StepResult {
 
 class ResidualStore;
 struct StepContext;
+struct NonFinitePlace;
 struct StepPlan;
 class SparsifierAlgorithm;
 
@@ -142,7 +147,9 @@ class Sparsifier {
 
  private:
   // What this rank is about to do.
+  std::optional<NonFinitePlace> agree(Group& group, GradientPieces gradient);
   StepPlan plan_for(GradientPieces gradient);
+  std::string size_problem(GradientPieces gradient) const;
   void exchange_everything(StepContext& context);
 
   std::string name_;

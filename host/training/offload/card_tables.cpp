@@ -92,16 +92,12 @@ class CardTables::State {
   State(std::vector<std::unique_ptr<TableUnit>> cards, ThreadPool& pool,
         const CardTablesOptions& options)
       : options_(options), pool_(pool), optimizer_(pool) {
-    for (auto& unit : cards) {
-      Card card{std::move(unit), {}};
-      card.statistics.name = card.unit->name();
-      cards_.push_back(std::move(card));
-    }
+    set_cards(std::move(cards));
   }
 
   std::uint32_t add(const CardTable& table);
   void load();
-  void use_cards(bool used) { used_ = used; }
+  void set_cards(std::vector<std::unique_ptr<TableUnit>> cards);
   void update_rows(const StepFactors& step, const CardRows& rows);
   std::vector<StateView> state() { return optimizer_.state(); }
   CardTablesStatistics statistics() const;
@@ -128,8 +124,16 @@ class CardTables::State {
   std::vector<Share> shares_;     // by card
   std::uint64_t host_gradients_ = 0;
   bool loaded_ = false;
-  bool used_ = true;
 };
+
+void CardTables::State::set_cards(std::vector<std::unique_ptr<TableUnit>> cards) {
+  cards_.clear();
+  for (auto& unit : cards) {
+    Card card{std::move(unit), {}};
+    card.statistics.name = card.unit->name();
+    cards_.push_back(std::move(card));
+  }
+}
 
 std::uint32_t CardTables::State::add(const CardTable& table) {
   if (loaded_) throw Error("training", "table " + table.name + " comes after load()");
@@ -179,7 +183,7 @@ TableArrays CardTables::State::arrays_of(const KnownTable& known, std::size_t ca
 void CardTables::State::load() {
   loaded_ = true;
   shares_.resize(cards_.size());
-  for (std::size_t card = 0; used_ && card < cards_.size(); ++card) {
+  for (std::size_t card = 0; card < cards_.size(); ++card) {
     if (!cards_[card].statistics.lost.empty()) continue;
     try {
       load_card(card);
@@ -240,7 +244,7 @@ void CardTables::State::update_rows(const StepFactors& step, const CardRows& row
   check(rows);
   check_step(step);
   const KnownTable& known = known_[rows.table];
-  if (cards_.empty() || !used_) {
+  if (cards_.empty()) {
     optimizer_.update_rows(step, {.parameter = known.number,
                                   .rows = rows.rows,
                                   .gradient = rows.gradient,
@@ -311,7 +315,9 @@ CardTables::~CardTables() = default;
 
 std::uint32_t CardTables::add(const CardTable& table) { return state_->add(table); }
 void CardTables::load() { state_->load(); }
-void CardTables::use_cards(bool used) { state_->use_cards(used); }
+void CardTables::set_cards(std::vector<std::unique_ptr<TableUnit>> cards) {
+  state_->set_cards(std::move(cards));
+}
 void CardTables::update_rows(const StepFactors& step, const CardRows& rows) {
   state_->update_rows(step, rows);
 }

@@ -74,9 +74,8 @@ class CardTables {
   // Copies weights and state to the cards. Call it again after anything else changed either. Error
   // when a card is too small for its rows; it names the bytes.
   void load();
-  // Whether the cards update from now on; false: the host does. Before load(), which it asks for
-  // when the cards shall go on.
-  void use_cards(bool used);
+  // Closes the cards. These update from now on, after load(); none: the host does, at once.
+  void set_cards(std::vector<std::unique_ptr<device::TableUnit>> cards);
 
   void update_rows(const StepFactors& step, const CardRows& rows);
 

@@ -13,20 +13,15 @@
 
 #include "common/error.h"
 #include "tensor/sparse/coalesce.h"
+#include "training/squares.h"
 
 namespace tandem::training {
 namespace {
 
 constexpr std::uint64_t kMostUnits = std::numeric_limits<std::uint32_t>::max();
 
-double squares_of(std::span<const float> values) {
-  double sum = 0;
-  for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
-  return sum;
-}
-
-// The square of the norm of the sums of repeated rows.
-double squares_of_rows(const CardTable& table, const CardRows& rows) {
+// The sums of repeated rows.
+sparse::SparseVector summed(const CardTable& table, const CardRows& rows) {
   const std::size_t wanted = rows.rows.size() * table.width;
   if (rows.gradient.size() != wanted) {
     throw Error("training", "table " + table.name + ": " + std::to_string(rows.rows.size()) +
@@ -34,13 +29,11 @@ double squares_of_rows(const CardTable& table, const CardRows& rows) {
                                 std::to_string(wanted) + " values of gradient, not " +
                                 std::to_string(rows.gradient.size()));
   }
-  const sparse::SparseVector sums =
-      sparse::coalesce({.domain = {table.weights.size() / table.width, table.width},
-                        .num_entries = rows.rows.size(),
-                        .indices = rows.rows.data(),
-                        .values = rows.gradient.data()},
-                       sparse::Reduction::kSum);
-  return squares_of(sums.values<float>());
+  return sparse::coalesce({.domain = {table.weights.size() / table.width, table.width},
+                           .num_entries = rows.rows.size(),
+                           .indices = rows.rows.data(),
+                           .values = rows.gradient.data()},
+                          sparse::Reduction::kSum);
 }
 
 }  // namespace
@@ -98,10 +91,23 @@ double SharedTables::sum(std::vector<CardRows> rows) {
     if (one.table < shared_.size()) continue;
     throw Error("training", "there is no table " + std::to_string(one.table));
   }
-  if (group_ != nullptr) {
-    for (Bundle& bundle : bundles_) sum(bundle);
-  }
+  if (group_ == nullptr) return sum_alone();
+  for (Bundle& bundle : bundles_) sum(bundle);
   return squares();
+}
+
+// Rows of a single rank: from here on each is there once, so that the update sums nothing again.
+double SharedTables::sum_alone() {
+  sums_.clear();
+  double squares = 0;
+  for (CardRows& rows : rows_) {
+    sums_.push_back(summed(shared_[rows.table].table, rows));
+    const sparse::SparseVector& sums = sums_.back();
+    rows.rows = sums.indices<std::uint32_t>();
+    rows.gradient = sums.values<float>();
+    squares += sum_of_squares(rows.gradient);
+  }
+  return squares;
 }
 
 void SharedTables::sum(Bundle& bundle) {
@@ -133,13 +139,7 @@ void SharedTables::sum(Bundle& bundle) {
 
 double SharedTables::squares() const {
   double own = 0;
-  if (group_ == nullptr) {
-    for (const CardRows& rows : rows_) {
-      own += squares_of_rows(shared_[rows.table].table, rows);
-    }
-    return own;
-  }
-  for (const Bundle& bundle : bundles_) own += squares_of(bundle.sums.values_as<float>());
+  for (const Bundle& bundle : bundles_) own += sum_of_squares(bundle.sums.values_as<float>());
   double all = 0;
   for (const auto& bytes :
        collectives::allgatherv(*group_, std::as_bytes(std::span(&own, 1)), calls_)) {

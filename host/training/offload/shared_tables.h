@@ -9,11 +9,13 @@
 // Ownership: borrows the group, the pool and weights. Threads: one at a time.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "collectives/collective.h"
+#include "tensor/sparse/sparse_vector.h"
 #include "training/offload/card_tables.h"
 
 namespace tandem::training {
@@ -34,7 +36,9 @@ class SharedTables {
   // As CardTables::add(), with all rows.
   std::uint32_t add(const CardTable& table);
   void load() { tables_.load(); }
-  void use_cards(bool used) { tables_.use_cards(used); }
+  void set_cards(std::vector<std::unique_ptr<device::TableUnit>> cards) {
+    tables_.set_cards(std::move(cards));
+  }
 
   // Collective: the gradients of rows go to their owners. Each rank passes rows of its own,
   // possibly none, of each table once at most; it keeps them until update(). Gradients of a row are
@@ -69,6 +73,7 @@ class SharedTables {
   std::uint64_t rank() const;
   void put_in_bundle(std::uint32_t table);
   void sum(Bundle& bundle);
+  double sum_alone();
   double squares() const;
   void update_own(const StepFactors& step);
   void update(const StepFactors& step, const Bundle& bundle);
@@ -81,7 +86,8 @@ class SharedTables {
   CardTables tables_;
   std::vector<Shared> shared_;
   std::vector<Bundle> bundles_;
-  std::vector<CardRows> rows_;  // of the last sum()
+  std::vector<CardRows> rows_;             // of the last sum()
+  std::deque<sparse::SparseVector> sums_;  // of a single rank: what rows_ refers to
   double update_seconds_ = 0;
 };
 

@@ -138,7 +138,7 @@ void GradientBuckets::wait_for_all(Deadline deadline) {
   std::rethrow_exception(error);
 }
 
-void GradientBuckets::finish(Deadline deadline) {
+void GradientBuckets::finish(Deadline deadline, Means means) {
   open_step();
   for (Slot& slot : slots_) {
     if (slot.is_ready) continue;
@@ -148,7 +148,8 @@ void GradientBuckets::finish(Deadline deadline) {
   submit_complete();
   wait_for_all(deadline);
   for (const Slot& slot : slots_) {
-    if (slot.is_ready) std::copy_n(values_of(slot), slot.num_values, slot.gradient.begin());
+    if (slot.is_ready && means == Means::kWrite)
+      std::copy_n(values_of(slot), slot.num_values, slot.gradient.begin());
   }
   if (settled_) {
     begin_step();

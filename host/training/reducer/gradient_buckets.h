@@ -55,8 +55,9 @@ class GradientBuckets {
 
   // Submits the rest, waits, and writes the means over the gradients. Rethrows the first error of a
   // bucket after all have ended; then the gradients are as they were. Error if the deadline passes;
-  // then no other step is possible.
-  void finish(Deadline deadline);
+  // then no other step is possible. kLeave: the means stay where mean() finds them.
+  enum class Means : std::uint8_t { kWrite, kLeave };
+  void finish(Deadline deadline, Means means = Means::kWrite);
 
   // A parameter's mean, also where this rank had no gradient: until the next ready().
   std::span<const float> mean(std::size_t parameter) const;

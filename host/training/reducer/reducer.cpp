@@ -57,6 +57,7 @@ class Reducer::State {
   collectives::SparseTensor take_rows(Ticket ticket);
   std::vector<std::byte> state();
   void restore(std::span<const std::byte> bytes);
+  ReducerStatistics counts() const;
   ReducerStatistics statistics();
   std::uint64_t step() const {
     const std::lock_guard lock(mutex_);
@@ -67,7 +68,7 @@ class Reducer::State {
   collectives::SparsifierOptions sparsifier_options() const {
     collectives::SparsifierOptions options = options_.algorithm;
     options.seed = options_.seed;
-    options.non_finite = collectives::NonFinite::kStop;  // the call has looked before
+    options.agreed = true;  // by agree_on_call()
     options.reduce.timeout = options_.timeout;
     if (options_.wire != DType::kF32) options.reduce.wire = options_.wire;
     options.threads = threads_.get();
@@ -305,10 +306,15 @@ void Reducer::State::restore(std::span<const std::byte> bytes) {
   between_calls([&] { adopt_state(parse_state(bytes)); });
 }
 
-ReducerStatistics Reducer::State::statistics() {
+ReducerStatistics Reducer::State::counts() const {
   ReducerStatistics all = statistics_.snapshot();
   all.rank = group_.rank();
   all.world = group_.world();
+  return all;
+}
+
+ReducerStatistics Reducer::State::statistics() {
+  ReducerStatistics all = counts();
   std::map<std::string, double> squares;
   between_calls([&] {
     const std::lock_guard lock(mutex_);
@@ -346,6 +352,7 @@ collectives::SparseTensor Reducer::take_rows(Ticket ticket) { return state_->tak
 std::vector<std::byte> Reducer::state() { return state_->state(); }
 void Reducer::restore(std::span<const std::byte> bytes) { state_->restore(bytes); }
 ReducerStatistics Reducer::statistics() { return state_->statistics(); }
+ReducerStatistics Reducer::counts() const { return state_->counts(); }
 std::uint64_t Reducer::step() const { return state_->step(); }
 
 }  // namespace tandem::training

@@ -85,6 +85,9 @@ class Reducer {
   void restore(std::span<const std::byte> bytes);
 
   ReducerStatistics statistics();
+  // The same without steps, trial and the norms of residuals, which read all of these: for every
+  // step. Does not wait for the queue.
+  ReducerStatistics counts() const;
   std::uint64_t step() const;  // of the next submit()
 
  private:

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "training/squares.h"
+
 namespace tandem::training {
 namespace {
 
@@ -84,11 +86,9 @@ ReducerStatistics StatisticsTable::snapshot() const {
 }
 
 double residual_squares(const Tensors& tensors) {
-  double squares = 0;
   const auto residual = tensors.find(kResidual);
-  if (residual == tensors.end()) return squares;
-  for (const float value : residual->second) squares += static_cast<double>(value) * value;
-  return squares;
+  if (residual == tensors.end()) return 0;
+  return sum_of_squares(residual->second);
 }
 
 void add_residual_norms(ReducerStatistics& to, const std::map<std::string, double>& squares) {

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <span>
 #include <utility>
 
 #include "collectives/collective.h"
-#include "common/error.h"
 
 namespace tandem::training {
 namespace {
@@ -27,9 +27,7 @@ CardTrial::CardTrial(collectives::Group* group, std::chrono::milliseconds timeou
       timeout_(timeout),
       parts_(std::move(parts)),
       host_s_(kUnknown),
-      cards_s_(kUnknown) {
-  parts_.use_cards(false);
-}
+      cards_s_(kUnknown) {}
 
 void CardTrial::before_update() {
   if (decided_ || step_ != kSteps) return;
@@ -39,13 +37,12 @@ void CardTrial::before_update() {
 }
 
 void CardTrial::begin_cards() {
-  parts_.use_cards(true);
   place_ = Place::kCards;
   try {
-    parts_.load();
-  } catch (const Error& error) {
+    parts_.take();
+  } catch (const std::exception& error) {
     spdlog::warn("{}; host memory keeps the tables", error.what());
-    parts_.use_cards(false);
+    parts_.drop();
     place_ = Place::kHost;
   }
 }
@@ -74,8 +71,9 @@ CardTrial::Slowest CardTrial::slowest(double cards) const {
 
 void CardTrial::decide(const char* how, const Slowest& seconds) {
   decided_ = true;
+  const bool open = uses_cards();
   place_ = seconds.cards < seconds.host ? Place::kCards : Place::kHost;
-  parts_.use_cards(uses_cards());
+  if (open && !uses_cards()) parts_.drop();
   const bool speaks = group_ == nullptr || group_->rank() == 0;
   if (!speaks || seconds.cards == kUnknown) return;
   spdlog::info(

@@ -4,12 +4,13 @@
 //
 // Host memory updates the first steps. Where the cost model predicts that cards are faster, they
 // update the next ones. The faster place stays; of equal ones host memory. The slowest rank counts,
-// so all ranks decide alike. Both places give the same bits. A rank whose cards cannot hold its
-// tables decides for host memory. Ownership: borrows the group. Threads: one. Errors:
-// TransportError.
+// so all ranks decide alike. Both places give the same bits. A rank whose cards cannot be opened or
+// cannot hold its tables decides for host memory. Cards are opened for their steps only. Ownership:
+// borrows the group. Threads: one. Errors: TransportError.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 
 #include "collectives/group.h"
@@ -17,8 +18,8 @@
 namespace tandem::training {
 
 struct CardTrialParts {
-  std::function<void(bool)> use_cards;     // from the next update on; true: before load()
-  std::function<void()> load;              // Error: the cards cannot hold the tables
+  std::function<void()> take;  // opens the cards, loads the tables; throws where that fails
+  std::function<void()> drop;  // closes them: host memory updates from now on
   std::function<double()> update_seconds;  // of the last update, without messages
   std::function<double()> predicted;       // of an update on cards; infinity: there is none
 };

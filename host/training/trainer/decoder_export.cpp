@@ -23,7 +23,8 @@ void require_family(const Checkpoint& checkpoint, const std::string& wanted) {
   const auto family = checkpoint.fields.value("family", "");
   if (family == wanted) return;
   throw Error("train", "'" + checkpoint.folder + "' is of the family '" + family + "', not of " +
-                           (wanted == "llama" ? "a decoder" : wanted));
+                           (wanted == "llama" ? "a decoder" : wanted) +
+                           "; name the folder of a run that trains one");
 }
 
 }  // namespace

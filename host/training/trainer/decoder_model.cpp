@@ -89,7 +89,8 @@ void copy_known_fields(const model::Checkpoint& from, GgufWriter& to) {
 void check_family(const model::Model& loaded, const std::string& path) {
   const model::ModelConfig& config = loaded.config();
   const auto refuse = [&](const std::string& what) {
-    throw Error("train", "'" + path + "' " + what + "; a plain Llama decoder is trained");
+    throw Error("train", "'" + path + "' " + what +
+                             ", and only plain Llama decoders are trained; name another by --from");
   };
   if (config.architecture != "llama") refuse("is of the architecture " + config.architecture);
   if (config.experts.count > 0) refuse("is a mixture of experts");
@@ -165,7 +166,8 @@ DecoderModel read_decoder(const std::string& path, const std::string& tokenizer)
   if (result.config.vocab_size != loaded->config().vocab_size) {
     throw Error("train", "'" + tokenizer + "' has " + std::to_string(result.config.vocab_size) +
                              " tokens, '" + path + "' " +
-                             std::to_string(loaded->config().vocab_size));
+                             std::to_string(loaded->config().vocab_size) +
+                             "; name the model's own tokenizer by --tokenizer");
   }
   return result;
 }

@@ -18,8 +18,9 @@ std::uint32_t width_of(const ParameterSpec& spec, std::size_t count) {
 
 class UpdateInPlace final : public DenseUpdate {
  public:
-  UpdateInPlace(ParameterSet& parameters, const DenseUpdateOptions& options)
-      : parameters_(parameters), pool_(options.threads), optimizer_(pool_) {
+  UpdateInPlace(ParameterSet& parameters, const GradientMean& mean,
+                const DenseUpdateOptions& options)
+      : parameters_(parameters), mean_(mean), pool_(options.threads), optimizer_(pool_) {
     for (std::size_t parameter = 0; parameter < parameters.size(); ++parameter) {
       const ParameterSpec& spec = parameters.spec(parameter);
       const std::size_t count = parameters.values(parameter).size();
@@ -36,7 +37,7 @@ class UpdateInPlace final : public DenseUpdate {
     for (std::size_t parameter = 0; parameter < numbers_.size(); ++parameter) {
       optimizer_.update(step, {.parameter = numbers_[parameter],
                                .weights = parameters_.values(parameter),
-                               .gradient = parameters_.gradient(parameter),
+                               .gradient = mean_.gradient(parameter),
                                .copy = {}});
     }
   }
@@ -45,6 +46,7 @@ class UpdateInPlace final : public DenseUpdate {
 
  private:
   ParameterSet& parameters_;
+  const GradientMean& mean_;
   ThreadPool pool_;
   Optimizer optimizer_;
   std::vector<std::uint32_t> numbers_;
@@ -121,8 +123,9 @@ std::vector<TensorPlace> state_places(const ParameterSet& parameters, const Upda
 }
 
 std::unique_ptr<DenseUpdate> make_update_in_place(ParameterSet& parameters,
+                                                  const GradientMean& mean,
                                                   const DenseUpdateOptions& options) {
-  return std::make_unique<UpdateInPlace>(parameters, options);
+  return std::make_unique<UpdateInPlace>(parameters, mean, options);
 }
 
 std::unique_ptr<DenseUpdate> make_offloaded_update(collectives::Group* group,

@@ -8,7 +8,8 @@
 //
 // In place: every rank updates all weights. Offloaded: a HostOffload divides them over the ranks.
 // Both give the same bits. With `early` the offloaded one updates during the backward pass; then
-// apply() gets the same step as begin(). Ownership: borrows group and parameters. Threads: one.
+// apply() gets the same step as begin(). Ownership: borrows group, parameters and the mean.
+// Threads: one.
 // Errors: those of Optimizer and HostOffload; TransportError.
 #pragma once
 
@@ -46,6 +47,7 @@ struct DenseUpdateOptions {
 };
 
 std::unique_ptr<DenseUpdate> make_update_in_place(ParameterSet& parameters,
+                                                  const GradientMean& mean,
                                                   const DenseUpdateOptions& options);
 // group: the reducer's; null for one rank.
 std::unique_ptr<DenseUpdate> make_offloaded_update(collectives::Group* group,

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -101,7 +102,7 @@ class EventLog final : public TrainingLog {
     const std::string length = little_endian(static_cast<std::uint64_t>(data.size()));
     out_ << length << little_endian(masked_crc32c(length)) << data
          << little_endian(masked_crc32c(data)) << std::flush;
-    if (!out_) throw Error("train", "cannot write '" + path_ + "'");
+    if (!out_) throw Error("train", "cannot write '" + path_ + "': " + std::strerror(errno));
   }
 
   std::string path_;

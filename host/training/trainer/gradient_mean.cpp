@@ -3,6 +3,7 @@
 // The numbers are one more parameter: a vector, so it is summed densely with the small ones.
 #include "training/trainer/gradient_mean.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "collectives/collective.h"
@@ -90,14 +91,19 @@ void GradientMean::finish(Numbers& numbers) {
   if (!buckets_) return;
   numbers_ = numbers;
   buckets_->ready(parameters_.size(), numbers_);
-  buckets_->finish(Deadline::never());  // every call has its timeout
-  numbers = numbers_;
+  // Every call has its timeout.
+  buckets_->finish(Deadline::never(), GradientBuckets::Means::kLeave);
+  std::ranges::copy(buckets_->mean(parameters_.size()), numbers.begin());
+}
+
+std::span<const float> GradientMean::gradient(std::size_t parameter) const {
+  return buckets_ ? buckets_->mean(parameter) : parameters_.gradient(parameter);
 }
 
 ReduceFigures GradientMean::figures() {
   ReduceFigures figures;
   if (!reducer_) return figures;
-  const ReducerStatistics now = reducer_->statistics();
+  const ReducerStatistics now = reducer_->counts();
   double sparsified = 0, sent = 0, build_up = 0;
   calls_before_.resize(now.buckets.size());
   for (std::size_t at = 0; at < now.buckets.size(); ++at) {

@@ -69,8 +69,10 @@ class GradientMean final : public GradientListener {
   ~GradientMean() override;
 
   void ready(std::size_t parameter) override;
-  // After the backward pass: gradients and numbers are their means.
+  // After the backward pass: numbers are their means, and so is gradient() of every parameter until
+  // the next pass.
   void finish(Numbers& numbers);
+  std::span<const float> gradient(std::size_t parameter) const;
 
   ReduceFigures figures();
 

@@ -5,7 +5,9 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -95,7 +97,7 @@ class CurveLog final : public TrainingLog {
     if (points.empty()) return;
     std::ofstream out(svg_, std::ios::trunc);
     out << drawing(thinned(points)) << std::flush;
-    if (!out) throw Error("train", "cannot write '" + svg_ + "'");
+    if (!out) throw Error("train", "cannot write '" + svg_ + "': " + std::strerror(errno));
   }
 
  private:

@@ -25,7 +25,9 @@ LstmModel lstm_of_skeleton(std::string skeleton, bool tied) {
   result.tokenizer = model::read_tokenizer(file);
   const auto size = [&](const char* key) {
     const auto value = file.get_u32(key);
-    if (!value) throw Error("train", std::string("the model's description lacks ") + key);
+    if (!value)
+      throw Error("train", std::string("the model's description lacks ") + key +
+                               "; resume from a checkpoint of an LSTM");
     return static_cast<int>(*value);
   };
   result.sizes = {size("lstm.block_count"), size("lstm.embedding_length"),

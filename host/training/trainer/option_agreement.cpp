@@ -64,7 +64,8 @@ void require_equal_options(collectives::Group& group, const OptionValues& own) {
     ranks.push_back(nlohmann::json::parse(json).get<OptionValues>());
   }
   if (const std::string found = differences(ranks); !found.empty()) {
-    throw Error("train", "the ranks have different options: " + found);
+    throw Error("train",
+                "the ranks have different options: " + found + "; start all of them with the same");
   }
 }
 

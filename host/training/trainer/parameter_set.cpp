@@ -67,7 +67,8 @@ std::span<float> ParameterSet::gradient(std::size_t parameter) {
 std::size_t ParameterSet::find(std::string_view name) const {
   const auto found = std::ranges::find(specs_, name, &ParameterSpec::name);
   if (found == specs_.end()) {
-    throw Error("train", "the model has no parameter '" + std::string(name) + "'");
+    throw Error("train", "the model has no parameter '" + std::string(name) + "'; its first is '" +
+                             (specs_.empty() ? "" : specs_.front().name) + "'");
   }
   return static_cast<std::size_t>(found - specs_.begin());
 }

@@ -29,7 +29,11 @@ class CriteoFile final : public RecommenderSamples {
         rows_(config.rows.begin(), config.rows.end()),
         lines_(lines_of(text())),
         order_(lines_.size() - 1, 1, seed) {
-    if (lines_.size() < 2) throw Error("train", "'" + path + "' has no samples");
+    if (lines_.size() < 2)
+      throw Error("train",
+                  "'" + path +
+                      "' has no samples; give --data a file with a sample per line, or the word "
+                      "synthetic");
   }
 
   std::uint64_t size() const override { return lines_.size() - 1; }
@@ -110,7 +114,8 @@ std::unique_ptr<RecommenderSamples> open_samples(const std::string& source,
     throw Error("train", "'" + source + "' has 13 numbers and 26 words a line; the model takes " +
                              std::to_string(config.dense) + " numbers and has " +
                              std::to_string(config.tables()) + " tables with bags of " +
-                             std::to_string(config.bag));
+                             std::to_string(config.bag) +
+                             "; give --model-config dense = 13, 26 tables and bag = 1");
   }
   return std::make_unique<CriteoFile>(source, config, seed);
 }

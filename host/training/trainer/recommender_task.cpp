@@ -149,18 +149,18 @@ std::vector<float> RecommenderTask::score(const RecommenderSamples& samples, std
 }
 
 std::optional<EvaluationFigures> RecommenderTask::evaluate(collectives::Group* group,
-                                                           std::chrono::milliseconds timeout) {
+                                                           const Patience& patience) {
   if (parts_.evaluated == nullptr) return {};
   const auto rank = static_cast<std::uint64_t>(group == nullptr ? 0 : group->rank());
   const auto world = static_cast<std::uint64_t>(group == nullptr ? 1 : group->world());
   const std::uint64_t there = parts_.evaluated->size();
   const std::uint64_t all = there > 0 ? there : kSyntheticScored;
   std::vector<float> own;
-  together(group, timeout, [&] {
+  together(group, patience, [&] {
     own = score(*parts_.evaluated, all * rank / world, all * (rank + 1) / world);
     return "";
   });
-  const std::vector<float> pairs = gathered(group, own, timeout);
+  const std::vector<float> pairs = gathered(group, own, patience.timeout);
   if (rank != 0) return {};
   std::vector<float> odds, labels;
   for (std::size_t at = 0; at < pairs.size(); at += 2) {

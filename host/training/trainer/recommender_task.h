@@ -42,7 +42,7 @@ class RecommenderTask final : public TrainingTask {
   std::span<const TrainedTable> tables() const override { return tables_; }
   TableGradient table_gradient(std::size_t table) const override;
   std::optional<EvaluationFigures> evaluate(collectives::Group* group,
-                                            std::chrono::milliseconds timeout) override;
+                                            const Patience& patience) override;
   void describe(nlohmann::ordered_json& fields) const override;
 
  private:

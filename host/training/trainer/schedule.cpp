@@ -3,6 +3,8 @@
 // The last step has the last share; the first step after the warm-up has the whole rate.
 #include "training/trainer/schedule.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -13,10 +15,12 @@ namespace tandem::training {
 
 void check_schedule(const Schedule& schedule) {
   if (!(schedule.rate > 0) || !std::isfinite(schedule.rate)) {
-    throw Error("train", "--rate must be a number greater than 0");
+    throw Error("train",
+                "--rate must be a number greater than 0, not " + fmt::format("{}", schedule.rate));
   }
   if (!(schedule.last >= 0 && schedule.last <= 1)) {
-    throw Error("train", "--last-rate is a share of --rate, from 0 to 1");
+    throw Error("train", "--last-rate is a share of --rate, from 0 to 1, not " +
+                             fmt::format("{}", schedule.last));
   }
 }
 

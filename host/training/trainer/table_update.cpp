@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <exception>
 #include <limits>
 #include <set>
 #include <utility>
@@ -19,18 +20,20 @@ TableUpdate::TableUpdate(collectives::Group* group, TrainingTask& task,
     : task_(task),
       options_(options),
       pool_(options.threads),
-      tables_(group, options.make_cards ? options.make_cards() : TableCards(), pool_,
-              {.update_timeout = options.card_timeout}, {.timeout = options.timeout}) {
+      tables_(group, options.make_cards && !options.try_cards ? options.make_cards() : TableCards(),
+              pool_, {.update_timeout = options.card_timeout}, {.timeout = options.timeout}) {
   for (const TrainedTable& table : task.tables()) {
     tables_.add({table.name, table.width, options.rule, table.weights});
   }
-  if (options.try_cards) {
-    trial_.emplace(
-        group, options.timeout,
-        CardTrialParts{[this](bool used) { tables_.use_cards(used); }, [this] { tables_.load(); },
-                       [this] { return tables_.update_seconds(); },
-                       [this] { return predict().offload_s; }});
-  }
+  if (!options.try_cards) return;
+  const auto take = [this] {
+    tables_.set_cards(options_.make_cards());
+    tables_.load();
+  };
+  trial_.emplace(group, options.timeout,
+                 CardTrialParts{take, [this] { tables_.set_cards({}); },
+                                [this] { return tables_.update_seconds(); },
+                                [this] { return predicted_on_cards(); }});
 }
 
 TableUpdate::~TableUpdate() {
@@ -40,11 +43,22 @@ TableUpdate::~TableUpdate() {
   }
 }
 
+// Cards that are absent or cannot be asked are no error of a run that did not name them.
+double TableUpdate::predicted_on_cards() const {
+  try {
+    return predict().offload_s;
+  } catch (const std::exception& error) {
+    spdlog::warn("{}; --offload auto goes on without cards", error.what());
+    return std::numeric_limits<double>::infinity();
+  }
+}
+
 // Of this rank's rows before they are divided over ranks.
 OffloadPrediction TableUpdate::predict() const {
   OffloadPrediction no_cards;
   no_cards.offload_s = std::numeric_limits<double>::infinity();
-  if (statistics().cards.empty()) return no_cards;
+  const CardFacts facts = options_.card_facts ? options_.card_facts() : CardFacts();
+  if (facts.cards == 0) return no_cards;
   std::vector<RowOffloadCosts> tables;
   for (std::size_t table = 0; table < task_.tables().size(); ++table) {
     const auto rows = task_.table_gradient(table).rows;
@@ -55,8 +69,8 @@ OffloadPrediction TableUpdate::predict() const {
     for (const StateSlot& slot : state_slots(options_.rule)) {
       costs.state_values += slot.per_row ? 1 : costs.width;
     }
-    costs.cards = static_cast<int>(statistics().cards.size());
-    costs.link_bytes_per_s = options_.card_link ? options_.card_link() : 0;
+    costs.cards = facts.cards;
+    costs.link_bytes_per_s = facts.link_bytes_per_s;
     tables.push_back(costs);
   }
   return predict_rows(std::move(tables), options_.threads);

@@ -28,14 +28,19 @@ namespace tandem::training {
 
 using TableCards = std::vector<std::unique_ptr<device::TableUnit>>;
 
+struct CardFacts {
+  int cards = 0;
+  double link_bytes_per_s = 0;  // of the slowest; 0: unknown
+};
+
 struct TableUpdateOptions {
   UpdateRule rule = RowwiseAdagrad{};
   int threads = 1;
   std::chrono::milliseconds timeout{60'000};  // of a call over ranks
   std::chrono::milliseconds card_timeout{10'000};
-  std::function<TableCards()> make_cards;  // empty: host memory
-  std::function<double()> card_link;       // bytes per second; 0: unknown. After make_cards()
-  bool try_cards = false;                  // cards only where they are faster: CardTrial
+  std::function<TableCards()> make_cards;  // opens them; empty: host memory
+  std::function<CardFacts()> card_facts;   // of what make_cards() gives
+  bool try_cards = false;                  // opens them only where they are faster: CardTrial
 };
 
 class TableUpdate {
@@ -59,6 +64,7 @@ class TableUpdate {
 
  private:
   OffloadPrediction predict() const;
+  double predicted_on_cards() const;
 
   TrainingTask& task_;
   const TableUpdateOptions options_;

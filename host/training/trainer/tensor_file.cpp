@@ -163,7 +163,8 @@ void read_tensors(const std::string& path, const std::vector<WantedTensor>& tens
     names.insert(wanted.name);
     const model::SafetensorsTensor* found = file.find(wanted.name);
     if (found == nullptr) {
-      throw Error("train", "'" + path + "' is of another model: it has no '" + wanted.name + "'");
+      throw Error("train", "'" + path + "' is of another model: it has no '" + wanted.name +
+                               "'; resume with the model and optimizer that it was saved with");
     }
     const std::vector<std::uint64_t> shape(wanted.shape.begin(), wanted.shape.end());
     const std::uint64_t first = wanted.first * sizeof(float);
@@ -176,7 +177,8 @@ void read_tensors(const std::string& path, const std::vector<WantedTensor>& tens
   }
   for (const model::SafetensorsTensor& tensor : file.tensors()) {
     if (!names.contains(tensor.name)) {
-      throw Error("train", "'" + path + "' is of another model: it has '" + tensor.name + "'");
+      throw Error("train", "'" + path + "' is of another model: it has '" + tensor.name +
+                               "'; resume with the model and optimizer that it was saved with");
     }
   }
 }

@@ -44,12 +44,12 @@ double TextTask::backward(std::uint64_t first, float scale, GradientListener* li
 }
 
 std::optional<EvaluationFigures> TextTask::evaluate(collectives::Group* group,
-                                                    std::chrono::milliseconds timeout) {
+                                                    const Patience& patience) {
   if (parts_.evaluated == nullptr) return {};
   const int rank = group == nullptr ? 0 : group->rank();
   const int world = group == nullptr ? 1 : group->world();
   Likelihood own;
-  together(group, timeout, [&] {
+  together(group, patience, [&] {
     own = training::evaluate(parts_.computation, *parts_.evaluated, rows_,
                              parts_.model.tokenizer->bos(), {rank, world});
     return "";
@@ -57,7 +57,7 @@ std::optional<EvaluationFigures> TextTask::evaluate(collectives::Group* group,
   std::vector<double> sums = {own.nll, static_cast<double>(own.tokens)};
   if (world > 1) {
     collectives::ReduceOptions sum;
-    sum.timeout = timeout;
+    sum.timeout = patience.timeout;
     collectives::allreduce(*group, collectives::DenseView::of(sums), sum);
   }
   if (rank != 0 || sums[1] == 0) return {};

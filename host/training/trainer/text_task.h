@@ -34,7 +34,7 @@ class TextTask final : public TrainingTask {
   void require(std::uint64_t samples) const override { windows_.require(samples); }
   double backward(std::uint64_t first, float scale, GradientListener* listener) override;
   std::optional<EvaluationFigures> evaluate(collectives::Group* group,
-                                            std::chrono::milliseconds timeout) override;
+                                            const Patience& patience) override;
   void describe(nlohmann::ordered_json& fields) const override;
   void write_files(const std::string& folder) const override;
 

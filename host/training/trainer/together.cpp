@@ -24,9 +24,10 @@ constexpr char kAtWork = 'w', kDone = 'd', kFailed = 'f';
 
 class Rounds {
  public:
-  Rounds(collectives::Group& group, std::chrono::milliseconds timeout)
+  Rounds(collectives::Group& group, const Patience& patience)
       : group_(group),
-        timeout_(std::max<std::chrono::milliseconds>(timeout, 2 * kBetweenRounds)),
+        timeout_(std::max<std::chrono::milliseconds>(patience.timeout, 2 * kBetweenRounds)),
+        at_work_(patience.at_work),
         thread_([this] { run(); }) {}
   ~Rounds() {
     end(kDone, {});
@@ -59,7 +60,14 @@ class Rounds {
       } while (std::ranges::any_of(words_, [](const auto& word) { return word[0] == kAtWork; }));
     } catch (...) {
       error_ = std::current_exception();
+      tell_without_the_group();
     }
+  }
+
+  void tell_without_the_group() {
+    do {
+      if (at_work_) at_work_();
+    } while (next_word().front() == kAtWork);
   }
 
   std::string next_word() {
@@ -80,6 +88,7 @@ class Rounds {
 
   collectives::Group& group_;
   const std::chrono::milliseconds timeout_;
+  const std::function<void()>& at_work_;
   std::mutex mutex_;
   std::condition_variable ended_;
   std::string word_{kAtWork};
@@ -90,10 +99,10 @@ class Rounds {
 
 }  // namespace
 
-std::string together(collectives::Group* group, std::chrono::milliseconds timeout,
+std::string together(collectives::Group* group, const Patience& patience,
                      const std::function<std::string()>& part) {
   if (group == nullptr || group->world() == 1) return part();
-  Rounds rounds(*group, timeout);
+  Rounds rounds(*group, patience);
   try {
     rounds.end(kDone, part());
   } catch (const std::exception& error) {

@@ -18,8 +18,10 @@ void check_text(std::string_view text, const std::string& path) {
   for (std::string_view left = text; !left.empty();) {
     const Utf8Sequence next = next_utf8(left);
     if (!next.valid) {
-      throw Error("train", "'" + path + "' is not UTF-8 text: byte " +
-                               std::to_string(text.size() - left.size()) + " begins no character");
+      throw Error(
+          "train",
+          "'" + path + "' is not UTF-8 text: byte " + std::to_string(text.size() - left.size()) +
+              " begins no character; convert it to UTF-8, or give token ids in .u16 or .u32");
     }
     left.remove_prefix(next.length);
   }
@@ -56,7 +58,8 @@ void TokenText::check_ids(const std::string& path, int vocab_size) const {
     if (id >= 0 && id < vocab_size) continue;
     throw Error("train", "'" + path + "': token " + std::to_string(at) + " has the id " +
                              std::to_string(static_cast<std::uint32_t>(id)) +
-                             "; the vocabulary has " + std::to_string(vocab_size));
+                             "; the vocabulary has " + std::to_string(vocab_size) +
+                             "; make the ids with the model's tokenizer");
   }
 }
 

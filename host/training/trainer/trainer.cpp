@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "training/squares.h"
 #include "training/trainer/offload_choice.h"
 #include "training/trainer/together.h"
 #include "transport/transport_error.h"
@@ -78,12 +79,15 @@ void Trainer::run(collectives::Group* group) {
 
 // Ranks that a loss has interrupted may have heard of different checkpoints: rank 0's counts.
 void Trainer::restore() {
-  const std::string newest =
-      together(group_, options_.reduce.timeout, [&] { return newest_checkpoint(); });
+  const std::string newest = together(group_, patience(), [&] { return newest_checkpoint(); });
   const bool again = std::exchange(has_run_, true);
   if (again) last_ = newest;
   if (last_.empty()) {
-    if (step_ > 0) throw Error("train", "there is no checkpoint to go on from");
+    if (step_ > 0) {
+      throw Error("train", "after step " + std::to_string(step_) +
+                               " there is no checkpoint to go on from; save some by --out and "
+                               "--save-every");
+    }
     return;
   }
   const Checkpoint checkpoint = resumed_ ? *std::exchange(resumed_, {}) : find_checkpoint(last_);
@@ -136,7 +140,7 @@ void Trainer::make_updates() {
     dense_ = make_offloaded_update(group_, parts_.parameters, dense);
   } else {
     mean_ = std::make_unique<GradientMean>(group_, parts_.parameters, options_.reduce);
-    dense_ = make_update_in_place(parts_.parameters, dense);
+    dense_ = make_update_in_place(parts_.parameters, *mean_, dense);
   }
   if (parts_.task.tables().empty()) return;
   TableUpdateOptions tables;
@@ -144,8 +148,8 @@ void Trainer::make_updates() {
   tables.threads = options_.threads;
   tables.timeout = options_.reduce.timeout;
   tables.make_cards = options_.make_cards;
-  tables.card_link = options_.card_link;
-  tables.try_cards = options_.try_cards;
+  tables.card_facts = options_.card_facts;
+  tables.try_cards = options_.try_cards && options_.make_cards;
   tables_ = std::make_unique<TableUpdate>(group_, parts_.task, tables);
 }
 
@@ -228,9 +232,7 @@ double Trainer::gradient_norm() {
   const double ranks = world();
   double squares = tables_ ? tables_->sum_gradients() / (ranks * ranks) : 0;
   for (std::size_t parameter = 0; parameter < parts_.parameters.size(); ++parameter) {
-    for (const float value : parts_.parameters.gradient(parameter)) {
-      squares += static_cast<double>(value) * static_cast<double>(value);
-    }
+    squares += sum_of_squares(mean_->gradient(parameter));
   }
   return std::sqrt(squares);
 }
@@ -261,9 +263,13 @@ bool Trainer::act_on_nan() {
                              "; --on-nan skip leaves such steps out, --on-nan back goes on "
                              "from the last checkpoint; or lower --rate");
   }
-  if (last_.empty()) throw Error("train", what + ", and there is no checkpoint to go back to");
+  if (last_.empty())
+    throw Error(
+        "train",
+        what + ", and there is no checkpoint to go back to; save some by --out and --save-every");
   if (++times_back_ > kMostTimesBack) {
-    throw Error("train", what + ", as were others since the last checkpoint; lower --rate");
+    throw Error("train", what + ", as were " + std::to_string(kMostTimesBack) +
+                             " others since the last checkpoint; lower --rate");
   }
   if (rank() == 0) spdlog::warn("{}; back to '{}'", what, last_);
   go_back();
@@ -302,7 +308,7 @@ void Trainer::log_step(Interval& interval, double loss, double norm) {
 }
 
 void Trainer::evaluate_now() {
-  std::optional<EvaluationFigures> figures = parts_.task.evaluate(group_, options_.reduce.timeout);
+  std::optional<EvaluationFigures> figures = parts_.task.evaluate(group_, patience());
   if (!figures) return;
   figures->step = step_;
   for (TrainingLog* log : logs_) log->evaluation(*figures);

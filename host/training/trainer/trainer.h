@@ -25,6 +25,7 @@
 #include "training/trainer/gradient_mean.h"
 #include "training/trainer/schedule.h"
 #include "training/trainer/table_update.h"
+#include "training/trainer/together.h"
 #include "training/trainer/training_log.h"
 #include "training/trainer/training_task.h"
 
@@ -56,7 +57,7 @@ struct TrainerOptions {
   double clip = 1;           // of the whole gradient's norm, tables included; 0: none
   Offload offload = Offload::kNone;
   std::function<TableCards()> make_cards;  // for tables; empty: host memory
-  std::function<double()> card_link;       // TableUpdateOptions
+  std::function<CardFacts()> card_facts;   // TableUpdateOptions
   bool try_cards = false;                  // likewise; equal on all ranks
   OnNaN on_nan = OnNaN::kStop;
   ReduceOptions reduce;
@@ -79,6 +80,7 @@ struct TrainerParts {
   ParameterSet& parameters;
   OpenLogs open_logs;
   RanksWait ranks_wait = {};
+  std::function<void()> at_work = {};  // Patience
 };
 
 // Trainer trainer(options, {task, parameters, open_logs});
@@ -126,6 +128,7 @@ class Trainer {
 
   bool is_save_due(std::uint64_t step) const;
   bool ranks_wait() const;
+  Patience patience() const { return {options_.reduce.timeout, parts_.at_work}; }
   void open_logs();
   bool save_if_due();
   void save();

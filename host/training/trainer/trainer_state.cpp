@@ -100,27 +100,27 @@ nlohmann::ordered_json Trainer::checkpoint_fields(const ReduceState& reduce) con
 
 void Trainer::save() {
   const ReduceState reduce = mean_->state();
-  const auto timeout = options_.reduce.timeout;
+  const Patience patience = this->patience();
   std::unique_ptr<CheckpointWriter> writer;
-  const std::string folder = together(group_, timeout, [&] {
+  const std::string folder = together(group_, patience, [&] {
     if (rank() == 0) writer = std::make_unique<CheckpointWriter>(options_.out, step_);
     return writer ? writer->files() : "";
   });
-  together(group_, timeout, [&] {
+  together(group_, patience, [&] {
     if (rank() == 0) write_files(folder);
     if (!reduce.reducer.empty()) write_bytes(folder + "/" + reducer_file(rank()), reduce.reducer);
     return "";
   });
-  together(group_, timeout, [&] {
+  together(group_, patience, [&] {
     write_state(folder + "/" + kOptimizerFile, state(rank() == 0 || offloaded_));
     return "";
   });
-  together(group_, timeout, [&] {
+  together(group_, patience, [&] {
     if (writer) writer->seal(checkpoint_fields(reduce));
     return "";
   });
   // Between the two all ranks are there: one that was left out and comes back publishes nothing.
-  together(group_, timeout, [&] {
+  together(group_, patience, [&] {
     if (!writer) return "";
     writer->publish(options_.keep);
     has_saved_ = true;

@@ -7,9 +7,11 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -95,7 +97,7 @@ class CsvLog final : public TrainingLog {
     return kept;
   }
   void check() {
-    if (!out_) throw Error("train", "cannot write '" + path_ + "'");
+    if (!out_) throw Error("train", "cannot write '" + path_ + "': " + std::strerror(errno));
   }
 
   std::string path_;

@@ -8,7 +8,6 @@
 // not change during a run. Threads: one. Errors: Error("train", ...); those of libtorch.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,6 +17,7 @@
 
 #include "collectives/group.h"
 #include "training/trainer/computation.h"
+#include "training/trainer/together.h"
 #include "training/trainer/training_log.h"
 
 namespace tandem::training {
@@ -53,10 +53,9 @@ class TrainingTask {
   // Of this rank's passes since begin_step(); valid until the next pass.
   virtual TableGradient table_gradient(std::size_t /*table*/) const { return {}; }
 
-  // All ranks call it. Rank 0 gets the figures, where there is something to score. timeout: of a
-  // rank that says nothing.
+  // All ranks call it. Rank 0 gets the figures, where there is something to score.
   virtual std::optional<EvaluationFigures> evaluate(collectives::Group* group,
-                                                    std::chrono::milliseconds timeout) = 0;
+                                                    const Patience& patience) = 0;
 
   // For checkpoint.json and the checkpoint's folder.
   virtual void describe(nlohmann::ordered_json& fields) const = 0;

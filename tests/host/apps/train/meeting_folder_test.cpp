@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -26,8 +28,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-Deadline seconds(int count) { return Deadline::after(std::chrono::seconds(count)); }
-Deadline soon() { return Deadline::after(std::chrono::milliseconds(100)); }
+// Of calls that nothing holds up; and of calls that look once.
+Deadline never() { return Deadline::never(); }
+Deadline at_once() { return Deadline::after(std::chrono::seconds(0)); }
 
 class MeetingFolderTest : public testing::Test {
  protected:
@@ -42,9 +45,8 @@ class MeetingFolderTest : public testing::Test {
       all.push_back(std::make_unique<MeetingFolder>(path()));
     }
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      threads.emplace_back([&, rank] {
-        prefixes[rank] = all[rank]->meet(static_cast<int>(rank), world, seconds(20));
-      });
+      threads.emplace_back(
+          [&, rank] { prefixes[rank] = all[rank]->meet(static_cast<int>(rank), world, never()); });
     }
     for (std::thread& thread : threads) thread.join();
     group_.prefix = prefixes[0];
@@ -92,7 +94,7 @@ TEST_F(MeetingFolderTest, EveryMeetingHasAPrefixOfItsOwn) {
 TEST_F(MeetingFolderTest, ARankThatDoesNotComeIsNamed) {
   MeetingFolder folder(path());
   try {
-    folder.meet(0, 2, soon());
+    folder.meet(0, 2, at_once());
     FAIL();
   } catch (const transport::TransportError& error) {
     EXPECT_EQ(error.peer(), 1);
@@ -103,16 +105,16 @@ TEST_F(MeetingFolderTest, ARankThatDoesNotComeIsNamed) {
 TEST_F(MeetingFolderTest, ARunThatIsAtWorkThereIsNamed) {
   const auto running = ranks(1);
   MeetingFolder other(path());
-  EXPECT_THAT(refusal([&] { other.meet(0, 1, soon()); }),
+  EXPECT_THAT(refusal([&] { other.meet(0, 1, at_once()); }),
               HasSubstr("rank 0 of another run is at work in"));
 }
 
 TEST_F(MeetingFolderTest, WhatADeadRunLeftIsTakenOver) {
-  die_after([](MeetingFolder& folder) { folder.meet(0, 1, seconds(5)); });
+  die_after([](MeetingFolder& folder) { folder.meet(0, 1, never()); });
   EXPECT_TRUE(fs::exists(path("rank-0")));
   MeetingFolder folder(path());
   EXPECT_FALSE(folder.lives(0));
-  folder.meet(0, 1, soon());
+  folder.meet(0, 1, at_once());
   EXPECT_TRUE(folder.lives(0));
 }
 
@@ -171,7 +173,7 @@ TEST_F(MeetingFolderTest, APlaceCanBeAskedForAgain) {
 }
 
 TEST_F(MeetingFolderTest, NobodyJoinsWhereNoRankLives) {
-  die_after([](MeetingFolder& folder) { folder.meet(0, 1, seconds(5)); });
+  die_after([](MeetingFolder& folder) { folder.meet(0, 1, never()); });
   MeetingFolder joining(path());
   EXPECT_THAT(refusal([&] { joining.wait_for_place(); }), HasSubstr("no run with --elastic"));
 }
@@ -198,9 +200,84 @@ TEST_F(MeetingFolderTest, TheRollNamesTheDead) {
   }
 }
 
+// Its file is there, but no lock that this process sees: of another host, or of a dead process.
+TEST_F(MeetingFolderTest, ARankWhoseLockIsNotSeenIsToldApart) {
+  MeetingFolder folder(path());
+  std::ofstream(path("rank-1")) << "0123456789abcdef";
+  EXPECT_THAT(refusal([&] { folder.meet(0, 2, at_once()); }),
+              testing::AllOf(HasSubstr("rank 1 has not come to"),
+                             HasSubstr("its file is there without a lock"),
+                             HasSubstr("keeps locks (flock) to one host"), HasSubstr("--store")));
+}
+
+// Ranks that talk already find out without waiting.
+TEST_F(MeetingFolderTest, RanksThatTalkSeeAtOnceThatLocksStayOnAHost) {
+  MeetingFolder folder(path());
+  const std::string own = folder.enter(0, never());
+  std::ofstream(path("rank-1")) << "0123456789abcdef";
+  EXPECT_THAT(refusal([&] {
+                folder.start(0, {own, "0123456789abcdef"}, never());
+              }),
+              HasSubstr("rank-1' has no lock that rank 0 sees"));
+}
+
+TEST_F(MeetingFolderTest, RanksThatTalkStartARunInParts) {
+  MeetingFolder first(path()), second(path());
+  const std::vector<std::string> words = {first.enter(0, never()), second.enter(1, never())};
+  EXPECT_THAT(refusal([&] { second.start(1, words, at_once()); }),
+              HasSubstr("rank 0 has not come to"));
+  const std::string prefix = first.start(0, words, never());
+  EXPECT_EQ(second.start(1, words, never()), prefix);
+}
+
+// It was stopped, and wakes in the folder of a run that does without it.
+TEST_F(MeetingFolderTest, ARankOfAnOlderRunActsNoMore) {
+  auto older = ranks(3);
+  const GroupMembers group = group_;
+  older[0].reset();
+  older[1].reset();
+  const auto newer = ranks(2);
+  MeetingFolder& woken = *older[2];
+  const auto joins = std::make_unique<MeetingFolder>(path());
+  std::thread waits([&] { joins->wait_for_place(); });
+  std::vector<std::string> names;
+  while ((names = newer[0]->waiting()).empty()) std::this_thread::yield();
+  const std::string words = "a newer run has begun in '" + path() + "', so rank 2";
+  for (const std::function<void()>& act : std::vector<std::function<void()>>{
+           [&] { woken.agree(group, 2, never()); },
+           [&] { woken.call_roll(group, 2, "", never()); },
+           [&] { woken.sign_roll(group, 2, ""); },
+           [&] { woken.beat(group, 2); },
+           [&] { woken.decide("list-x", "yes"); },
+           [&] {
+             woken.give(names[0], {"x", 1, 2, 7});
+           },
+           [&] { woken.require_newest(); },
+       }) {
+    EXPECT_THAT(refusal(act), HasSubstr(words));
+  }
+  EXPECT_FALSE(fs::exists(path("list-" + group.prefix)));
+  EXPECT_FALSE(fs::exists(path("roll-" + group.prefix + "-2")));
+  newer[0]->give(names[0], {"joined", 2, 3, 7});
+  waits.join();
+  joins->require_newest();  // a rank that has joined is of the newest
+}
+
+TEST_F(MeetingFolderTest, ANumberIsGivenOnce) {
+  const auto all = ranks(2);
+  EXPECT_EQ(all[0]->reserve_number(2), 2);
+  EXPECT_EQ(all[1]->reserve_number(2), 3);
+  EXPECT_EQ(all[0]->reserve_number(3), 4);
+  const auto next = [&] {
+    MeetingFolder folder(path());
+    return folder.reserve_number(2);
+  };
+  EXPECT_EQ(next(), 2);  // of another run
+}
+
 TEST_F(MeetingFolderTest, TheRollWaitsForThoseThatLiveUntilTheDeadline) {
   auto all = ranks(2);
-  const Roll roll = all[0]->call_roll(group_, 0, "", soon());
+  const Roll roll = all[0]->call_roll(group_, 0, "", at_once());
   EXPECT_THAT(roll.absent, ElementsAre(1));
   EXPECT_TRUE(all[0]->lives(1));
 }
@@ -214,6 +291,36 @@ TEST_F(MeetingFolderTest, ARankThatSignedIsNotAbsentWhenItEnds) {
   const Roll roll = all[0]->call_roll(group_, 0, "", Deadline::never());
   EXPECT_THAT(roll.absent, IsEmpty());
   EXPECT_THAT(roll.failures, ElementsAre(Pair(1, "the disk is full")));
+}
+
+// Without its word the roll would end at the deadline, and call it absent.
+TEST_F(MeetingFolderTest, TheRollWaitsLongerForARankThatIsAtWork) {
+  auto all = ranks(2);
+  std::atomic<bool> over = false;
+  std::thread works([&] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+    while (std::chrono::steady_clock::now() < end) all[1]->beat(group_, 1);
+    over = true;
+    all[1]->sign_roll(group_, 1, "");
+  });
+  const Roll roll =
+      all[0]->call_roll(group_, 0, "", Deadline::after(std::chrono::milliseconds(1500)));
+  EXPECT_TRUE(over);
+  works.join();
+  EXPECT_THAT(roll.absent, IsEmpty());
+}
+
+TEST_F(MeetingFolderTest, ARankThatEndsByAnErrorOfItsOwnIsNotLeft) {
+  auto all = ranks(3);
+  all[1]->sign_roll(group_, 1, "the disk is full");
+  all[2]->sign_roll(group_, 2, "");
+  EXPECT_THAT(all[0]->agree(group_, 0, never()).numbers, ElementsAre(0, 2));
+}
+
+TEST_F(MeetingFolderTest, WhatIsDecidedIsNotWaitedFor) {
+  auto all = ranks(3);
+  all[1]->decide("list-" + group_.prefix, "train-next 0 1");
+  EXPECT_THAT(all[0]->agree(group_, 0, never()).numbers, ElementsAre(0, 1));
 }
 
 TEST_F(MeetingFolderTest, ThoseThatLiveAgree) {
@@ -233,10 +340,10 @@ TEST_F(MeetingFolderTest, ThoseThatLiveAgree) {
 
 TEST_F(MeetingFolderTest, ARankThatComesTooLateIsTold) {
   auto all = ranks(3);
-  std::thread other([&] { all[0]->agree(group_, 0, soon()); });
-  EXPECT_THAT(all[1]->agree(group_, 1, soon()).numbers, testing::Not(testing::Contains(2)));
-  other.join();
-  EXPECT_THAT(refusal([&] { all[2]->agree(group_, 2, soon()); }),
+  all[1]->sign_roll(group_, 1, "");
+  EXPECT_THAT(all[0]->agree(group_, 0, at_once()).numbers, ElementsAre(0, 1));
+  EXPECT_THAT(all[1]->agree(group_, 1, never()).numbers, ElementsAre(0, 1));
+  EXPECT_THAT(refusal([&] { all[2]->agree(group_, 2, at_once()); }),
               HasSubstr("the smaller group was formed without rank 2"));
 }
 

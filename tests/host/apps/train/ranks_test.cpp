@@ -5,6 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <latch>
 #include <numeric>
@@ -17,6 +20,8 @@
 
 namespace tandem::apps {
 namespace {
+
+namespace fs = std::filesystem;
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -142,13 +147,13 @@ TEST_F(RanksTest, RanksThatDiedTogetherAreAllNamed) {
   });
 }
 
-TEST_F(RanksTest, EveryRankNamesTheOneThatIsSilent) {
-  options_.timeout_s = 3;
-  std::latch ended(3);
-  run(3, [&](Ranks& ranks) {
-    if (ranks.group()->rank() != 2) {
+TEST_F(RanksTest, ARankThatIsSilentIsNamed) {
+  options_.timeout_s = 4;
+  std::latch ended(2);
+  run(2, [&](Ranks& ranks) {
+    if (ranks.group()->rank() == 0) {
       EXPECT_THAT(ranks.explained(neighbours_error()).what(),
-                  HasSubstr("rank 2 is lost: no word for 3000 ms"));
+                  HasSubstr("rank 1 is lost: no word for 4000 ms"));
     }
     ended.arrive_and_wait();
   });
@@ -160,6 +165,65 @@ TEST_F(RanksTest, EveryRankTellsTheErrorOfTheOneThatFailed) {
     const TransportError error = ranks.explained(neighbours_error());
     EXPECT_EQ(error.peer(), 2);
     EXPECT_THAT(error.what(), HasSubstr("rank 2 ended: the disk is full"));
+  });
+}
+
+// The group hears of it first, so a folder that is gone hides nothing.
+TEST_F(RanksTest, AFolderThatCannotBeWrittenDoesNotHideTheError) {
+  std::latch met(3), gone(3), ended(3);
+  run(3, [&](Ranks& ranks) {
+    met.arrive_and_wait();
+    if (ranks.group()->rank() == 2) fs::remove_all(options_.store);
+    gone.arrive_and_wait();
+    if (ranks.group()->rank() == 2) {
+      ranks.abort("the disk is full");
+      ranks.say_at_work();
+    } else {
+      try {
+        sum_over(*ranks.group());
+        ADD_FAILURE();
+      } catch (const TransportError& error) {
+        EXPECT_THAT(ranks.explained(error).what(), HasSubstr("rank 2 aborted: the disk is full"));
+      }
+    }
+    ended.arrive_and_wait();
+  });
+}
+
+TEST_F(RanksTest, ARankThatEndsBehindItsAbortIsQuoted) {
+  run(3, [&](Ranks& ranks) {
+    if (ranks.group()->rank() == 2) return ranks.group()->abort("the disk is full");
+    try {
+      sum_over(*ranks.group());
+      ADD_FAILURE();
+    } catch (const TransportError& error) {
+      EXPECT_THAT(ranks.explained(error).what(), HasSubstr("rank 2 aborted: the disk is full"));
+    }
+  });
+}
+
+TEST_F(RanksTest, ARankWhoseGroupIsBrokenTellsItsErrorToo) {
+  run(2, [&](Ranks& ranks) {
+    if (ranks.group()->rank() == 1) {
+      EXPECT_THROW(sum_over(*ranks.group()), TransportError);
+      return ranks.abort("the disk is full");
+    }
+    ranks.group()->abort("a neighbour is lost");
+    EXPECT_THAT(ranks.explained(neighbours_error()).what(),
+                HasSubstr("rank 1 ended: the disk is full"));
+  });
+}
+
+// It may be late by the timeout: it computes, and hears of the loss when it is done.
+TEST_F(RanksTest, ABusyRankIsNotLeftOut) {
+  options_.timeout_s = 8;
+  std::latch three(3), two(2);
+  run(3, [&](Ranks& ranks) {
+    sum_over(*ranks.group(), three);
+    if (ranks.group()->rank() == 2) return;
+    if (ranks.group()->rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(6'800));
+    EXPECT_THAT(ranks.shrink(), ElementsAre(2));
+    EXPECT_EQ(sum_over(*ranks.group(), two), 2);
   });
 }
 
@@ -224,21 +288,41 @@ TEST_F(RanksTest, ANewRankThatIsRefusedIsTold) {
 
 TEST_F(RanksTest, OnlyElasticRunsTakeRanksIn) {
   options_.elastic = false;
-  run(2, [&](Ranks& ranks) {
-    if (ranks.group()->rank() != 0) return;
+  std::latch met(3);
+  std::thread joins([&] {
+    met.arrive_and_wait();
     MeetingFolder joining(options_.store);
-    std::thread waits([&] {
-      try {
-        joining.wait_for_place();
-      } catch (const Error&) {
-      }
-    });
+    EXPECT_THROW(joining.wait_for_place(), Error);  // once the run has ended
+  });
+  run(2, [&](Ranks& ranks) {
+    met.arrive_and_wait();
+    if (ranks.group()->rank() != 0) return;
     MeetingFolder watches(options_.store);
     while (watches.waiting().empty()) std::this_thread::yield();
     EXPECT_FALSE(ranks.ranks_wait());
-    watches.give(watches.waiting()[0], {"x", 0, 1, 9});
-    waits.join();
   });
+  joins.join();
+}
+
+TEST(RankPlace, EnvironmentsThatDoNotFitAreNamed) {
+  const auto refusal = [](const char* rank, const char* world) -> std::string {
+    ::setenv("RANK", rank, 1);
+    ::unsetenv("WORLD_SIZE");
+    if (*world != 0) ::setenv("WORLD_SIZE", world, 1);
+    try {
+      find_rank_place();
+    } catch (const Error& error) {
+      ::unsetenv("RANK");
+      ::unsetenv("WORLD_SIZE");
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_THAT(refusal("2", "2"), HasSubstr("RANK = 2 and WORLD_SIZE = 2 do not fit each other"));
+  EXPECT_THAT(refusal("1", ""), HasSubstr("RANK = 1 and WORLD_SIZE (not set) do not fit"));
+  for (const char* text : {"-1", "1x", ""}) {
+    EXPECT_THAT(refusal(text, "2"), HasSubstr("RANK is '" + std::string(text) + "', not a number"));
+  }
 }
 
 TEST_F(RanksTest, GlooNeedsAFolder) {

@@ -152,19 +152,19 @@ TEST(CardTables, TheHostAndCardsTakeTurns) {
   }
   ThreadPool pool(2);
   std::vector<Values> weights = first_weights();
-  CardTables tables(std::move(cards), pool, {});
+  CardTables tables({}, pool, {});
   add_tables(tables, weights);
-  tables.use_cards(false);
   tables.load();
   EXPECT_EQ(logs[0].largest_table, 0u);  // nothing was sent
   update_all(tables, 1);
   EXPECT_EQ(logs[0].updates + logs[1].updates, 0);
-  tables.use_cards(true);
+  tables.set_cards(std::move(cards));
   tables.load();
   update_all(tables, 2);
   const int updates = logs[0].updates + logs[1].updates;
   EXPECT_GT(updates, 0);
-  tables.use_cards(false);
+  tables.set_cards({});
+  EXPECT_TRUE(tables.statistics().cards.empty());
   update_all(tables, 3);
   EXPECT_EQ(logs[0].updates + logs[1].updates, updates);
   EXPECT_EQ(all_bits(weights, tables.state()), expected_tables(3));

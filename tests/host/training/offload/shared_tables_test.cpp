@@ -179,6 +179,9 @@ TEST(SharedTables, TheNormOfOneRankAddsRepeatedRowsFirst) {
   const std::vector<std::uint32_t> rows = {3, 3, 9};
   const Values gradient = {1, 2, 3, -2, 5, 0};
   EXPECT_EQ(tables.sum({{0, rows, gradient}}), 16.0 + 25.0);
+  tables.update({.iteration = 1, .learning_rate = 1});
+  EXPECT_EQ(tables.statistics().host_gradients, 2u) << "they are added up once, by sum()";
+  EXPECT_EQ((Values(weights.begin() + 6, weights.begin() + 8)), (Values{-4, 0}));
   EXPECT_THROW(tables.sum({{0, rows, std::span(gradient).first(5)}}), Error);
   EXPECT_THROW(tables.sum({{1, rows, gradient}}), Error);
 }

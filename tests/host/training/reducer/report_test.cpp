@@ -60,6 +60,10 @@ TEST(ReducerStatistics, CountWhatABucketAskedAndSent) {
     EXPECT_GT(squares, 0);
     EXPECT_NEAR(bucket.residual_norm, std::sqrt(squares), 1e-6);
     EXPECT_NEAR(all.residual_norm, std::sqrt(squares), 1e-6);
+    const ReducerStatistics counts = reducer->counts();
+    EXPECT_EQ(counts.bytes_sent, all.bytes_sent);
+    EXPECT_EQ(counts.buckets[0].density_sent, 0.1);
+    EXPECT_EQ(counts.residual_norm, 0) << "nobody has read the residuals for it";
   }));
 }
 

@@ -21,15 +21,18 @@ struct Played {
   bool too_small = false;
   std::vector<bool> on_cards;  // of every update
   int loads = 0;
-  bool uses = true;
+  bool uses = false;
+  bool open = false;
 
   void run(collectives::Group* group, int steps) {
     CardTrial trial(group, std::chrono::milliseconds(20'000),
-                    {[&](bool used) { uses = used; },
-                     [&] {
+                    {[&] {
                        ++loads;
+                       open = true;
                        if (too_small) throw Error("test", "too small");
+                       uses = true;
                      },
+                     [&] { open = uses = false; },
                      // The first of each place is slow.
                      [&] { return (on_cards.size() % 4 == 1 ? 50 : 1) * (uses ? cards : host); },
                      [&] { return predicted; }});
@@ -39,6 +42,7 @@ struct Played {
       trial.after_update();
     }
     EXPECT_EQ(trial.uses_cards(), uses);
+    EXPECT_EQ(open, uses) << "cards that are not used are closed";
   }
 };
 

@@ -47,8 +47,8 @@ TEST(GradientMean, NumbersAndGradientsAreMeansOverRanks) {
       mean.finish(numbers);
       EXPECT_EQ(numbers[0], 3);
       EXPECT_EQ(numbers[1], 0.25f);
-      EXPECT_EQ(parameters.gradient(0)[511], 1.5f);
-      EXPECT_EQ(parameters.gradient(1)[3], 1.5f);
+      EXPECT_EQ(mean.gradient(0)[511], 1.5f);
+      EXPECT_EQ(mean.gradient(1)[3], 1.5f);
       const ReduceFigures figures = mean.figures();
       EXPECT_EQ(figures.density_sent, 1);
       EXPECT_GT(figures.bytes_sent, 0u);

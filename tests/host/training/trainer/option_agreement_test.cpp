@@ -39,7 +39,7 @@ TEST(OptionAgreement, IsTheSameErrorOnEveryRank) {
   });
   EXPECT_THAT(texts, testing::SizeIs(3));
   EXPECT_THAT(texts, testing::Each("[train] the ranks have different options: --batch is 4 on "
-                                   "ranks 0, 2, 8 on rank 1"));
+                                   "ranks 0, 2, 8 on rank 1; start all of them with the same"));
 }
 
 }  // namespace

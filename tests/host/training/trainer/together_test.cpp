@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <latch>
 #include <thread>
 
 #include "common/error.h"
@@ -22,12 +24,12 @@ constexpr milliseconds kTimeout{2000};
 TEST(Together, APartMayLastLongerThanTheTimeout) {
   test::run_ranks(3, [](std::unique_ptr<transport::Transport> transport) {
     collectives::Group group(std::move(transport));
-    const std::string text = together(&group, kTimeout, [&]() -> std::string {
+    const std::string text = together(&group, {kTimeout}, [&]() -> std::string {
       if (group.rank() == 1) std::this_thread::sleep_for(kTimeout + milliseconds(1500));
       return "of rank " + std::to_string(group.rank());
     });
     EXPECT_EQ(text, "of rank 0");
-    EXPECT_EQ(together(&group, kTimeout, [] { return ""; }), "");  // the group goes on
+    EXPECT_EQ(together(&group, {kTimeout}, [] { return ""; }), "");  // the group goes on
   });
 }
 
@@ -35,7 +37,7 @@ TEST(Together, AnErrorOfOneRankIsThatOfAll) {
   test::run_ranks(3, [](std::unique_ptr<transport::Transport> transport) {
     collectives::Group group(std::move(transport));
     try {
-      together(&group, kTimeout, [&] {
+      together(&group, {kTimeout}, [&] {
         if (group.rank() == 2) throw Error("train", "the disk is full");
         return "";
       });
@@ -54,13 +56,32 @@ TEST(Together, ARankThatSaysNothingIsLost) {
       std::this_thread::sleep_for(kTimeout + milliseconds(500));
       return;
     }
-    EXPECT_THROW(together(&group, kTimeout, [] { return ""; }), transport::TransportError);
+    EXPECT_THROW(together(&group, {kTimeout}, [] { return ""; }), transport::TransportError);
+  });
+}
+
+// Rank 1's loss ends the rounds; rank 0's part goes on until it has said that it is at work.
+TEST(Together, ARankWhosePartOutlastsALossSaysThatItIsAtWork) {
+  std::latch begun(2);
+  test::run_ranks(2, [&](std::unique_ptr<transport::Transport> transport) {
+    collectives::Group group(std::move(transport));
+    begun.arrive_and_wait();
+    if (group.rank() == 1) return group.abort("the disk is full");
+    std::atomic<int> told = 0;
+    const auto part = [&] {
+      while (told < 2) std::this_thread::yield();
+      return "";
+    };
+    EXPECT_THROW(together(&group, {kTimeout, [&] { ++told; }}, part), transport::TransportError);
+    const int before = told;
+    std::this_thread::yield();
+    EXPECT_EQ(told, before);
   });
 }
 
 TEST(Together, OneRankOnlyRunsItsPart) {
-  EXPECT_EQ(together(nullptr, kTimeout, [] { return "done"; }), "done");
-  EXPECT_THROW(together(nullptr, kTimeout, []() -> std::string { throw Error("train", "no"); }),
+  EXPECT_EQ(together(nullptr, {kTimeout}, [] { return "done"; }), "done");
+  EXPECT_THROW(together(nullptr, {kTimeout}, []() -> std::string { throw Error("train", "no"); }),
                Error);
 }
 
