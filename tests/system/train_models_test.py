@@ -179,7 +179,7 @@ class RecommenderTest(TrainRuns):
         cards = {"XILINX_XRT": str(broken), "TANDEM_CARDS": "1"}
         lines = self.clicks("--steps", 12, "--offload", "none")
         self.assertEqual(losses(self.clicks("--steps", 12, "--offload", "auto", environment=cards)), losses(lines))
-        self.assertRegex(self.log, "--offload auto goes on without cards|host memory keeps the tables")
+        self.assertIn("tandem-card", self.log)  # it was asked for
         # A model without tables has no use for cards, so nobody looks for them.
         (self.folder / "shape.toml").write_text(LSTM)
         self.from_scratch("--steps", 5, "--offload", "auto", environment=cards)
