@@ -262,16 +262,37 @@ TEST(RequestParser, AcceptsFieldsThatChangeNothing) {
             "accepted");
 }
 
+// Of a request to a server that is not strict.
+GenerationOptions options_of(const Json& extra, std::optional<int> best_priority = {}) {
+  RequestContext context{"fake", 258, {}, false};
+  context.limits.best_priority = best_priority;
+  return parse_completion_request(completion(extra).dump(), context).options;
+}
+
 TEST(RequestParser, ReadsThePriorityAndTheTierThatStandsForOne) {
-  EXPECT_EQ(parsed(Json::object()).options.priority, 0);
-  EXPECT_EQ(parsed({{"priority", -3}}).options.priority, -3);
-  EXPECT_EQ(parsed({{"service_tier", "priority"}}).options.priority, -10);
-  EXPECT_EQ(parsed({{"service_tier", "flex"}}).options.priority, 10);
-  EXPECT_EQ(parsed({{"service_tier", "default"}}).options.priority, 0);
-  EXPECT_EQ(parsed({{"service_tier", "flex"}, {"priority", 2}}).options.priority, 2);
-  EXPECT_EQ(refused_completion({{"priority", "high"}}), "priority");
-  EXPECT_EQ(refused_chat({{"priority", 2'000'000}}), "priority");
+  EXPECT_EQ(options_of(Json::object()).priority, 0);
+  EXPECT_EQ(options_of({{"priority", -3}}).priority, -3);
+  EXPECT_EQ(options_of({{"service_tier", "priority"}}).priority, -10);
+  EXPECT_EQ(options_of({{"service_tier", "flex"}}).priority, 10);
+  EXPECT_EQ(options_of({{"service_tier", "default"}}).priority, 0);
+  EXPECT_EQ(options_of({{"service_tier", "flex"}, {"priority", 2}}).priority, 2);
+  EXPECT_EQ(refused_field([] { options_of({{"priority", "high"}}); }), "priority");
+  EXPECT_EQ(refused_field([] { options_of({{"priority", 2'000'000}}); }), "priority");
+  EXPECT_EQ(refused_chat({{"priority", 2}}), "priority") << "strict";
   EXPECT_EQ(refused_chat({{"service_tier", 1}}), "service_tier");
+  EXPECT_EQ(parsed({{"service_tier", "flex"}}).options.priority, 10);
+}
+
+TEST(RequestParser, NoPriorityIsBetterThanTheBestThatIsAllowed) {
+  EXPECT_EQ(options_of({{"priority", -3}}, -2).priority, -2);
+  EXPECT_TRUE(options_of({{"priority", -3}}, -2).asked_better_priority);
+  EXPECT_EQ(options_of({{"service_tier", "priority"}}, -2).priority, -2);
+  EXPECT_EQ(options_of({{"priority", -2}}, -2).priority, -2);
+  EXPECT_FALSE(options_of({{"priority", -2}}, -2).asked_better_priority);
+  EXPECT_EQ(options_of({{"priority", 7}}, -2).priority, 7);
+  EXPECT_EQ(options_of(Json::object(), -2).priority, 0);
+  EXPECT_EQ(options_of(Json::object(), 5).priority, 5) << "what is not said counts as 0";
+  EXPECT_FALSE(options_of(Json::object(), 5).asked_better_priority);
 }
 
 TEST(RequestParser, UsageOptionsNeedAStream) {

@@ -102,8 +102,8 @@ TEST(Refusals, AFullQueueIsToldBeforeTheBodyIsRead) {
 }
 
 TEST(Refusals, TheQueueIsAskedForTheCallersOwnPart) {
-  const KeyFile file(key_table("greedy", "g") + key_table("other", "o"));
-  RunningServer running({.max_waiting = 0, .never_full_for = "other"}, with_keys(file));
+  const KeyFile file(key_table("greedy", "g") + key_table("polite", "p"));
+  RunningServer running({.max_waiting = 0, .never_full_for = "polite"}, with_keys(file));
   const auto ask = [&](const char* key) {
     const Reply reply =
         HttpClient(running.port()).post("/v1/completions", completion_body().dump(), bearer(key));
@@ -112,7 +112,7 @@ TEST(Refusals, TheQueueIsAskedForTheCallersOwnPart) {
     return running.service.num_submitted();
   };
   EXPECT_EQ(ask("g"), 0u);
-  EXPECT_EQ(ask("o"), 1u) << "the queue itself refuses";
+  EXPECT_EQ(ask("p"), 1u) << "the queue itself refuses";
 }
 
 TEST(Refusals, ARequestThatIsRefusedForItsChoicesCostsNoTokens) {
