@@ -108,14 +108,17 @@ std::string options_as_words(const CLI::App& command) {
   return words;
 }
 
-// A case per option that takes one of some words.
-std::string value_cases(const CLI::App& command, const std::string& pattern) {
+// A case per option that takes a value: one of some words, or a text or file. `command_name` is
+// empty for the options of all commands.
+std::string value_cases(const CLI::App& command, const std::string& command_name) {
   std::string cases;
   for (const CLI::Option* option : command.get_options()) {
+    if (option->get_items_expected_max() == 0) continue;
     const std::string words = words_of(*option);
-    if (words.empty()) continue;
     for (const std::string& name : option->get_lnames()) {
-      cases += fmt::format("    \"{} --{}\") words=\"{}\" ;;\n", pattern, name, words);
+      cases +=
+          fmt::format("    {}\"{} --{}\") ", command_name.empty() ? "*" : "", command_name, name);
+      cases += words.empty() ? "return ;;\n" : fmt::format("words=\"{}\" ;;\n", words);
     }
   }
   return cases;
@@ -164,7 +167,7 @@ std::string manual_page(const CLI::App& program, const CLI::App* command,
 std::string bash_completion(const CLI::App& program) {
   const std::string name = program.get_name();
   const std::string own = options_as_words(program);
-  std::string commands, options, values = value_cases(program, "*");
+  std::string commands, options, values = value_cases(program, "");
   for (const CLI::App* each : shown_commands(program)) {
     commands += each->get_name() + " ";
     options += "    " + each->get_name() + ") words=\"";
@@ -184,6 +187,7 @@ std::string bash_completion(const CLI::App& program) {
       *" ${COMP_WORDS[i]} "*) command=${COMP_WORDS[i]}; break ;;
     esac
   done
+  COMPREPLY=()
   case "$command $previous" in
 )" + values +
          R"(  esac

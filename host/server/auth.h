@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +24,9 @@ struct KeyLimits {
   std::int64_t requests_per_minute = 0;
   std::int64_t tokens_per_minute = 0;  // prompt and output
   int concurrent_requests = 0;
-  int max_choices = 0;  // "n" times the number of prompts
-  int max_tokens = 0;   // that all choices of one request generate together
+  int max_choices = 0;               // "n" times the number of prompts
+  int max_tokens = 0;                // that all choices of one request generate together
+  std::optional<int> best_priority;  // in place of the server's
 };
 
 using KeyHash = std::array<std::uint8_t, 32>;  // SHA-256

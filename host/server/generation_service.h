@@ -72,6 +72,9 @@ struct Sampling {
   std::optional<std::uint64_t> seed;                  // none: a random one
 };
 
+// Priorities are -kWorstPriority to kWorstPriority.
+inline constexpr int kWorstPriority = 1'000'000;
+
 struct GenerationRequest {
   std::vector<TokenId> prompt;  // at least one token
   Sampling sampling;

@@ -132,6 +132,17 @@ int least_limit(int limit, int of_key) {
   return limit == 0 ? of_key : std::min(limit, of_key);
 }
 
+bool limits_requests(const KeyLimits& limits) {
+  return limits.max_choices != 0 || limits.max_tokens != 0 || limits.best_priority;
+}
+
+// Without keys all clients are one caller, so a good priority would pass all the others'.
+openai::RequestLimits request_limits(const RouteOptions& options) {
+  openai::RequestLimits limits = options.request_limits;
+  if (options.api_keys.empty() && !limits.best_priority) limits.best_priority = 0;
+  return limits;
+}
+
 const char* role_name(Role role) {
   if (role == Role::kMetrics) return "metrics";
   return role == Role::kAdmin ? "admin" : "use";
@@ -176,7 +187,7 @@ Routes::Routes(RouteOptions options, GenerationService& service, Workers workers
       service_(service),
       admin_(service, ledger_, options_.drain),
       context_(std::make_shared<openai::ApiContext>(openai::ApiContext{
-          service, std::move(workers.pool), std::move(workers.timers), options_.request_limits,
+          service, std::move(workers.pool), std::move(workers.timers), request_limits(options_),
           options_.strict, options_.heartbeat,
           std::make_shared<openai::AnswerMemory>(options_.request_limits.max_held_bytes)})) {}
 
@@ -283,13 +294,12 @@ std::optional<http::Response> Routes::check_places(RequestRecord& record, bool g
 
 std::shared_ptr<const openai::ApiContext> Routes::context_for(const http::Request& request) const {
   const auto key = request.record->key();
-  if (key == nullptr || (key->limits.max_choices == 0 && key->limits.max_tokens == 0)) {
-    return context_;
-  }
+  if (key == nullptr || !limits_requests(key->limits)) return context_;
   auto context = std::make_shared<openai::ApiContext>(*context_);
   openai::RequestLimits& limits = context->limits;
   limits.max_choices = least_limit(limits.max_choices, key->limits.max_choices);
   limits.max_tokens = least_limit(limits.max_tokens, key->limits.max_tokens);
+  if (key->limits.best_priority) limits.best_priority = key->limits.best_priority;
   return context;
 }
 

@@ -29,12 +29,12 @@
 namespace tandem::server {
 
 struct RouteOptions {
-  std::vector<ApiKey> api_keys;      // empty: no key needed
-  std::string key_file;              // the file that reload_keys() reads again; empty: none
-  bool admin_from_loopback = false;  // without keys: clients of this machine are operators
-  std::function<void()> drain;       // see Admin
-  std::string cors_origin;           // empty: off; "*" or one origin ("https://app.example")
-  openai::RequestLimits request_limits;
+  std::vector<ApiKey> api_keys;          // empty: no key needed
+  std::string key_file;                  // the file that reload_keys() reads again; empty: none
+  bool admin_from_loopback = false;      // without keys: clients of this machine are operators
+  std::function<void()> drain;           // see Admin
+  std::string cors_origin;               // empty: off; "*" or one origin ("https://app.example")
+  openai::RequestLimits request_limits;  // without keys best_priority is 0 by default
   // Names that the Host header of a request may have while there are no keys; see HostCheck.
   std::vector<std::string> allowed_hosts;
   // When the engine's last heartbeat is older, /livez and /readyz answer 503.

@@ -93,8 +93,10 @@ class PlanTest(unittest.TestCase):
         self.assertEqual(len(list((self.cache / "tandem").iterdir())), 1)
 
     def test_a_better_priority_is_taken_and_a_worse_word_refused(self):
-        with Daemon("--attention", "cpu") as daemon:
-            daemon.complete("Once", max_tokens=2, priority=-5)
+        with Daemon("--attention", "cpu", "--best-priority", "-5") as daemon:
+            for priority, is_allowed in ((-5, True), (-6, False)):
+                _, headers, _ = daemon.request("POST", "/v1/completions", {"prompt": "Once", "max_tokens": 2, "priority": priority})
+                self.assertEqual("Warning" not in headers, is_allowed, headers)
             daemon.complete("Once", max_tokens=2, service_tier="flex")
             status, _, body = daemon.request("POST", "/v1/completions", {"prompt": "Once", "priority": "high"})
         self.assertEqual(status, 400)

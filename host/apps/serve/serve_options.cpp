@@ -144,6 +144,12 @@ void add_patience_options(CLI::App& command, ServeOptions& o) {
 void add_request_options(CLI::App& command, ServeOptions& o) {
   server::RouteOptions& routes = o.server.routes;
   command
+      .add_option("--best-priority", routes.request_limits.best_priority,
+                  "the lowest 'priority' that a request may have (default: without keys 0, which "
+                  "no request passes; with keys any)")
+      ->check(in_range(-server::kWorstPriority, server::kWorstPriority))
+      ->group("HTTP");
+  command
       .add_option("--max-choices", routes.request_limits.max_choices,
                   "most choices of one request (prompts x n)")
       ->check(CLI::Range(1, 65536))

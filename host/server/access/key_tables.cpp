@@ -12,18 +12,20 @@
 
 #include "common/error.h"
 #include "common/suggestion.h"
+#include "server/generation_service.h"
 
 namespace tandem::server {
 namespace {
 
-constexpr std::array<std::string_view, 8> kFields = {"name",
+constexpr std::array<std::string_view, 9> kFields = {"name",
                                                      "hash",
                                                      "role",
                                                      "requests-per-minute",
                                                      "tokens-per-minute",
                                                      "concurrent-requests",
                                                      "max-choices",
-                                                     "max-tokens"};
+                                                     "max-tokens",
+                                                     "best-priority"};
 
 class TableReader {
  public:
@@ -112,6 +114,17 @@ class TableReader {
     to = static_cast<T>(value);
   }
 
+  std::optional<int> best_priority() const {
+    const toml::node* node = table_.get("best-priority");
+    if (node == nullptr) return std::nullopt;
+    const auto value = node->value_exact<std::int64_t>();
+    if (!value || *value < -kWorstPriority || *value > kWorstPriority) {
+      fail(*node, "'best-priority' must be an integer from -" + std::to_string(kWorstPriority) +
+                      " to " + std::to_string(kWorstPriority));
+    }
+    return static_cast<int>(*value);
+  }
+
   KeyLimits limits() const {
     KeyLimits result;
     limit("requests-per-minute", result.requests_per_minute);
@@ -119,6 +132,7 @@ class TableReader {
     limit("concurrent-requests", result.concurrent_requests);
     limit("max-choices", result.max_choices);
     limit("max-tokens", result.max_tokens);
+    result.best_priority = best_priority();
     return result;
   }
 

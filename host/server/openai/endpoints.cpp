@@ -46,9 +46,8 @@ GenerationRequest generation_request(GenerationOptions& options, std::vector<Tok
   return request;
 }
 
-// A header's value: quoted, and ASCII only.
-std::string warning_of(const std::vector<std::string>& ignored) {
-  if (ignored.empty()) return {};
+// Of a header's value: quoted, and ASCII only.
+std::string ignored_warning(const std::vector<std::string>& ignored) {
   std::string names;
   for (const std::string& name : ignored) {
     names += names.empty() ? "" : ", ";
@@ -59,6 +58,14 @@ std::string warning_of(const std::vector<std::string>& ignored) {
   return "299 tandem \"fields without a meaning here are ignored: " + names + "\"";
 }
 
+std::string warning_of(const GenerationOptions& options) {
+  std::string text;
+  if (!options.ignored.empty()) text = ignored_warning(options.ignored);
+  if (!options.asked_better_priority) return text;
+  return text + (text.empty() ? "" : ", ") + "299 tandem \"the request has the priority " +
+         std::to_string(options.priority) + ", the best that it may have\"";
+}
+
 GenerationPlan plan_for(AnswerKind kind, const GenerationOptions& options) {
   GenerationPlan plan;
   plan.kind = kind;
@@ -66,7 +73,7 @@ GenerationPlan plan_for(AnswerKind kind, const GenerationOptions& options) {
   plan.stream = options.stream;
   plan.include_usage = options.include_usage;
   plan.logprobs = options.logprobs;
-  plan.warning = warning_of(options.ignored);
+  plan.warning = warning_of(options);
   return plan;
 }
 

@@ -165,18 +165,24 @@ void read_stream(FieldReader& fields, const RequestContext& context, GenerationO
 }
 
 // The field of other servers counts before OpenAI's tier.
-int read_priority(FieldReader& fields, bool strict) {
+std::optional<int> read_priority(FieldReader& fields, bool strict) {
   constexpr int kTier = 10;
   const json* tier = fields.find("service_tier");
   if (tier != nullptr && !tier->is_string()) fail_field("service_tier", "must be a string");
   if (!strict) {
-    constexpr std::int64_t kMost = 1'000'000;
-    if (const auto value = fields.integer("priority", -kMost, kMost)) {
+    if (const auto value = fields.integer("priority", -kWorstPriority, kWorstPriority)) {
       return static_cast<int>(*value);
     }
   }
-  if (tier == nullptr) return 0;
-  return *tier == "priority" ? -kTier : *tier == "flex" ? kTier : 0;
+  if (tier == nullptr) return std::nullopt;
+  if (*tier == "priority") return -kTier;
+  return *tier == "flex" ? std::optional(kTier) : std::nullopt;
+}
+
+// A request that does not say counts as 0.
+void bound_priority(std::optional<int> asked, std::optional<int> best, GenerationOptions& options) {
+  options.priority = std::max(asked.value_or(0), best.value_or(asked.value_or(0)));
+  options.asked_better_priority = asked.has_value() && *asked < options.priority;
 }
 
 }  // namespace
@@ -211,7 +217,7 @@ GenerationOptions read_generation_options(FieldReader& fields, const RequestCont
     options.stop_tokens = read_token_ids(*ids, "stop_token_ids", context);
   }
   options.ignore_eos = fields.boolean("ignore_eos").value_or(false);
-  options.priority = read_priority(fields, context.strict);
+  bound_priority(read_priority(fields, context.strict), context.limits.best_priority, options);
   read_stream(fields, context, options);
   read_neutral_fields(fields, options.num_choices);
   return options;

@@ -25,6 +25,8 @@ struct RequestLimits {
   int max_choices = 64;  // prompts x n of one request
   int max_tokens = 0;    // that all choices of one request generate together; 0: no limit
   int max_seconds = 0;   // from a request's arrival to its end; 0: no limit
+  // Requests that ask for a lower one get this; none: they get what they ask for.
+  std::optional<int> best_priority;
   int max_stop_texts = 16;
   int max_stop_bytes = 1024;  // of one stop text
   int max_stop_tokens = 1024;
@@ -58,7 +60,8 @@ struct GenerationOptions {
   std::vector<std::string> stop;
   std::vector<TokenId> stop_tokens;
   bool ignore_eos = false;
-  int priority = 0;  // the lower, the earlier
+  int priority = 0;                    // the lower, the earlier
+  bool asked_better_priority = false;  // than limits.best_priority
   bool stream = false;
   bool include_usage = false;
   bool logprobs = false;

@@ -24,6 +24,8 @@ class CommandPagesTest : public testing::Test {
     serve->add_option("-m,--model", text_, ".begins with a dot and has a \\")->group("Model");
     serve->add_option("--kv-dtype", text_, "type")->check(CLI::IsMember({"f16", "i8"}));
     serve->add_option("file", text_, "to read");
+    serve->add_flag("--strict", flag_, "flag");
+    app_.add_option("--log-level", text_, "of all")->check(CLI::IsMember({"info", "debug"}));
     app_.add_subcommand("elsewhere", "Another program")->prefix_command();
     app_.add_subcommand("help", "Help");
     add_pages(app_, "9.8");
@@ -43,6 +45,7 @@ class CommandPagesTest : public testing::Test {
   }
 
   std::string text_;
+  bool flag_ = false;
   CLI::App app_{"Runs models", "tandem"};
 };
 
@@ -68,7 +71,18 @@ TEST_F(CommandPagesTest, BashCompletesCommandsOptionsAndWords) {
   EXPECT_EQ(completed("tandem serve --m"), "--model");
   EXPECT_EQ(completed("tandem serve --kv-dtype \"\""), "f16 i8");
   EXPECT_EQ(completed("tandem serve --kv-dtype i"), "i8");
+  EXPECT_EQ(completed("tandem serve --strict --kv"), "--kv-dtype");
   EXPECT_EQ(completed("tandem pa"), "") << "hidden";
+}
+
+TEST_F(CommandPagesTest, BashCompletesValuesOfTheProgramsOwnOptionsAnywhere) {
+  EXPECT_EQ(completed("tandem --log-level d"), "debug");
+  EXPECT_EQ(completed("tandem serve --log-level \"\""), "info debug");
+}
+
+TEST_F(CommandPagesTest, BashLeavesOtherValuesToItsFileNames) {
+  EXPECT_EQ(completed("tandem serve --model \"\""), "");
+  EXPECT_THAT(completed("tandem serve --strict \"\""), HasSubstr("--model")) << "a flag takes none";
 }
 
 TEST_F(CommandPagesTest, WritesAPagePerCommand) {

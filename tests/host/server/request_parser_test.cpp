@@ -262,27 +262,37 @@ TEST(RequestParser, AcceptsFieldsThatChangeNothing) {
             "accepted");
 }
 
-TEST(RequestParser, ReadsThePriorityAndTheTierThatStandsForOne) {
-  const RequestContext context{"fake", 258, {}, false};
-  const auto priority = [&](const Json& extra) {
-    return parse_completion_request(completion(extra).dump(), context).options.priority;
-  };
-  const auto refused = [&](const Json& extra) { return refused_field([&] { priority(extra); }); };
-  EXPECT_EQ(priority(Json::object()), 0);
-  EXPECT_EQ(priority({{"priority", -3}}), -3);
-  EXPECT_EQ(priority({{"service_tier", "priority"}}), -10);
-  EXPECT_EQ(priority({{"service_tier", "flex"}}), 10);
-  EXPECT_EQ(priority({{"service_tier", "default"}}), 0);
-  EXPECT_EQ(priority({{"service_tier", "flex"}, {"priority", 2}}), 2);
-  EXPECT_EQ(refused({{"priority", "high"}}), "priority");
-  EXPECT_EQ(refused({{"priority", 2'000'000}}), "priority");
-  EXPECT_EQ(refused({{"service_tier", 1}}), "service_tier");
+// Of a request to a server that is not strict.
+GenerationOptions options_of(const Json& extra, std::optional<int> best_priority = {}) {
+  RequestContext context{"fake", 258, {}, false};
+  context.limits.best_priority = best_priority;
+  return parse_completion_request(completion(extra).dump(), context).options;
 }
 
-// OpenAI's API has tiers and no numbers.
-TEST(RequestParser, StrictRequestsHaveTiersOnly) {
-  EXPECT_EQ(parsed({{"service_tier", "priority"}}).options.priority, -10);
-  EXPECT_EQ(refused_completion({{"priority", -3}}), "priority");
+TEST(RequestParser, ReadsThePriorityAndTheTierThatStandsForOne) {
+  EXPECT_EQ(options_of(Json::object()).priority, 0);
+  EXPECT_EQ(options_of({{"priority", -3}}).priority, -3);
+  EXPECT_EQ(options_of({{"service_tier", "priority"}}).priority, -10);
+  EXPECT_EQ(options_of({{"service_tier", "flex"}}).priority, 10);
+  EXPECT_EQ(options_of({{"service_tier", "default"}}).priority, 0);
+  EXPECT_EQ(options_of({{"service_tier", "flex"}, {"priority", 2}}).priority, 2);
+  EXPECT_EQ(refused_field([] { options_of({{"priority", "high"}}); }), "priority");
+  EXPECT_EQ(refused_field([] { options_of({{"priority", 2'000'000}}); }), "priority");
+  EXPECT_EQ(refused_chat({{"priority", 2}}), "priority") << "strict";
+  EXPECT_EQ(refused_chat({{"service_tier", 1}}), "service_tier");
+  EXPECT_EQ(parsed({{"service_tier", "flex"}}).options.priority, 10);
+}
+
+TEST(RequestParser, NoPriorityIsBetterThanTheBestThatIsAllowed) {
+  EXPECT_EQ(options_of({{"priority", -3}}, -2).priority, -2);
+  EXPECT_TRUE(options_of({{"priority", -3}}, -2).asked_better_priority);
+  EXPECT_EQ(options_of({{"service_tier", "priority"}}, -2).priority, -2);
+  EXPECT_EQ(options_of({{"priority", -2}}, -2).priority, -2);
+  EXPECT_FALSE(options_of({{"priority", -2}}, -2).asked_better_priority);
+  EXPECT_EQ(options_of({{"priority", 7}}, -2).priority, 7);
+  EXPECT_EQ(options_of(Json::object(), -2).priority, 0);
+  EXPECT_EQ(options_of(Json::object(), 5).priority, 5) << "what is not said counts as 0";
+  EXPECT_FALSE(options_of(Json::object(), 5).asked_better_priority);
 }
 
 TEST(RequestParser, UsageOptionsNeedAStream) {

@@ -70,7 +70,7 @@ TEST(ApiKeys, TablesGiveNameRolesAndLimits) {
                      key_table("alice", "a",
                                "role = [\"use\", \"metrics\"]\nrequests-per-minute = 60\n"
                                "tokens-per-minute = 9000\nconcurrent-requests = 3\n"
-                               "max-choices = 2\nmax-tokens = 100\n") +
+                               "max-choices = 2\nmax-tokens = 100\nbest-priority = -10\n") +
                      key_table("boss", "b", "role = \"admin\"\n") + key_table("carol", "c"));
   const auto keys = load_api_keys(file.path()).keys;
   ASSERT_EQ(keys.size(), 3u);
@@ -81,10 +81,12 @@ TEST(ApiKeys, TablesGiveNameRolesAndLimits) {
   EXPECT_EQ(keys[0].limits.concurrent_requests, 3);
   EXPECT_EQ(keys[0].limits.max_choices, 2);
   EXPECT_EQ(keys[0].limits.max_tokens, 100);
+  EXPECT_EQ(keys[0].limits.best_priority, -10);
   EXPECT_TRUE(keys[1].may(Role::kUse) && keys[1].may(Role::kMetrics) && keys[1].may(Role::kAdmin));
   EXPECT_TRUE(keys[2].may(Role::kUse));
   EXPECT_FALSE(keys[2].may(Role::kMetrics) || keys[2].may(Role::kAdmin));
   EXPECT_EQ(keys[2].limits.concurrent_requests, 0);
+  EXPECT_EQ(keys[2].limits.best_priority, std::nullopt);
 }
 
 TEST(ApiKeys, AnEmptyFileIsAnErrorNotAnOpenServer) {
@@ -108,6 +110,10 @@ TEST(ApiKeys, AWrongEntryNamesItsLineAndKeepsKeysSecret) {
       {key_table("a", "x", "max-token = 4\n"), "(did you mean 'max-tokens'?)"},
       {key_table("a", "x", "max-tokens = 0\n"), "line 4: 'max-tokens' must be an integer from 1"},
       {key_table("a", "x", "max-tokens = \"4\"\n"), "line 4"},
+      {key_table("a", "x", "best-priority = \"4\"\n"),
+       "line 4: 'best-priority' must be an integer"},
+      {key_table("a", "x", "best-priority = 1000001\n"), "from -1000000 to 1000000"},
+      {key_table("a", "x", "best-priority = -1000001\n"), "from -1000000 to 1000000"},
       {key_table("a", "x", "requests-per-minute = 99999999999\n"), "line 4"},
       {"[[key]]\nname = \"a\"\n", "line 1: this key lacks 'hash'"},
       {"[[key]]\n" + hash, "line 1: this key lacks 'name'"},

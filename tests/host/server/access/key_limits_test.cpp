@@ -209,6 +209,43 @@ TEST(KeyLimits, AKeyMayNotExceedTheServersOwnLimits) {
   EXPECT_EQ(status({{"n", 2}, {"max_tokens", 10}}), 200);
 }
 
+TEST(KeyLimits, AKeyRanksItsOwnRequestsAndItsBestPriorityCountsBeforeTheServers) {
+  const KeyFile file(key_table("any", "a") + key_table("low", "l", "best-priority = 3\n") +
+                     key_table("high", "h", "best-priority = -7\n"));
+  const auto priorities = [&](const ServerOptions& options) {
+    RunningServer running({}, options);
+    for (const char* key : {"a", "l", "h"}) {
+      HttpClient(running.port())
+          .post("/v1/completions", completion_body({{"priority", -9}}).dump(), bearer(key));
+    }
+    std::vector<int> result;
+    for (const auto& request : running.service.requests()) result.push_back(request.priority);
+    return result;
+  };
+  ServerOptions options = KeyedServer::options_for(file);
+  EXPECT_EQ(priorities(options), (std::vector{-9, 3, -7}));
+  options.routes.request_limits.best_priority = -1;
+  EXPECT_EQ(priorities(options), (std::vector{-1, 3, -7}));
+}
+
+TEST(KeyLimits, WithoutKeysNoRequestPassesThoseThatSayNothing) {
+  const auto answer = [](const ServerOptions& options, const Json& extra) {
+    RunningServer running({}, options);
+    Reply reply = HttpClient(running.port()).post("/v1/completions", completion_body(extra).dump());
+    return std::pair(running.service.requests().at(0).priority,
+                     reply.headers.contains("warning") ? reply.headers.at("warning") : "");
+  };
+  const std::string lowered =
+      "299 tandem \"the request has the priority 0, the best that it may have\"";
+  EXPECT_EQ(answer({}, {{"priority", -9}}), std::pair(0, lowered));
+  EXPECT_EQ(answer({}, {{"priority", 9}}), std::pair(9, std::string()));
+  EXPECT_EQ(answer({}, {{"priority", -9}, {"cache_prompt", true}}).second,
+            "299 tandem \"fields without a meaning here are ignored: cache_prompt\", " + lowered);
+  ServerOptions trusting;
+  trusting.routes.request_limits.best_priority = -100;
+  EXPECT_EQ(answer(trusting, {{"priority", -9}}), std::pair(-9, std::string()));
+}
+
 TEST(Keys, ANameGoesWithEveryGeneration) {
   KeyedServer server(key_table("alice", "a"));
   EXPECT_EQ(server.complete("a", {{"n", 2}}).status, 200);

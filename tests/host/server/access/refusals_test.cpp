@@ -102,8 +102,8 @@ TEST(Refusals, AFullQueueIsToldBeforeTheBodyIsRead) {
 }
 
 TEST(Refusals, TheQueueIsAskedForTheCallersOwnPart) {
-  const KeyFile file(key_table("greedy", "g") + key_table("patient", "p"));
-  RunningServer running({.max_waiting = 0, .never_full_for = "patient"}, with_keys(file));
+  const KeyFile file(key_table("greedy", "g") + key_table("polite", "p"));
+  RunningServer running({.max_waiting = 0, .never_full_for = "polite"}, with_keys(file));
   const auto ask = [&](const char* key) {
     const Reply reply =
         HttpClient(running.port()).post("/v1/completions", completion_body().dump(), bearer(key));
