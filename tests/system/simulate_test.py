@@ -38,6 +38,7 @@ class SimulateTest(unittest.TestCase):
         for value in result["utilisation"].values():
             self.assertTrue(0 <= value <= 1, value)
         self.assertEqual(result["requests"], 200)
+        self.assertTrue(1 <= result["mean_running"] <= result["most_running"])
 
     def test_a_seed_gives_the_same_bytes(self):
         first, again = (simulate(*CASE, *LOAD, "--json").stdout for _ in range(2))
@@ -75,7 +76,12 @@ class SimulateTest(unittest.TestCase):
                  (["--model", "llama-2-7b", "--devices", "l40s+u55", *LOAD], "did you mean u55c?"),
                  (["--model", "llama-3-70b", "--devices", "l40s", *LOAD], "94.7 GB are missing"),
                  ([*CASE, "--load", "steady:4"], "batch:N"), (CASE, "--load or --trace is missing"),
-                 ([*CASE, *LOAD, "--price", "l40s"], "USD per hour"), (["--reproduce", "vllm"], "hpu")]
+                 ([*CASE, *LOAD, "--price", "l40s"], "USD per hour"), (["--reproduce", "vllm"], "hpu"),
+                 (["--map", "--design", *CASE, *LOAD], "--map and --design exclude each other"),
+                 (["--list", "--suggest"], "--list and --suggest exclude each other"),
+                 (["--reproduce", "hpu", "--csv", "a.csv"], "--reproduce writes no --csv"),
+                 (["--suggest", *CASE, *LOAD, "--svg", "a.svg"], "--suggest draws no --svg"),
+                 (["--map", *CASE[:2], "--devices", "l40s"], "'l40s' has none")]
         for arguments, words in cases:
             process = simulate(*arguments)
             self.assertEqual(process.returncode, 2, arguments)
@@ -101,6 +107,10 @@ class SimulateTest(unittest.TestCase):
             table.write_text(json.dumps({"version": 2, "machine": "m", "model": "n", "options": "", "devices": [device]}))
             case = ["--model", "llama-3.2-1b", "--devices", str(table), "--load", "batch:2,prompt=10,output=10"]
             self.assertEqual(list(figures(*case)["utilisation"]), ["cpu"])
+            for study in ("--map", "--design"):
+                process = simulate(study, *case)
+                self.assertEqual(process.returncode, 2)
+                self.assertIn("a measured table has one: name devices", process.stderr)
             table.write_text(table.read_text()[:-20])
             process = simulate(*case)
             self.assertEqual(process.returncode, 2)
@@ -129,6 +139,11 @@ class SimulateTest(unittest.TestCase):
         cells = figures("--map", "--model", "llama-2-7b", "--devices", "l40s+4*u55c")["cells"]
         self.assertEqual(len(cells), 120)
         self.assertTrue(any(cell["pays"] for cell in cells) and not all(cell["pays"] for cell in cells))
+        lines = simulate("--map", "--model", "llama-2-7b", "--devices", "l40s+4*u55c").stdout.splitlines()
+        rows = [line.split() for line in lines if line.split()[:1] == ["64"]]
+        gains = [f"{cell['gain']:.2f}" for cell in cells if cell["batch"] == 64]
+        self.assertEqual([word for row in rows for word in row[1:] if word != "*"], gains)
+        self.assertEqual(sum(line.count("*") for line in lines[1:]), sum(cell["pays"] for cell in cells))
 
     def test_parts_of_the_design_are_switched_off_in_turn(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -143,6 +158,17 @@ class SimulateTest(unittest.TestCase):
             self.assertIn(f"without {part}", words)
         for row in rows:
             self.assertAlmostEqual(row["of_all"], row["tokens_per_s"] / rows[0]["tokens_per_s"])
+
+    def test_a_part_without_which_nothing_runs_is_told(self):
+        case = ["--design", "--model", "llama-3-8b", "--devices", "l40s:9+4*u55c", "--weights", "f8", "--load",
+                "batch:4,prompt=3000,output=20,requests=4"]
+        with tempfile.TemporaryDirectory() as folder:
+            drawing = pathlib.Path(folder, "design.svg")
+            rows = figures(*case, "--svg", str(drawing))["rows"]
+            self.assertIn("impossible", drawing.read_text())
+        self.assertIn("is missing", rows[-1]["impossible"])
+        self.assertEqual(sum("impossible" in row for row in rows), 1)
+        self.assertIn("without units: impossible, ", simulate(*case).stdout)
 
     def test_the_map_is_drawn(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -66,7 +66,28 @@ void run_load(const SimulateOptions& options) {
   if (!options.svg.empty()) write_file(options.svg, simulation_svg(of, result));
 }
 
+// What stands beside a study that does not use it is a mistake of the caller.
+void check_study(const SimulateOptions& o) {
+  const std::pair<bool, const char*> studies[] = {{o.list, "--list"},
+                                                  {!o.reproduce.empty(), "--reproduce"},
+                                                  {o.suggest, "--suggest"},
+                                                  {o.map, "--map"},
+                                                  {o.design, "--design"}};
+  std::string study;
+  for (const auto& [is_asked, name] : studies) {
+    if (!is_asked) continue;
+    if (!study.empty()) throw Error("simulate", study + " and " + name + " exclude each other");
+    study = name;
+  }
+  if (study.empty()) return;
+  if (!o.csv.empty()) throw Error("simulate", study + " writes no --csv: it has --json");
+  if (!o.svg.empty() && !o.map && !o.design) {
+    throw Error("simulate", study + " draws no --svg; a load, --map and --design do");
+  }
+}
+
 void run(const SimulateOptions& options) {
+  check_study(options);
   if (options.list) {
     list_presets();
   } else if (!options.reproduce.empty()) {

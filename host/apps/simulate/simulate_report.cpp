@@ -92,6 +92,7 @@ json simulation_json(const SimulatedCase& of, const ServingResult& result) {
           {"steps", record.steps},
           {"two_sub_batch_steps", record.two_sub_batch_steps},
           {"preemptions", record.preemptions},
+          {"mean_running", record.mean_batch()},
           {"most_running", record.busiest_batch},
           {"by_device", devices}};
 }
@@ -116,10 +117,10 @@ std::string simulation_table(const SimulatedCase& of, const ServingResult& resul
                         100 * device.utilisation, 100 * device.link_utilisation, device.limit);
   }
   return text + fmt::format(
-                    "{} limits; {} steps, {} of them in two sub-batches; at most {:.0f} sequences "
-                    "at once; {} preemptions\n",
+                    "{} limits; {} steps, {} of them in two sub-batches; {:.1f} sequences at once, "
+                    "at most {:.0f}; {} preemptions\n",
                     result.limiting_device, record.steps, record.two_sub_batch_steps,
-                    record.busiest_batch, record.preemptions);
+                    record.mean_batch(), record.busiest_batch, record.preemptions);
 }
 
 std::string csv_of(const json& object) {

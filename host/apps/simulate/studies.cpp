@@ -32,6 +32,12 @@ json row_json(const simulation::ReproducedRow& row) {
           {"assumptions", row.assumptions}};
 }
 
+json row_json(const simulation::DesignRow& row) {
+  json object = {{"what", row.what}, {"tokens_per_s", row.tokens_per_s}, {"of_all", row.of_all}};
+  if (!row.impossible.empty()) object["impossible"] = row.impossible;
+  return object;
+}
+
 json suggestion_json(const Suggestion& s) {
   return {{"devices", s.devices},
           {"meets_target", s.meets_target},
@@ -86,17 +92,43 @@ json map_json(const simulation::GainMap& map) {
   return {{"price_ratio", map.price_ratio}, {"cells", cells}};
 }
 
+std::string gain_of(const simulation::MapCell& cell) {
+  if (cell.gain > 0) return fmt::format("{:.2f}", cell.gain);
+  return cell.tokens_per_s > 0 ? "only so" : "-";
+}
+
+// A field per KV type and group: batch downwards, context to the right.
 void print_map(const simulation::GainMap& map) {
   fmt::print(
       "gain of the units over the compute device alone; * where it exceeds the ratio of the "
-      "prices, {:.2f}; - where nothing fits\n{:>6} {:>6} {:>8} {:>9} {:>9}\n",
-      map.price_ratio, "kv", "group", "batch", "context", "gain");
+      "prices, {:.2f};\n\"only so\" where the device alone holds no sequence; - where nothing "
+      "fits\n",
+      map.price_ratio);
+  const simulation::MapCell* last = nullptr;
   for (const simulation::MapCell& cell : map.cells) {
-    const std::string gain = cell.gain > 0           ? fmt::format("{:.2f}", cell.gain)
-                             : cell.tokens_per_s > 0 ? "only so"
-                                                     : "-";
-    fmt::print("{:>6} {:>6} {:>8} {:>9} {:>9}{}\n", kv_name(cell.kv_dtype), cell.head_group,
-               cell.batch, cell.context, gain, cell.pays ? " *" : "");
+    if (last == nullptr || last->kv_dtype != cell.kv_dtype || last->head_group != cell.head_group) {
+      fmt::print("\n\n{} KV, {} query heads per KV head\n{:>14}", kv_name(cell.kv_dtype),
+                 cell.head_group, "batch, context");
+      for (const simulation::MapCell& other : map.cells) {
+        if (other.batch != cell.batch) break;
+        fmt::print("{:>10}", other.context);
+      }
+      last = nullptr;
+    }
+    if (last == nullptr || last->batch != cell.batch) fmt::print("\n{:>14}", cell.batch);
+    fmt::print("{:>8}{:>2}", gain_of(cell), cell.pays ? "*" : "");
+    last = &cell;
+  }
+  fmt::print("\n");
+}
+
+// Rows that follow each other with the same assumptions share them.
+void print_assumptions(const std::vector<simulation::ReproducedRow>& rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    fmt::print("{}{}\n", i == 0 || rows[i].assumptions != rows[i - 1].assumptions ? "\n" : "",
+               rows[i].what);
+    if (i + 1 < rows.size() && rows[i + 1].assumptions == rows[i].assumptions) continue;
+    for (const std::string& assumption : rows[i].assumptions) fmt::print("- {}\n", assumption);
   }
 }
 
@@ -116,10 +148,8 @@ void run_reproduce(const SimulateOptions& options) {
     fmt::print("{:>10.3f} {:>10.3f} {:>+7.1f}%  {}\n", row.published, row.simulated,
                100 * row.error(), row.what);
   }
-  for (const simulation::ReproducedRow& row : result.rows) {
-    fmt::print("\n{}, assumed:\n", row.what);
-    for (const std::string& assumption : row.assumptions) fmt::print("- {}\n", assumption);
-  }
+  fmt::print("\nassumed:\n");
+  print_assumptions(result.rows);
 }
 
 void run_suggest(const SimulateOptions& options) {
@@ -169,16 +199,17 @@ void run_design(const SimulateOptions& options) {
   }
   if (options.json) {
     json list = json::array();
-    for (const simulation::DesignRow& row : rows) {
-      list.push_back(
-          {{"what", row.what}, {"tokens_per_s", row.tokens_per_s}, {"of_all", row.of_all}});
-    }
+    for (const simulation::DesignRow& row : rows) list.push_back(row_json(row));
     fmt::print("{}\n", json{{"rows", list}}.dump(2));
     return;
   }
   fmt::print("{:>10} {:>7}\n", "tokens/s", "of all");
   for (const simulation::DesignRow& row : rows) {
-    fmt::print("{:>10.1f} {:>7.3f}  {}\n", row.tokens_per_s, row.of_all, row.what);
+    if (row.impossible.empty()) {
+      fmt::print("{:>10.1f} {:>7.3f}  {}\n", row.tokens_per_s, row.of_all, row.what);
+    } else {
+      fmt::print("{:>10} {:>7}  {}: impossible, {}\n", "-", "-", row.what, row.impossible);
+    }
   }
 }
 

@@ -118,8 +118,10 @@ std::string design_svg(const std::string& title, const std::vector<simulation::D
     inner += words(kBars - 8, y, "end", row.what);
     inner += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"16\" fill=\"#36c\"/>\n",
                          kBars, y - 13, length);
-    inner += words(kBars + length + 6, y, "start",
-                   fmt::format("{:.1f} tokens/s, {:.2f}", row.tokens_per_s, row.of_all));
+    const std::string figure = row.impossible.empty() ? fmt::format("{:.1f} tokens/s, {:.2f}",
+                                                                    row.tokens_per_s, row.of_all)
+                                                      : "impossible";
+    inner += words(kBars + length + 6, y, "start", figure);
     y += kLine;
   }
   return drawing(kBars + kBar + 180, y + kLine, title, inner);

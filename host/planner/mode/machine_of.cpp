@@ -14,12 +14,20 @@ const DeviceCost& device_in(const CostTable& table, const std::string& id) {
   return *device;
 }
 
+std::string text_of(const AttentionKind& kind) {
+  return std::to_string(kind.head_group) + " query heads per KV head with " +
+         std::string(dtype_name(kind.kv_dtype)) + " KV";
+}
+
 }  // namespace
 
 UnitModel unit_of(const DeviceCost& device, const AttentionKind& kind, bool is_own) {
   const AttentionCost* attention = device.attention_of(kind);
   if (attention == nullptr) {
-    throw Error("cost model", "the table has no attention of this kind for " + device.id);
+    const auto& others = device.attention;
+    throw Error("cost model", "the table has no attention of " + text_of(kind) + " for " +
+                                  device.id +
+                                  (others.empty() ? "" : ", but of " + text_of(others[0].kind)));
   }
   UnitModel unit;
   unit.attention = *attention;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kRoundsOfABatch = 4;
 constexpr std::int64_t kUsualRequests = 1000;
-constexpr double kMostRequests = 1e9;
+constexpr double kMostRequests = 1e9, kMostAtOnce = 1e6;
 
 [[noreturn]] void refuse_load(std::string_view word, const std::string& what) {
   throw Error("load", "'" + std::string(word) + "': " + what);
@@ -81,6 +81,9 @@ LoadSpec parse_load(std::string_view text) {
   spec.kind = kind_of(kind);
   const bool is_rate = spec.kind == LoadSpec::Kind::kPoisson;
   spec.amount = is_rate ? positive(words.front(), amount) : whole(words.front(), amount);
+  if (!is_rate && spec.amount > kMostAtOnce) {
+    refuse_load(words.front(), "at most 1000000 requests come at once");
+  }
   for (std::size_t i = 1; i < words.size(); ++i) set(spec, words[i]);
   if (spec.kind == LoadSpec::Kind::kBatch && spec.seconds > 0) {
     refuse_load(text, "a batch ends with its requests; seconds bound the other loads");

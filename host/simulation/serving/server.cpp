@@ -23,6 +23,8 @@ planner::ConstantStepCost::Rates split_rates(const planner::MachineModel& machin
   return {0, per_row, per_token};
 }
 
+const planner::Outlook kNotDealt{0, 0, 0};
+
 int blocks_of(int tokens, int page_tokens) { return (tokens + page_tokens - 1) / page_tokens; }
 
 }  // namespace
@@ -48,6 +50,12 @@ Server::Server(const ServerModel& model, const ServingOptions& options, ServingR
   for (auto* batches : {&whole_, &halves_}) {
     for (planner::SubBatch& batch : *batches) batch.units.resize(model.machine.units.size());
   }
+  if (options.reserved_tokens > 0 && most_running() == 0) {
+    const std::int64_t most = std::ranges::max(model_.pages);
+    throw Error("simulate", "a contiguous cache of " + std::to_string(options_.reserved_tokens) +
+                                " tokens fits no memory: the largest holds " +
+                                std::to_string(most * options_.page_tokens));
+  }
 }
 
 int Server::most_running() const {
@@ -56,7 +64,7 @@ int Server::most_running() const {
   for (const std::uint32_t pages : model_.pages) {
     places += std::int64_t{pages} * options_.page_tokens / options_.reserved_tokens;
   }
-  return static_cast<int>(std::clamp<std::int64_t>(places, 1, options_.max_running));
+  return static_cast<int>(std::min<std::int64_t>(places, options_.max_running));
 }
 
 void Server::submit(const SimulatedRequest& request) {
@@ -87,6 +95,7 @@ void Server::submit(const SimulatedRequest& request) {
   added.num_computed = 0;
   added.last_token_s = -1;
   waiting_.push_back(id);
+  if (needs_all_units(request)) dealt_ = kNotDealt;
 }
 
 int Server::num_known(const Sequence& sequence) const {
@@ -106,25 +115,62 @@ void Server::make_views() {
   int room = scheduler_.max_running - static_cast<int>(running_.size());
   const std::int64_t available = open_pages().available;
   std::int64_t pages = 0;
+  int prompt_rows = 0;
   for (const engine::SequenceId id : waiting_) {
-    if (room-- <= 0 || pages > available) return;
     const Sequence& s = sequence(id);
+    if (room-- <= 0 || pages > available || !may_join(s, prompt_rows)) return;
     waiting_views_.push_back({id, s.num_tokens, num_known(s), 0, 0, false});
     pages += blocks_of(s.num_tokens, options_.page_tokens);
+    prompt_rows += s.num_tokens - num_known(s);
   }
 }
 
-int Server::step(double until) {
+// Whether the next of the queue joins a step with so many rows of prompts. What alone exceeds a
+// step is cut all the same.
+bool Server::may_join(const Sequence& next, int prompt_rows) const {
+  if (options_.whole_prompt_rows <= 0) return true;
+  const std::size_t others = running_.size() + static_cast<std::size_t>(prompt_rows);
+  if (others == 0) return true;
+  const auto rows = static_cast<std::size_t>(next.num_tokens - num_known(next));
+  return prompt_rows < options_.whole_prompt_rows &&
+         others + rows <= static_cast<std::size_t>(options_.max_step_tokens);
+}
+
+engine::StepPlan Server::next_plan() {
   deal_shares();
   size_chunks();
   make_views();
   const OpenPages open = open_pages();
   const engine::QueueView queue{waiting_views_, running_views_, {}, open.available, open.total};
-  const engine::StepPlan plan = engine::plan_step(queue, scheduler_, split_cost_);
+  return engine::plan_step(queue, scheduler_, split_cost_);
+}
+
+void Server::refuse_first() const {
+  const Sequence& first = *slots_[waiting_.front()];
+  const OpenPages open = open_pages();
+  const int wanted = blocks_of(first.num_tokens, options_.page_tokens);
+  throw Error("simulate", "a request of " + std::to_string(first.request.prompt) + " + " +
+                              std::to_string(first.request.output) +
+                              " tokens waits and nobody runs: it needs " + std::to_string(wanted) +
+                              " pages of " + std::to_string(open.available) +
+                              ", and a place among " + std::to_string(scheduler_.max_running) +
+                              " in steps of " + std::to_string(scheduler_.max_step_tokens) +
+                              " rows");
+}
+
+int Server::step(double until) {
+  engine::StepPlan plan = next_plan();
+  if (plan.items.empty() && running_.empty()) {
+    // Units that are closed may be what is missing.
+    dealt_ = kNotDealt;
+    plan = next_plan();
+    if (plan.items.empty()) refuse_first();
+  }
   apply(plan);
   let_time_pass(plan);
   ++num_steps_;
   ++record_.steps;
+  record_.batches += plan.items.size();
   record_.busiest_batch = std::max(record_.busiest_batch, static_cast<double>(plan.items.size()));
   for (const engine::StepItem& item : plan.items) {
     Sequence& s = sequence(item.id);
@@ -170,6 +216,7 @@ void Server::repeat(int num_steps, double until) {
   if (done == 0) return;
   num_steps_ += static_cast<std::uint64_t>(done);
   record_.steps += static_cast<std::uint64_t>(done);
+  record_.batches += static_cast<std::uint64_t>(done) * running_.size();
   record_.generated_tokens += static_cast<std::uint64_t>(done) * running_.size();
   num_sampled_ += static_cast<std::uint64_t>(done) * running_.size();
   for (const engine::SequenceId id : running_) {
@@ -292,6 +339,8 @@ int Server::end_sequences() {
     Sequence& s = sequence(id);
     if (!s.has_ended()) return false;
     record_.whole.add(now_ - s.request.arrival_s);
+    if (options_.keeps_requests) record_.ended.push_back({s.request, now_});
+    if (needs_all_units(s.request)) dealt_ = kNotDealt;  // perhaps nobody else does
     ++ended_;
     ++record_.requests;
     record_.prompt_tokens += static_cast<std::uint64_t>(s.request.prompt);

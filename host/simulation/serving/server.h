@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -24,12 +25,23 @@
 
 namespace tandem::simulation {
 
+struct EndedRequest {
+  SimulatedRequest request;
+  double end_s = 0;
+};
+
 // Sums over all servers of a run.
 struct ServingRecord {
   TimeHistogram first_token, between_tokens, whole;
   std::uint64_t steps = 0, two_sub_batch_steps = 0;
   std::uint64_t requests = 0, prompt_tokens = 0, generated_tokens = 0, preemptions = 0;
-  double busiest_batch = 0;  // most sequences in a step
+  double busiest_batch = 0;         // most sequences in a step
+  std::uint64_t batches = 0;        // sequences of all steps
+  std::vector<EndedRequest> ended;  // in order of their ends, where they are kept
+
+  double mean_batch() const {
+    return steps > 0 ? static_cast<double>(batches) / static_cast<double>(steps) : 0;
+  }
 };
 
 // Seconds of a device, and what bound it meanwhile.
@@ -69,6 +81,9 @@ class Server {
   int most_running() const;
   int num_known(const Sequence& sequence) const;  // tokens whose KV is there on admission
   void make_views();
+  bool may_join(const Sequence& next, int prompt_rows) const;
+  engine::StepPlan next_plan();
+  [[noreturn]] void refuse_first() const;
   void apply(const engine::StepPlan& plan);
   struct OpenPages {
     int available = 0, total = 0;
@@ -77,6 +92,7 @@ class Server {
   planner::Outlook outlook() const;
   void deal_shares();
   bool open_units(const std::vector<double>& shares, double mean_tokens);
+  bool needs_all_units(const SimulatedRequest& request) const;
   std::vector<double> past_of_oldest_prompt() const;
   void size_chunks();
   void list_work(const engine::StepPlan& plan, int num_sub_batches);
@@ -102,7 +118,8 @@ class Server {
   std::vector<engine::RunningView> running_views_;
   std::vector<planner::SubBatch> whole_, halves_;
   planner::StepTime time_, time_of_halves_;
-  std::vector<bool> is_open_;  // [units] may get new pages
+  std::vector<bool> is_open_;                              // [units] may get new pages
+  int pages_of_shares_ = std::numeric_limits<int>::max();  // of units with a share
   DeviceUse compute_use_;
   std::vector<DeviceUse> unit_use_;
   double now_ = 0;

@@ -52,6 +52,10 @@ planner::Outlook Server::outlook() const {
     outlook.output = std::min(outlook.output, static_cast<double>(num_sampled_) / ended_);
   }
   outlook.step_rows = options_.max_step_tokens;
+  if (options_.whole_prompt_rows > 0) {
+    const double joining_rows = std::max<double>(options_.whole_prompt_rows, outlook.prompt);
+    outlook.step_rows = std::min(outlook.step_rows, outlook.most_rows + joining_rows);
+  }
   outlook.prompts_elsewhere = options_.prompts_elsewhere;
   for (const std::uint32_t pages : model_.pages) {
     outlook.room.push_back(static_cast<double>(pages) * options_.page_tokens);
@@ -101,13 +105,18 @@ bool Server::open_units(const std::vector<double>& shares, double mean_tokens) {
   const bool is_whole = options_.placement == engine::Placement::kSequences;
   const double least = is_whole ? mean_tokens / 2 : options_.page_tokens;
   for (std::size_t u = 0; u < shares.size(); ++u) is_open_[u] = shares[u] >= least;
-  if (open_pages().total < static_cast<int>(kv_.blocks_for(static_cast<std::size_t>(longest)))) {
-    is_open_.assign(is_open_.size(), true);
-  }
+  pages_of_shares_ = open_pages().total;
+  if (needs_all_units({0, longest, 0})) is_open_.assign(is_open_.size(), true);
   for (std::size_t u = 0; u < shares.size(); ++u) {
     if (is_open_[u] && static_cast<int>(u) != model_.own_unit) return true;
   }
   return false;
+}
+
+bool Server::needs_all_units(const SimulatedRequest& request) const {
+  const auto tokens =
+      static_cast<std::size_t>(request.prompt) + static_cast<std::size_t>(request.output);
+  return kv_.blocks_for(tokens) > static_cast<std::size_t>(pages_of_shares_);
 }
 
 // [units] Tokens of the oldest prompt that lie there already; a chunk of it attends to them.

@@ -35,6 +35,8 @@ struct ServingOptions {
   bool repeats_kv = false;
   int max_running = 256;
   int max_step_tokens = 512;
+  // Above 0: prompts are not cut, and join a step until it has so many rows of prompts.
+  int whole_prompt_rows = 0;
   double memory_share = 0.9;   // of GPU and host memory, for weights and KV
   double row_value_bytes = 4;  // of q, k, v and O on a link
   bool early_query = true;
@@ -44,7 +46,8 @@ struct ServingOptions {
   // Other machines compute the prompts: their KV is there on admission, and the first token costs a
   // decode row.
   bool prompts_elsewhere = false;
-  bool jumps = true;  // over steps that are planned alike; the result is the same
+  bool jumps = true;            // over steps that are planned alike; the result is the same
+  bool keeps_requests = false;  // ServingRecord::ended
 };
 
 // A server of the machine as the planner sees it. Errors: Error("simulate", ...) where the weights

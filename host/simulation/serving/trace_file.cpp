@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <istream>
+#include <optional>
 #include <span>
 
 #include "common/error.h"
@@ -23,6 +24,8 @@ constexpr std::array<std::string_view, 5> kPrompt = {"prompt", "contexttokens", 
                                                      "prompt_tokens", "input_length"};
 constexpr std::array<std::string_view, 5> kOutput = {"output", "generatedtokens", "response tokens",
                                                      "output_tokens", "output_length"};
+
+constexpr std::size_t kDateLength = 19;  // to the second
 
 [[noreturn]] void refuse_line(std::int64_t line, const std::string& what) {
   throw Error("trace", "line " + std::to_string(line) + ": " + what);
@@ -55,9 +58,27 @@ Columns columns_of(const std::string& line) {
           header.size()};
 }
 
-// "2023-11-16 18:15:46.6805900"
+// Takes "Z", "+02:00" or "-07:00" from the end; nothing for anything else behind the seconds.
+std::optional<double> take_offset(std::string_view& text) {
+  const std::size_t at = text.find_first_of("Z+-", std::min(text.size(), kDateLength));
+  if (at == std::string_view::npos) return 0;
+  const std::string_view zone = text.substr(at);
+  text = text.substr(0, at);
+  if (zone == "Z") return 0;
+  if (zone.size() != 6 || zone[3] != ':') return std::nullopt;
+  const auto hour = number_of<unsigned>(zone.substr(1, 2)),
+             minute = number_of<unsigned>(zone.substr(4));
+  if (!hour || !minute || *hour > 14 || *minute > 59) return std::nullopt;
+  const double seconds = 3600.0 * *hour + 60.0 * *minute;
+  return zone[0] == '+' ? seconds : -seconds;
+}
+
+// "2023-11-16 18:15:46.6805900", "2024-05-10 00:00:00.009930+00:00"
 std::optional<double> seconds_of_date(std::string_view text) {
-  if (text.size() < 19 || text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':') {
+  const auto offset = take_offset(text);
+  if (!offset) return std::nullopt;
+  if (text.size() < kDateLength || text[4] != '-' || text[7] != '-' || text[13] != ':' ||
+      text[16] != ':') {
     return std::nullopt;
   }
   const auto year = number_of<int>(text.substr(0, 4)), month = number_of<int>(text.substr(5, 2));
@@ -72,7 +93,7 @@ std::optional<double> seconds_of_date(std::string_view text) {
                        *second < 61;  // a leap second
   if (!date.ok() || !is_time) return std::nullopt;
   const auto days = std::chrono::sys_days(date).time_since_epoch().count();
-  return 86400.0 * static_cast<double>(days) + 3600 * *hour + 60 * *minute + *second;
+  return 86400.0 * static_cast<double>(days) + 3600 * *hour + 60 * *minute + *second - *offset;
 }
 
 double time_of(std::string_view text, std::int64_t line) {
@@ -100,7 +121,8 @@ std::vector<SimulatedRequest> read_trace(std::istream& in) {
   if (!std::getline(in, line)) throw Error("trace", "the file is empty");
   const Columns columns = columns_of(line);
   std::vector<SimulatedRequest> requests;
-  double first = 0, last = 0;
+  std::optional<double> first;
+  double last = 0;
   for (std::int64_t number = 2; std::getline(in, line); ++number) {
     if (trimmed(line).empty()) continue;
     const std::vector<std::string_view> fields = parts_of(line, ',');
@@ -109,14 +131,14 @@ std::vector<SimulatedRequest> read_trace(std::istream& in) {
                               std::to_string(columns.count));
     }
     const double time = time_of(trimmed(fields[columns.arrival]), number);
-    if (number == 2) first = last = time;
+    if (!first) first = last = time;
     if (time < last)
       refuse_line(number, "its time is before that of the line above: sort the trace");
     last = time;
     const int prompt = length_of(trimmed(fields[columns.prompt]), number, 1);
     const int output = length_of(trimmed(fields[columns.output]), number, 0);
     // Published traces list requests that failed without an answer.
-    if (output > 0) requests.push_back({time - first, prompt, output});
+    if (output > 0) requests.push_back({time - *first, prompt, output});
   }
   if (requests.empty()) throw Error("trace", "the file has a header and no requests");
   return requests;

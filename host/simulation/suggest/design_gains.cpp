@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "common/error.h"
+
 namespace tandem::simulation {
 namespace {
 
@@ -25,28 +27,44 @@ const Part kParts[] = {
     {"early queries", [](ServingOptions& o, int) { o.early_query = false; }},
 };
 
+void refuse_measured(const MachineSpec& machine) {
+  if (!machine.measured) return;
+  throw Error("simulate",
+              "the parts of the design differ in KV type and head group, of which a measured table "
+              "has one: name devices, as in l40s+4*u55c");
+}
+
+ServingOptions with_all_parts(ServingOptions options) {
+  options.precision.kv_dtype = DType::kI8;
+  options.placement = engine::Placement::kPages;
+  options.attention = AttentionPolicy::kAuto;
+  options.num_sub_batches = 0;
+  options.early_query = true;
+  return options;
+}
+
 }  // namespace
 
 std::vector<DesignRow> design_gains(const MachineSpec& machine, const ServingOptions& options,
                                     const std::function<Load()>& make_load, int longest) {
+  refuse_measured(machine);
   const auto rate_of = [&](const ServingOptions& with) {
     return simulate_serving(machine, with, make_load()).tokens_per_s();
   };
-  ServingOptions all = options;
-  all.precision.kv_dtype = DType::kI8;
-  all.placement = engine::Placement::kPages;
-  all.attention = AttentionPolicy::kAuto;
-  all.num_sub_batches = 0;
-  all.early_query = true;
+  ServingOptions all = with_all_parts(options);
   ServingOptions whole = all;
   whole.placement = engine::Placement::kSequences;
-  if (rate_of(whole) > rate_of(all)) all = whole;
-  std::vector<DesignRow> rows;
+  const double of_pages = rate_of(all), of_sequences = rate_of(whole);
+  if (of_sequences > of_pages) all = whole;
+  std::vector<DesignRow> rows = {{"all parts", std::max(of_pages, of_sequences), 1, {}}};
   const auto add = [&](const std::string& what, const ServingOptions& with) {
-    const double rate = rate_of(with);
-    rows.push_back({what, rate, rows.empty() ? 1 : rate / rows.front().tokens_per_s});
+    try {
+      const double rate = rate_of(with);
+      rows.push_back({what, rate, rate / rows.front().tokens_per_s, {}});
+    } catch (const Error& error) {
+      rows.push_back({what, 0, 0, error.what()});
+    }
   };
-  add("all parts", all);
   ServingOptions none = all, own = all;
   for (const Part& part : kParts) {
     ServingOptions without = all;

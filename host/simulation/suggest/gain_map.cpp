@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "common/error.h"
 #include "planner/mode/choose_mode.h"
 
 namespace tandem::simulation {
@@ -35,18 +36,32 @@ double decode_tokens_per_s(const ServerModel& server, int page_tokens, int batch
   return load.rows / planner::choose_mode(server.machine, load).time.total;
 }
 
+void check_machine(const MachineSpec& machine) {
+  if (machine.measured) {
+    throw Error("simulate",
+                "the map compares KV types and head groups, of which a measured table has one: "
+                "name devices, as in l40s+4*u55c");
+  }
+  if (machine.units.empty()) {
+    throw Error("simulate", "the map shows what units gain, and '" + machine.text +
+                                "' has none: name some behind '+', as in l40s+4*u55c");
+  }
+}
+
 }  // namespace
 
 GainMap gain_map(const MachineSpec& machine, const ServingOptions& options) {
+  check_machine(machine);
   GainMap map;
   MachineSpec alone = machine;
   alone.units.clear();
   map.price_ratio = price_of(machine) / price_of(alone);
   for (const DType kv_dtype : kKvTypes) {
     for (const int group : kGroups) {
+      if (options.model.q_heads % group != 0) continue;
       ServingOptions cell_options = options;
       cell_options.precision.kv_dtype = kv_dtype;
-      cell_options.model.kv_heads = std::max(1, options.model.q_heads / group);
+      cell_options.model.kv_heads = options.model.q_heads / group;
       const ServerModel with = model_server(machine, cell_options);
       const ServerModel without = model_server(alone, cell_options);
       for (const int batch : kBatches) {

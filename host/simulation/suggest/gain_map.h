@@ -5,7 +5,8 @@
 // A cell compares decode throughput of a machine with its units and without them, each with as many
 // of the sequences as its memory holds, in the mode with the least predicted time. It pays where
 // the gain exceeds the ratio of the prices. Threads: pure functions. Errors: those of
-// model_server().
+// model_server(); Error("simulate", ...) for a measured machine, whose table has one KV type and
+// one head group, and for a machine without units.
 #pragma once
 
 #include <vector>
@@ -26,7 +27,8 @@ struct GainMap {
   std::vector<MapCell> cells;
 };
 
-// `options.model` gives all but the number of KV heads.
+// `options.model` gives all but the number of KV heads. Groups that do not divide its query heads
+// are left out.
 GainMap gain_map(const MachineSpec& machine, const ServingOptions& options);
 
 }  // namespace tandem::simulation

@@ -78,6 +78,8 @@ TEST(Load, SaysWhatIsWrong) {
   EXPECT_THAT(refusal("batch:0"), HasSubstr("number above 0"));
   EXPECT_THAT(refusal("batch:nan"), HasSubstr("number above 0"));
   EXPECT_THAT(refusal("batch:1.5"), HasSubstr("whole number"));
+  EXPECT_THAT(refusal("batch:1000001"), HasSubstr("at most 1000000 requests come at once"));
+  EXPECT_THAT(refusal("burst:1e8"), HasSubstr("at most 1000000 requests come at once"));
   EXPECT_THAT(refusal("batch:8,promt=4"), HasSubstr("known are prompt"));
   EXPECT_THAT(refusal("batch:8,prompt=0"), HasSubstr("lengths are"));
   EXPECT_THAT(refusal("batch:8,prompt=9..4"), HasSubstr("lengths are"));
@@ -109,6 +111,30 @@ TEST(Trace, ReadsPlainAndPublishedForms) {
   ASSERT_EQ(burst.size(), 2u) << "one failed";
   EXPECT_EQ(burst[1].arrival_s, 40);
   EXPECT_EQ(burst[1].output, 12);
+}
+
+TEST(Trace, BeginsWithItsFirstRequest) {
+  const auto requests = trace_of("arrival,prompt,output\n\n\n10,5,6\n12,5,6\n");
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].arrival_s, 0);
+  EXPECT_EQ(requests[1].arrival_s, 2);
+}
+
+TEST(Trace, ReadsTimeZones) {
+  const auto requests = trace_of(
+      "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.500000+00:00,1,1\n"
+      "2024-05-10 00:00:01.500000Z,1,1\n2024-05-10 02:30:03.500000+02:30,1,1\n"
+      "2024-05-09 17:00:04.5-07:00,1,1\n");
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(requests[i].arrival_s, i + (i == 2), 1e-4);
+  EXPECT_NEAR(requests[3].arrival_s, 4, 1e-4);
+  for (const char* zone : {"+0000", "+25:00", "+00:60", "+aa:00", "Zulu", "+00:0x"}) {
+    EXPECT_THAT(
+        message_of([&] {
+          trace_of("arrival,prompt,output\n2024-05-10 00:00:00" + std::string(zone) + ",1,1\n");
+        }),
+        HasSubstr("neither seconds nor a date"))
+        << zone;
+  }
 }
 
 TEST(Trace, IsRefusedWithTheLine) {

@@ -67,8 +67,10 @@ TEST(MeasuredMachine, SaysWhatTheTableLacks) {
               HasSubstr("no device of the table computes"));
   ServingOptions options = measured_options();
   options.precision.kv_dtype = DType::kI8;
-  EXPECT_THAT(message_of([&] { run_measured(options, "batch:1"); }),
-              HasSubstr("no attention of this kind for cpu"));
+  EXPECT_THAT(
+      message_of([&] { run_measured(options, "batch:1"); }),
+      HasSubstr("no attention of 4 query heads per KV head with i8 KV for cpu, but of 4 query "
+                "heads per KV head with f16 KV"));
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ TEST(Simulate, ABatchTakesTheSumOfItsSteps) {
   EXPECT_EQ(result.record.generated_tokens, 40u);
   EXPECT_EQ(result.record.first_token.count(), 4u);
   EXPECT_EQ(result.record.between_tokens.count(), 36u);
+  EXPECT_EQ(result.record.mean_batch(), 4);
   EXPECT_NEAR(result.tokens_per_s(), 40 / seconds, 1e-6);
 }
 
@@ -95,6 +96,7 @@ TEST(Simulate, AJumpChangesNothing) {
     const ServingResult steps = run(machine, options, load, 5);
     EXPECT_EQ(jumps.seconds, steps.seconds) << machine << load;
     EXPECT_EQ(jumps.record.steps, steps.record.steps);
+    EXPECT_EQ(jumps.record.batches, steps.record.batches);
     EXPECT_EQ(jumps.record.generated_tokens, steps.record.generated_tokens);
     EXPECT_EQ(jumps.record.preemptions, steps.record.preemptions);
     EXPECT_EQ(jumps.devices[0].joules, steps.devices[0].joules);
@@ -210,6 +212,76 @@ TEST(Simulate, ARequestThatOnlyHostMemoryHoldsIsServed) {
   EXPECT_GT(result.devices[1].utilisation, 0);
 }
 
+std::vector<SimulatedRequest> short_requests(int count) {
+  return std::vector<SimulatedRequest>(static_cast<std::size_t>(count), {0, 100, 50});
+}
+
+ServingResult run_requests(const char* machine, std::vector<SimulatedRequest> requests) {
+  ServingOptions options = options_of("llama-3-8b");
+  return simulate_serving(parse_machine(machine), options, Load(std::move(requests)));
+}
+
+// Host memory has no share of the short ones, whose means hardly change with one long one.
+TEST(Simulate, ALongRequestBehindManyShortOnesIsServed) {
+  std::vector<SimulatedRequest> requests = short_requests(400);
+  requests.push_back({0, 7000, 20});
+  const ServingResult result = run_requests("l40s:18.5+cpu:50", requests);
+  EXPECT_EQ(result.record.requests, 401u);
+  EXPECT_GT(result.devices[1].utilisation, 0);
+  requests.insert(requests.begin() + 200, {0, 7000, 20});
+  EXPECT_EQ(run_requests("l40s:18.5+cpu:50", requests).record.requests, 402u);
+}
+
+// A unit that stayed open would hold up every later step.
+TEST(Simulate, HostMemoryIsClosedAgainBehindALongRequest) {
+  std::vector<SimulatedRequest> requests = short_requests(2000);
+  const double without = run_requests("l40s:18.5+cpu:50", requests).seconds;
+  const double of_long = run_requests("l40s:18.5+cpu:50", {{0, 7000, 20}}).seconds;
+  requests.insert(requests.begin() + 20, {0, 7000, 20});
+  EXPECT_LT(run_requests("l40s:18.5+cpu:50", requests).seconds, 1.05 * (without + of_long));
+}
+
+TEST(Simulate, WhereNobodyMayRunTheFirstRequestIsNamed) {
+  ServingOptions options = options_of("llama-3-8b");
+  options.max_running = 0;
+  EXPECT_THAT(message_of([&] { run("l40s", options, "batch:1,prompt=100,output=50"); }),
+              HasSubstr("100 + 50 tokens waits and nobody runs: it needs 7 pages"));
+}
+
+// Four prompts of 300 rows, one token each.
+TEST(Simulate, WholePromptsJoinAStepUntilItHasEnoughRows) {
+  const auto steps = [](int enough_rows, int step_rows, const char* prompt = "300") {
+    ServingOptions options = options_of("llama-2-7b");
+    options.whole_prompt_rows = enough_rows;
+    options.max_step_tokens = step_rows;
+    const std::string load = "batch:4,output=1,requests=4,prompt=" + std::string(prompt);
+    return run("l40s", options, load.c_str()).record.steps;
+  };
+  EXPECT_EQ(steps(0, 512), 3u) << "cut: 1,200 rows";
+  EXPECT_EQ(steps(512, 512), 4u) << "two do not fit";
+  EXPECT_EQ(steps(700, 700), 2u);
+  EXPECT_EQ(steps(300, 2048), 4u) << "one is enough";
+  EXPECT_EQ(steps(301, 2048), 2u);
+  EXPECT_EQ(steps(512, 512, "1000"), 8u) << "longer than a step: cut all the same";
+}
+
+TEST(Simulate, KeepsRequestsInTheOrderOfTheirEnds) {
+  ServingOptions options = options_of("llama-2-7b");
+  EXPECT_TRUE(run("l40s", options, "batch:2,prompt=10,output=5").record.ended.empty());
+  options.keeps_requests = true;
+  const ServingResult result =
+      run("l40s", options, "poisson:2,prompt=10..90,output=5..90,requests=50");
+  ASSERT_EQ(result.record.ended.size(), 50u);
+  double last = 0, sum = 0;
+  for (const EndedRequest& ended : result.record.ended) {
+    EXPECT_GE(ended.end_s, last);
+    last = ended.end_s;
+    sum += ended.end_s - ended.request.arrival_s;
+  }
+  EXPECT_EQ(last, result.seconds);
+  EXPECT_NEAR(sum / 50, result.record.whole.mean(), 1e-9);
+}
+
 // Long prompts arrive while others stream.
 TEST(Simulate, ChunksFollowTheTargetBetweenTokens) {
   ServingOptions options = options_of("llama-3-8b");
@@ -238,6 +310,9 @@ TEST(Simulate, SaysWhichMemoryIsTooSmallAndByHowMuch) {
   ServingOptions options = options_of("llama-2-7b");
   options.attention = AttentionPolicy::kUnits;
   EXPECT_THAT(message_of([&] { run("l40s", options, "batch:1"); }), HasSubstr("no unit attends"));
+  options.attention = AttentionPolicy::kAuto, options.reserved_tokens = 4096;
+  EXPECT_THAT(message_of([&] { run("l40s:17", options, "batch:1,prompt=8,output=8"); }),
+              HasSubstr("a contiguous cache of 4096 tokens fits no memory: the largest holds "));
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 // Parts of the design, switched off in turn: against the same options by hand.
 #include "simulation/suggest/design_gains.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include "host/simulation/serving/message_of.h"
 
 namespace tandem::simulation {
 namespace {
@@ -51,6 +53,30 @@ TEST(DesignGains, EveryRowIsASimulationOfItsOptions) {
   EXPECT_LT(row_of(rows, "without any of them").of_all, 0.7);
   EXPECT_LT(row_of(rows, "without 8-bit KV").of_all, 0.95);
   EXPECT_LT(row_of(rows, "without grouped-query attention").of_all, 0.95);
+}
+
+// The GPU has 8.1 GB for weights of 8 and KV; the cards hold every request.
+TEST(DesignGains, APartWithoutWhichNothingRunsSaysSoAndTheOthersFollow) {
+  const auto make_load = [] {
+    return Load(parse_load("batch:4,prompt=3000,output=20,requests=4"), 1);
+  };
+  const auto rows = design_gains(parse_machine("l40s:9+4*u55c"), design_options(), make_load, 3020);
+  ASSERT_EQ(rows.size(), 10u);
+  for (const DesignRow& row : rows) {
+    const bool is_last = &row == &rows.back();
+    EXPECT_EQ(row.impossible.empty(), !is_last) << row.what << row.impossible;
+    EXPECT_EQ(row.tokens_per_s > 0, !is_last) << row.what;
+  }
+  EXPECT_THAT(rows.back().impossible, ::testing::HasSubstr("the KV memory of l40s holds"));
+  EXPECT_EQ(rows.back().of_all, 0);
+}
+
+TEST(DesignGains, RefusesAMeasuredTable) {
+  MachineSpec machine = parse_machine(kMachine);
+  machine.measured.emplace();
+  const auto make_load = [] { return Load(parse_load(kLoad), 1); };
+  EXPECT_THAT(message_of([&] { design_gains(machine, design_options(), make_load, 1064); }),
+              ::testing::HasSubstr("a measured table has one: name devices"));
 }
 
 // As long as a request at most: half as many places as its 16-token pages would give.

@@ -99,6 +99,21 @@ TEST(GainMap, CardsPayForManyLongSequencesOfManyHeads) {
   }
 }
 
+TEST(GainMap, HasTheGroupsThatDivideTheHeads) {
+  const GainMap map = gain_map(parse_machine("l40s+u55c"), options_of("qwen2.5-7b"));
+  EXPECT_EQ(map.cells.size(), 5u * 4 * 2 * 2) << "28 heads: groups of 1 and 4, none of 8";
+}
+
+TEST(GainMap, RefusesWhatItCannotCompare) {
+  MachineSpec machine = parse_machine("l40s");
+  const auto refusal = [&] {
+    return message_of([&] { gain_map(machine, options_of("llama-2-7b")); });
+  };
+  EXPECT_THAT(refusal(), HasSubstr("'l40s' has none: name some behind '+'"));
+  machine.measured.emplace();
+  EXPECT_THAT(refusal(), HasSubstr("a measured table has one: name devices"));
+}
+
 TEST(GainMap, WhatOnlyTheUnitsHoldPays) {
   const GainMap map = gain_map(parse_machine("l40s:15.2+4*u55c"), options_of("llama-2-7b"));
   const MapCell& only = cell_of(map, 1, 8192, 1, DType::kF16);
