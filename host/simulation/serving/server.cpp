@@ -340,7 +340,6 @@ int Server::end_sequences() {
     if (!s.has_ended()) return false;
     record_.whole.add(now_ - s.request.arrival_s);
     if (options_.keeps_requests) record_.ended.push_back({s.request, now_});
-    if (needs_all_units(s.request)) dealt_ = kNotDealt;  // perhaps nobody else does
     ++ended_;
     ++record_.requests;
     record_.prompt_tokens += static_cast<std::uint64_t>(s.request.prompt);

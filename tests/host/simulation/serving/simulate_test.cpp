@@ -232,8 +232,7 @@ TEST(Simulate, ALongRequestBehindManyShortOnesIsServed) {
   EXPECT_EQ(run_requests("l40s:18.5+cpu:50", requests).record.requests, 402u);
 }
 
-// A unit that stayed open would hold up every later step.
-TEST(Simulate, HostMemoryIsClosedAgainBehindALongRequest) {
+TEST(Simulate, ALongRequestHardlyHoldsUpTheShortOnes) {
   std::vector<SimulatedRequest> requests = short_requests(2000);
   const double without = run_requests("l40s:18.5+cpu:50", requests).seconds;
   const double of_long = run_requests("l40s:18.5+cpu:50", {{0, 7000, 20}}).seconds;
