@@ -85,6 +85,15 @@ class RecommenderTest(TrainRuns):
             self.assertEqual(losses(again), {step: of for step, of in losses(whole).items() if step > 6})
             self.assertEqual(model_bytes(self.folder / f"again{ranks}"), final)
 
+    def test_a_checkpoint_of_another_model_than_the_one_named_is_refused(self):
+        out = self.folder / "run"
+        self.clicks("--steps", 1, "--out", out)
+        same = self.clicks("--resume", out, "--model-config", self.folder / "clicks.toml", "--steps", 2)
+        self.assertEqual([line["step"] for line in same], [2])
+        other = self.folder / "other.toml"
+        other.write_text(CLICKS.replace("width = ", "width = 1"))
+        self.assertIn("field 'width' is", self.clicks("--resume", out, "--model-config", other, "--steps", 2, code=2))
+
     def test_ranks_sparsify_the_layers_and_send_rows_of_tables(self):
         lines = self.clicks("--steps", 5, "--reduce", "topk@0.05", "--dense-below", 32, ranks=2)
         self.assertLess(lines[-1]["density_sent"], 0.3)

@@ -84,6 +84,14 @@ class TrainTest(TrainRuns):
         self.assertEqual([(line["step"], line["loss"], line["gradient_norm"]) for line in lines],
                          [(line["step"], line["loss"], line["gradient_norm"]) for line in whole[5:]])
 
+    def test_more_steps_may_be_asked_for_when_a_run_is_resumed(self):
+        whole = self.from_scratch("--steps", 8)
+        out = self.folder / "run"
+        self.from_scratch("--steps", 3, "--out", out)
+        lines = self.from_scratch("--resume", out, "--steps", 8)
+        self.assertEqual([(line["step"], line["loss"]) for line in lines],
+                         [(line["step"], line["loss"]) for line in whole[3:]])
+
     def test_recomputed_layers_give_the_same_bits(self):
         plain, again = (self.from_scratch("--steps", 5, *extra) for extra in ((), ("--recompute",)))
         self.assertEqual([line["loss"] for line in plain], [line["loss"] for line in again])
@@ -230,6 +238,18 @@ class TrainTest(TrainRuns):
                       self.train("--resume", out, "--steps", 2, code=2))
         saved.write_bytes(whole)
         self.assertIn("of the optimizer adam", self.train("--resume", out, "--steps", 2, "--optimizer", "sgd", code=2))
+
+    def test_a_checkpoint_of_another_model_than_the_one_named_is_refused(self):
+        out = self.folder / "run"
+        self.from_scratch("--steps", 1, "--out", out)
+        for change, words in ((("ffn = 64", "ffn = 96"), "ffn_gate.weight of [64, 64] there and"),
+                              (("layers = 2", "layers = 1"), "parameters there and"),
+                              (("layers = 2", 'kind = "lstm"\nlayers = 2'), "the kind is llama there and lstm here")):
+            other = self.folder / "other.toml"
+            other.write_text((self.folder / "shape.toml").read_text().replace(*change))
+            error = self.train("--resume", out, "--model-config", other, "--steps", 2, code=2)
+            self.assertIn(f"--resume {out} has another model than --model-config {other}: ", error)
+            self.assertIn(words, error)
 
     def test_wrong_inputs_are_named(self):
         shape = self.folder / "shape.toml"

@@ -112,6 +112,13 @@ bool wait_until_others_sleep() {
   return wait_until_asleep(kSleepWait, calls);
 }
 
+// Whether this process has a context on a card; false without the shim.
+bool contexts_are_open() {
+  static const auto contexts_open = reinterpret_cast<decltype(&tandem_opencl_contexts_open)>(
+      dlsym(RTLD_DEFAULT, "tandem_opencl_contexts_open"));
+  return contexts_open != nullptr && contexts_open() != 0;
+}
+
 // The application may end while a thread of libxilinxopencl still unloads its last program, or
 // destroys its last context. At the process' end that library destroys its devices first and waits
 // for its threads after, so such a thread would use a destroyed device. A device stays open also
@@ -119,16 +126,14 @@ bool wait_until_others_sleep() {
 // threads must sleep: one of them may still free what the last command held. It is called for every
 // ExitPoint: objects of the application that are destroyed between two of them may release more.
 void wait_for_unloading() {
-  static const auto contexts_open = reinterpret_cast<decltype(&tandem_opencl_contexts_open)>(
-      dlsym(RTLD_DEFAULT, "tandem_opencl_contexts_open"));
   static const auto devices_open = reinterpret_cast<decltype(&tandem_opencl_devices_open)>(
       dlsym(RTLD_DEFAULT, "tandem_opencl_devices_open"));
   static bool is_over = false;
-  if (is_over || contexts_open == nullptr || devices_open == nullptr) return;
+  if (is_over || devices_open == nullptr) return;
   if (getpid() != loading_process) return;
   const bool all_released = held_programs().empty();
   for (int polls = 0; all_released; ++polls) {
-    const bool unloading = contexts_open() != 0 && polls < kUnloadPolls;
+    const bool unloading = contexts_are_open() && polls < kUnloadPolls;
     const bool closing = devices_open() != 0 && polls < kClosePolls;
     if (!unloading && !closing) break;
     std::this_thread::sleep_for(kReleasePoll);
@@ -138,13 +143,16 @@ void wait_for_unloading() {
 
 // A card has compute units while a program is loaded. A program that the application has released
 // may be held a moment longer by the thread that ended its last command; that thread clears the
-// units before the program. So a refusal counts only when the application itself holds a program on
-// the card, or when the time is up.
+// units before the program, and closes the contexts last. The library refuses with one code while
+// it knows the program itself, and with the other while the card knows a context. So a refusal
+// counts only when the application itself holds a program on the card, when no context was open
+// before the attempt, or when the time is up.
 cl_program load_when_released(const Load& load, cl_int& code) {
   std::vector<cl_device_id> cards(load.num_devices);
   std::transform(load.devices, load.devices + load.num_devices, cards.begin(), card_of);
   const auto deadline = std::chrono::steady_clock::now() + kReleaseLimit;
   const auto is_held = [](cl_device_id card) { return held_programs().any_on(card); };
+  bool is_closing = true;  // not asked before the first attempt: most succeed
   for (;;) {
     const bool last = std::any_of(cards.begin(), cards.end(), is_held) ||
                       std::chrono::steady_clock::now() >= deadline;
@@ -157,7 +165,10 @@ cl_program load_when_released(const Load& load, cl_int& code) {
         loading_process = getpid();
         wait_at_exit(ExitPoint::kLoaded);
       }
-      if (last || code != CL_OUT_OF_RESOURCES) return program;
+      const bool may_pass =
+          code == CL_OUT_OF_RESOURCES || (code == CL_OUT_OF_HOST_MEMORY && is_closing);
+      if (last || !may_pass) return program;
+      is_closing = contexts_are_open();
     }
     std::this_thread::sleep_for(kReleasePoll);
   }

@@ -9,21 +9,39 @@
 namespace tandem::apps {
 namespace {
 
-std::string kind_of(const JobSource& source) {
-  const TrainOptions& options = source.options;
-  if (source.checkpoint != nullptr) return source.checkpoint->fields.value("family", "");
+// Of the model that --from or --model-config names; empty: none.
+std::string named_kind(const TrainOptions& options) {
   if (!options.from.empty() && !options.model_config.empty()) {
     throw Error("train", "--from " + options.from + " and --model-config " + options.model_config +
                              " exclude each other; give one of them");
   }
   if (!options.from.empty()) return "llama";
-  if (!options.model_config.empty()) return training::model_kind(options.model_config);
+  return options.model_config.empty() ? "" : training::model_kind(options.model_config);
+}
+
+std::string kind_of(const JobSource& source) {
+  const std::string named = named_kind(source.options);
+  if (source.checkpoint != nullptr) {
+    const std::string saved = source.checkpoint->fields.value("family", "");
+    if (!named.empty() && named != saved) {
+      throw other_model(source.options, "the kind is " + saved + " there and " + named + " here");
+    }
+    return saved;
+  }
+  if (!named.empty()) return named;
   throw Error("train",
               "name a model: --model-config for a new one, --from for one to go on from, "
               "or --resume");
 }
 
 }  // namespace
+
+Error other_model(const TrainOptions& options, const std::string& difference) {
+  const std::string named =
+      options.from.empty() ? "--model-config " + options.model_config : "--from " + options.from;
+  return {"train", "--resume " + options.resume + " has another model than " + named + ": " +
+                       difference + "; leave out one of the two options"};
+}
 
 std::unique_ptr<TrainJob> make_job(const JobSource& source) {
   const std::string kind = kind_of(source);

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "apps/train/train_options.h"
+#include "common/error.h"
 #include "training/trainer/checkpoint.h"
 #include "training/trainer/computation_library.h"
 #include "training/trainer/option_agreement.h"
@@ -41,6 +42,10 @@ struct JobSource {
 };
 
 std::unique_ptr<TrainJob> make_job(const JobSource& source);
+
+// The error of a resumed run whose options name another model than its checkpoint has.
+// difference: "rows is [10] there and [20] here".
+Error other_model(const TrainOptions& options, const std::string& difference);
 
 // Of the two kinds.
 std::unique_ptr<TrainJob> make_language_job(const JobSource& source, const std::string& kind);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Models of text: llama decoders and LSTMs.
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+#include <algorithm>
 #include <variant>
 
 #include "apps/train/job.h"
@@ -17,20 +21,46 @@ using training::DecoderModel;
 using training::LstmModel;
 using Model = std::variant<DecoderModel, LstmModel>;
 
-Model model_of(const JobSource& source, const std::string& kind) {
-  const TrainOptions& options = source.options;
-  if (kind == "lstm" && source.checkpoint != nullptr) {
-    return training::checkpoint_lstm(*source.checkpoint);
-  }
+std::vector<training::ParameterSpec> parameters_of(const Model& model) {
+  if (const auto* lstm = std::get_if<LstmModel>(&model)) return training::lstm_parameters(*lstm);
+  return training::decoder_parameters(std::get<DecoderModel>(model));
+}
+
+// The model that --from or --model-config names.
+Model named_model(const TrainOptions& options, const std::string& kind) {
   if (kind == "lstm") return training::make_lstm(options.model_config, options.tokenizer);
-  if (source.checkpoint != nullptr) return training::checkpoint_decoder(*source.checkpoint);
   if (!options.from.empty()) return training::read_decoder(options.from, options.tokenizer);
   return training::make_decoder(options.model_config, options.tokenizer);
 }
 
-std::vector<training::ParameterSpec> parameters_of(const Model& model) {
-  if (const auto* lstm = std::get_if<LstmModel>(&model)) return training::lstm_parameters(*lstm);
-  return training::decoder_parameters(std::get<DecoderModel>(model));
+Model saved_model(const training::Checkpoint& checkpoint, const std::string& kind) {
+  if (kind == "lstm") return training::checkpoint_lstm(checkpoint);
+  return training::checkpoint_decoder(checkpoint);
+}
+
+std::string text_of(const training::ParameterSpec& parameter) {
+  return fmt::format("{} of [{}]", parameter.name, fmt::join(parameter.shape, ", "));
+}
+
+// The first parameter in which the models differ; empty: none.
+std::string difference(const Model& saved, const Model& named) {
+  const auto there = parameters_of(saved), here = parameters_of(named);
+  for (std::size_t at = 0; at < std::min(there.size(), here.size()); ++at) {
+    const std::string one = text_of(there[at]), other = text_of(here[at]);
+    if (one != other) return fmt::format("parameter {} is {} there and {} here", at, one, other);
+  }
+  if (there.size() == here.size()) return "";
+  return fmt::format("it has {} parameters there and {} here", there.size(), here.size());
+}
+
+Model model_of(const JobSource& source, const std::string& kind) {
+  const TrainOptions& options = source.options;
+  if (source.checkpoint == nullptr) return named_model(options, kind);
+  Model saved = saved_model(*source.checkpoint, kind);
+  if (options.from.empty() && options.model_config.empty()) return saved;
+  const std::string differs = difference(saved, named_model(options, kind));
+  if (!differs.empty()) throw other_model(options, differs);
+  return saved;
 }
 
 const training::LanguageModel& language_of(const Model& model) {

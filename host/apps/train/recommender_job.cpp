@@ -8,16 +8,27 @@
 namespace tandem::apps {
 namespace {
 
-training::RecommenderConfig config_of(const JobSource& source) {
-  if (source.checkpoint == nullptr) {
-    return training::read_recommender_config(source.options.model_config);
-  }
+training::RecommenderConfig saved_config(const training::Checkpoint& checkpoint) {
   try {
-    return training::recommender_of_json(source.checkpoint->fields.at("recommender"));
+    return training::recommender_of_json(checkpoint.fields.at("recommender"));
   } catch (const nlohmann::json::exception& error) {
-    throw Error("train", "'" + source.checkpoint->file("checkpoint.json") +
+    throw Error("train", "'" + checkpoint.file("checkpoint.json") +
                              "': field 'recommender': " + error.what());
   }
+}
+
+training::RecommenderConfig config_of(const JobSource& source) {
+  const std::string& named = source.options.model_config;
+  if (source.checkpoint == nullptr) return training::read_recommender_config(named);
+  training::RecommenderConfig saved = saved_config(*source.checkpoint);
+  if (named.empty()) return saved;
+  const auto there = to_json(saved), here = to_json(training::read_recommender_config(named));
+  for (const auto& [field, value] : there.items()) {
+    if (here.at(field) == value) continue;
+    throw other_model(source.options, "field '" + field + "' is " + value.dump() + " there and " +
+                                          here.at(field).dump() + " here");
+  }
+  return saved;
 }
 
 class RecommenderJob final : public TrainJob {

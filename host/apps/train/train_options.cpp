@@ -89,10 +89,10 @@ void add_optimizer_options(CLI::App& command, TrainOptions& o) {
       ->group(group);
   command.add_option("--rate", o.rate, "learning rate")->group(group);
   command.add_option("--warmup", o.warmup, "steps in which the rate rises from 0")->group(group);
-  command.add_option("--decay", o.decay, "of the rate, until the last step")
+  command.add_option("--decay", o.decay, "of the rate: constant, or a fall that ends at --steps")
       ->check(CLI::IsMember({"constant", "linear", "cosine"}))
       ->group(group);
-  command.add_option("--last-rate", o.last_rate, "share of the rate at the last step")
+  command.add_option("--last-rate", o.last_rate, "share of the rate at the last step of a fall")
       ->group(group);
   command.add_option("--weight-decay", o.weight_decay, "of matrices")->group(group);
   command.add_option("--beta1", o.beta1, "of adamw")->group(group);

@@ -31,7 +31,7 @@ struct TrainOptions {
   double rate = 1e-3, last_rate = 0.1, weight_decay = 0.1, momentum = 0.9;
   double beta1 = 0.9, beta2 = 0.95;
   std::uint64_t warmup = 0;
-  std::string decay = "cosine", offload = "none";
+  std::string decay = "constant", offload = "none";
   double clip = 1;
   std::string on_nan = "stop", precision = "f32";
   bool recompute = false, json = false;

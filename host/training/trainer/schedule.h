@@ -17,7 +17,7 @@ struct Schedule {
   double rate = 1e-3;
   std::uint64_t warmup_steps = 0;
   std::uint64_t steps = 1;  // of the whole run
-  RateDecay decay = RateDecay::kCosine;
+  RateDecay decay = RateDecay::kConstant;
   double last = 0.1;  // share of the rate at the end of the decay
 };
 

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -60,10 +61,16 @@ cl_int CL_API_CALL device_info(cl_device_id, cl_device_info key, size_t size, vo
   return CL_SUCCESS;
 }
 
+// The codes with which the next attempts to load a program fail; then they succeed.
+std::deque<cl_int> refusals;
+
 cl_program CL_API_CALL same_program(cl_context, cl_uint, const cl_device_id*, const size_t*,
                                     const unsigned char**, cl_int*, cl_int* code) {
   *code = CL_SUCCESS;
-  return kProgram;
+  if (refusals.empty()) return kProgram;
+  *code = refusals.front();
+  refusals.pop_front();
+  return nullptr;
 }
 
 template <typename... Arguments>
@@ -112,10 +119,8 @@ TEST(OpenClLayer, TellsOfFailuresOnceTheShimIsThereAlsoWhenItWasAskedBefore) {
   EXPECT_EQ(functions.clFinish(kQueue), CL_OUT_OF_RESOURCES);
 }
 
-// Loads a program through the layer, releases it unless `held`, calls `before_end`, and ends.
-[[noreturn]] void load_and_end(
-    bool held, const std::function<void()>& before_end = [] {}) {
-  const cl_icd_dispatch& functions = layer();
+// The result of loading a program through the layer, beside the shim.
+cl_int load_program(const cl_icd_dispatch& functions) {
   if (dlopen(TANDEM_FAILING_SHIM, RTLD_NOW | RTLD_GLOBAL) == nullptr) std::exit(2);
   std::ifstream file(TANDEM_TEST_XCLBIN, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
@@ -124,8 +129,16 @@ TEST(OpenClLayer, TellsOfFailuresOnceTheShimIsThereAlsoWhenItWasAskedBefore) {
   cl_int code = CL_INVALID_VALUE;
   const cl_program program =
       functions.clCreateProgramWithBinary(nullptr, 1, &kCard, &size, &binary, nullptr, &code);
-  if (program != kProgram || code != CL_SUCCESS) std::exit(3);
-  if (!held) functions.clReleaseProgram(program);
+  if ((program == kProgram) != (code == CL_SUCCESS)) std::exit(3);
+  return code;
+}
+
+// Loads a program through the layer, releases it unless `held`, calls `before_end`, and ends.
+[[noreturn]] void load_and_end(
+    bool held, const std::function<void()>& before_end = [] {}) {
+  const cl_icd_dispatch& functions = layer();
+  if (load_program(functions) != CL_SUCCESS) std::exit(3);
+  if (!held) functions.clReleaseProgram(kProgram);
   before_end();
   std::exit(0);
 }
@@ -200,6 +213,27 @@ TEST(OpenClLayer, AThreadThatNeverSleepsDoesNotKeepAProcessFromEnding) {
     }).detach();
   };
   EXPECT_EXIT(load_and_end(true, start_spinning), testing::ExitedWithCode(0), "^$");
+}
+
+// Loads a program after `codes` and exits at once with the number of refusals that are left.
+[[noreturn]] void load_after(const std::deque<cl_int>& codes, cl_int expected) {
+  refusals = codes;
+  std::_Exit(load_program(layer()) == expected ? static_cast<int>(refusals.size()) : 100);
+}
+
+TEST(OpenClLayer, ALoadWaitsWhileTheContextsOfAReleasedProgramAreClosed) {
+  // The shim has a context open when it is asked for the first two times.
+  EXPECT_EXIT(load_after({CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_HOST_MEMORY}, CL_SUCCESS),
+              testing::ExitedWithCode(0), "^program is loaded\nprogram is loaded\n$");
+  EXPECT_EXIT(load_after({CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES}, CL_SUCCESS),
+              testing::ExitedWithCode(0), "");
+}
+
+TEST(OpenClLayer, ALoadIsRefusedOnceNoContextIsOpen) {
+  const std::deque<cl_int> many(9, CL_OUT_OF_HOST_MEMORY);
+  EXPECT_EXIT(load_after(many, CL_OUT_OF_HOST_MEMORY), testing::ExitedWithCode(5), "is unloaded");
+  EXPECT_EXIT(load_after({CL_INVALID_CONTEXT, CL_SUCCESS}, CL_INVALID_CONTEXT),
+              testing::ExitedWithCode(1), "^$");
 }
 
 TEST(OpenClLayer, AQueueStartsWithoutTheFailuresOfAnEarlierOneAtItsAddress) {

@@ -17,6 +17,11 @@ TEST(Schedule, RisesInEqualParts) {
   EXPECT_DOUBLE_EQ(rate_of(schedule, 99), 2.0);
 }
 
+TEST(Schedule, IsConstantUnlessItIsToldToFall) {
+  const Schedule schedule{.rate = 2.0, .steps = 100};
+  EXPECT_DOUBLE_EQ(rate_of(schedule, 99), 2.0);
+}
+
 TEST(Schedule, FallsToItsLastShareAtTheLastStep) {
   for (const RateDecay decay : {RateDecay::kLinear, RateDecay::kCosine}) {
     const Schedule schedule{2.0, 10, 111, decay, 0.25};
