@@ -11,8 +11,8 @@
 #include "apps/command_words.h"
 #include "common/error.h"
 #include "common/number.h"
+#include "common/text_parts.h"
 #include "model/model.h"
-#include "simulation/serving/words.h"
 
 namespace tandem::apps {
 namespace {
@@ -171,7 +171,7 @@ simulation::ServingOptions serving_options(const SimulateOptions& o) {
 
 void set_price(const SimulateOptions& options, planner::DeviceSheet& sheet) {
   for (const std::string& word : options.prices) {
-    const auto [name, value] = simulation::cut_at(word, '=');
+    const auto [name, value] = cut_at(word, '=');
     const auto price = number_of<double>(value);
     if (!price || *price < 0) {
       throw Error("simulate", "--price '" + word + "': a device and USD per hour, as in l40s=0.9");

@@ -10,8 +10,8 @@
 
 #include "apps/simulate/study_drawings.h"
 #include "common/error.h"
+#include "common/text_parts.h"
 #include "simulation/reproduce/reproduce.h"
-#include "simulation/serving/words.h"
 #include "simulation/suggest/gain_map.h"
 #include "simulation/suggest/suggest.h"
 
@@ -55,7 +55,7 @@ std::vector<planner::DeviceSheet> sheets_of(const SimulateOptions& options) {
   if (options.devices.empty()) {
     sheets.assign(planner::device_presets().begin(), planner::device_presets().end());
   } else {
-    for (const std::string_view name : simulation::parts_of(options.devices, ',')) {
+    for (const std::string_view name : parts_of(options.devices, ',')) {
       sheets.push_back(planner::device_preset(name));
     }
   }

@@ -9,7 +9,7 @@
 
 #include "common/error.h"
 #include "common/number.h"
-#include "simulation/serving/words.h"
+#include "common/text_parts.h"
 
 namespace tandem::simulation {
 namespace {

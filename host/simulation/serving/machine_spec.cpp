@@ -3,9 +3,11 @@
 // machine: [N x (] group [)]; group: device {+ device}; device: [N*] name [:GB] [@link | /link]
 #include "simulation/serving/machine_spec.h"
 
+#include <algorithm>
+
 #include "common/error.h"
 #include "common/number.h"
-#include "simulation/serving/words.h"
+#include "common/text_parts.h"
 
 namespace tandem::simulation {
 namespace {
@@ -102,6 +104,9 @@ MachineSpec parse_machine(std::string_view text) {
     text = front.substr(1, front.size() - 2);
   }
   const std::vector<std::string_view> words = parts_of(text, '+');
+  if (std::ranges::find(words, std::string_view()) != words.end()) {
+    refuse_word(text, "a device is missing before or behind '+'");
+  }
   machine.compute = compute_of(words.front());
   for (std::size_t i = 1; i < words.size(); ++i) machine.units.push_back(unit_of(words[i]));
   if (machine.num_devices() > kMostDevices) {

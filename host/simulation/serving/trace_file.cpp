@@ -12,8 +12,8 @@
 #include "common/error.h"
 #include "common/lower_case.h"
 #include "common/number.h"
+#include "common/text_parts.h"
 #include "simulation/serving/load.h"
-#include "simulation/serving/words.h"
 
 namespace tandem::simulation {
 namespace {
@@ -31,12 +31,8 @@ constexpr std::size_t kDateLength = 19;  // to the second
   throw Error("trace", "line " + std::to_string(line) + ": " + what);
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\"";
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
+// Without blanks and quotes.
+std::string_view bare(std::string_view field) { return trimmed(field, " \t\r\""); }
 
 struct Columns {
   std::size_t arrival = 0, prompt = 0, output = 0, count = 0;
@@ -45,7 +41,7 @@ struct Columns {
 std::size_t find_column(const std::vector<std::string_view>& header,
                         std::span<const std::string_view> names) {
   for (std::size_t i = 0; i < header.size(); ++i) {
-    if (std::ranges::count(names, lower_case(std::string(trimmed(header[i])))) > 0) return i;
+    if (std::ranges::count(names, lower_case(std::string(bare(header[i])))) > 0) return i;
   }
   std::string known;
   for (const std::string_view name : names) known += " " + std::string(name);
@@ -124,19 +120,19 @@ std::vector<SimulatedRequest> read_trace(std::istream& in) {
   std::optional<double> first;
   double last = 0;
   for (std::int64_t number = 2; std::getline(in, line); ++number) {
-    if (trimmed(line).empty()) continue;
+    if (bare(line).empty()) continue;
     const std::vector<std::string_view> fields = parts_of(line, ',');
     if (fields.size() != columns.count) {
       refuse_line(number, std::to_string(fields.size()) + " fields, but the header has " +
                               std::to_string(columns.count));
     }
-    const double time = time_of(trimmed(fields[columns.arrival]), number);
+    const double time = time_of(bare(fields[columns.arrival]), number);
     if (!first) first = last = time;
     if (time < last)
       refuse_line(number, "its time is before that of the line above: sort the trace");
     last = time;
-    const int prompt = length_of(trimmed(fields[columns.prompt]), number, 1);
-    const int output = length_of(trimmed(fields[columns.output]), number, 0);
+    const int prompt = length_of(bare(fields[columns.prompt]), number, 1);
+    const int output = length_of(bare(fields[columns.output]), number, 0);
     // Published traces list requests that failed without an answer.
     if (output > 0) requests.push_back({time - *first, prompt, output});
   }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts that are numbers, and texts in drawings.
+// Texts that are numbers, parts of texts, and texts in drawings.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/number.h"
+#include "common/text_parts.h"
 #include "common/xml_text.h"
 
 namespace tandem {
@@ -23,6 +25,23 @@ TEST(Number, IsFiniteAndFitsItsType) {
   }
   EXPECT_FALSE(number_of<int>("2147483648"));
   EXPECT_EQ(number_of<int>("2147483647"), 2147483647);
+}
+
+TEST(TextParts, AreBetweenSeparatorsAlsoWhenTheyAreEmpty) {
+  using testing::ElementsAre;
+  EXPECT_THAT(parts_of("a,,b,", ','), ElementsAre("a", "", "b", ""));
+  EXPECT_THAT(parts_of("", ','), ElementsAre(""));
+}
+
+TEST(TextParts, OfACutAreBeforeAndBehindTheFirstSeparator) {
+  EXPECT_EQ(cut_at("a=b=c", '='), (std::pair<std::string_view, std::string_view>("a", "b=c")));
+  EXPECT_EQ(cut_at("abc", '='), (std::pair<std::string_view, std::string_view>("abc", "")));
+}
+
+TEST(TextParts, AreTrimmedAtBothEnds) {
+  EXPECT_EQ(trimmed("\t a b \r"), "a b");
+  EXPECT_EQ(trimmed(" \t"), "");
+  EXPECT_EQ(trimmed("--a-", "-"), "a");
 }
 
 TEST(XmlText, HasNoTagsAndNoEntities) {

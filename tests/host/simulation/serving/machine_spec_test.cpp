@@ -50,7 +50,8 @@ TEST(MachineSpec, SaysWhatIsWrong) {
   EXPECT_THAT(refusal("99999x(99999*l40s)"), HasSubstr("9999800001 devices are too many"));
   EXPECT_THAT(refusal("l40s:1e300"), HasSubstr("at most 1e6"));
   EXPECT_THAT(refusal("l40s+cpu:1e300"), HasSubstr("at most 1e6"));
-  EXPECT_THAT(refusal("l40s+"), HasSubstr("no device is called ''"));
+  EXPECT_THAT(refusal("l40s+"), HasSubstr("a device is missing before or behind '+'"));
+  EXPECT_THAT(refusal("2x(+u55c)"), HasSubstr("a device is missing before or behind '+'"));
 }
 
 }  // namespace

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of the small languages in which devices and loads are written.
+// Parts of lines and of the small languages of options. All parts point into the text.
 #pragma once
 
 #include <string_view>
 #include <utility>
 #include <vector>
 
-namespace tandem::simulation {
+namespace tandem {
 
+// At least one part; an empty text has one empty part.
 inline std::vector<std::string_view> parts_of(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (std::size_t at = 0;;) {
@@ -26,4 +27,11 @@ inline std::pair<std::string_view, std::string_view> cut_at(std::string_view tex
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
-}  // namespace tandem::simulation
+// Without the characters of `blank` at both ends.
+inline std::string_view trimmed(std::string_view text, std::string_view blank = " \t\r") {
+  const std::size_t begin = text.find_first_not_of(blank);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
+}
+
+}  // namespace tandem
