@@ -243,7 +243,8 @@ class TrainTest(TrainRuns):
         out = self.folder / "run"
         self.from_scratch("--steps", 1, "--out", out)
         for change, words in ((("ffn = 64", "ffn = 96"), "ffn_gate.weight of [64, 64] there and"),
-                              (("layers = 2", "layers = 1"), "parameters there and"),
+                              (("layers = 2", "layers = 1"), "there and output_norm.weight of [64] here"),
+                              (("layers = 2", "layers = 2\ntied = false"), "it has 20 parameters there and 21 here"),
                               (("layers = 2", 'kind = "lstm"\nlayers = 2'), "the kind is llama there and lstm here")):
             other = self.folder / "other.toml"
             other.write_text((self.folder / "shape.toml").read_text().replace(*change))
