@@ -21,18 +21,18 @@ function(tandem_link_entries from to)
   endforeach()
 endfunction()
 
-# Headers: XRT's folder, and OpenCL's own headers in CL. The CL folder of Debian's XRT has an old cl_ext.h that would hide
-# OpenCL's; cl2.hpp is ours.
+# Headers: XRT's folder, and OpenCL's own headers in CL. cl2.hpp and cl_ext.h are ours (drivers/emulation/opencl_headers).
 function(tandem_link_headers)
   tandem_link_entries(${XRT_INCLUDE_DIR} ${TANDEM_XRT_TREE}/include EXCEPT CL)
   tandem_link_entries(${XRT_INCLUDE_DIR}/CL ${TANDEM_XRT_TREE}/include/CL EXCEPT cl_ext.h)
   find_path(TANDEM_CL_INCLUDE_DIR CL/cl.h HINTS ${OpenCL_INCLUDE_DIRS})
   if(TANDEM_CL_INCLUDE_DIR)
-    tandem_link_entries(${TANDEM_CL_INCLUDE_DIR}/CL ${TANDEM_XRT_TREE}/include/CL EXCEPT cl2.hpp)
+    tandem_link_entries(${TANDEM_CL_INCLUDE_DIR}/CL ${TANDEM_XRT_TREE}/include/CL EXCEPT cl2.hpp cl_ext.h)
   endif()
-  set(bindings ${TANDEM_XRT_TREE}/include/CL/cl2.hpp)
-  file(REMOVE ${bindings})  # a link into the package, in a tree of before
-  file(COPY ${PROJECT_SOURCE_DIR}/drivers/emulation/opencl_headers/cl2.hpp DESTINATION ${TANDEM_XRT_TREE}/include/CL)
+  foreach(header cl2.hpp cl_ext.h)
+    file(REMOVE ${TANDEM_XRT_TREE}/include/CL/${header})  # a link into the package, in a tree of before
+    file(COPY ${PROJECT_SOURCE_DIR}/drivers/emulation/opencl_headers/${header} DESTINATION ${TANDEM_XRT_TREE}/include/CL)
+  endforeach()
 endfunction()
 
 # The libraries that applications link besides the shim, under the names for the linker and for the loader.

@@ -7,7 +7,7 @@
 // where their width is not 0. A channel that does not exist accepts any value and stores none. It
 // reads as the protocol's default: keep and strb all ones, the others 0. So code may name it. T is
 // any type; ap_axis and ap_axiu hold an ap_int or ap_uint. Source: Vitis HLS user guide (UG1399),
-// "AXI4-Stream Interfaces with Side-Channels", "Customizing AXI4-Stream Interfaces". C++14.
+// "AXI4-Stream Interfaces with Side-Channels", "Customizing AXI4-Stream Interfaces". C++11.
 #pragma once
 
 #include <cstddef>

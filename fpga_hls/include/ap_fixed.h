@@ -5,7 +5,7 @@
 // ap_fixed_base.h has the number and its methods, ap_fixed_fit.h quantisation and overflow,
 // ap_fixed_ops.h the operators. Streams read and print the value as a double. They print as many
 // digits as the value needs, at most the stream's precision; std::fixed adds no zeros. Source:
-// Vitis HLS user guide (UG1399), "Arbitrary Precision Fixed-Point Data Types". C++14.
+// Vitis HLS user guide (UG1399), "Arbitrary Precision Fixed-Point Data Types". C++11.
 #pragma once
 
 #include "ap_fixed_ops.h"

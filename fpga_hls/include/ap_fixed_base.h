@@ -7,7 +7,7 @@
 // by Q, then handles overflow by O and N (ap_fixed_fit.h). Conversions to integers truncate towards
 // zero. Default construction leaves the value undefined. Text with a prefix ("0b1.01", "0x0.8") is
 // read exactly; decimal text is read as a double. Storage is that of ap_int<W>. Source: Vitis HLS
-// user guide (UG1399), "Arbitrary Precision Fixed-Point Data Types". C++14.
+// user guide (UG1399), "Arbitrary Precision Fixed-Point Data Types". C++11.
 #pragma once
 
 #include "ap_fixed_fit.h"
@@ -36,7 +36,7 @@ class FixedRange : public ap_range_ref<W, S> {
     return *this;
   }
   template <typename T>
-  auto operator<<(const T& by) const {
+  ap_int_base<larger(W, 64), false> operator<<(const T& by) const {
     return ap_int_base<larger(W, 64), false>(this->value()).shifted_left(amount_of(by));
   }
 };

@@ -8,7 +8,7 @@
 // numbers; here it wraps. An infinite floating-point value counts as very large, NaN as 0. Cost:
 // truncation and wrapping are a shift; the other modes compute in 64 or 128-bit integers where
 // value and result fit. Source: Vitis HLS user guide (UG1399), "Quantization Modes", "Overflow
-// Modes"; IEEE 1666-2011, 7.10. C++14.
+// Modes"; IEEE 1666-2011, 7.10. C++11.
 #pragma once
 
 #include "ap_int_ops.h"
@@ -150,11 +150,14 @@ struct Fit {
 
 // Returns exactly 2^exponent.
 template <typename Real>
+constexpr Real squared(Real value) {
+  return value * value;
+}
+template <typename Real>
 constexpr Real power_of_two(int exponent) {
-  Real power = 1;
-  for (int i = 0; i < exponent; ++i) power *= 2;
-  for (int i = 0; i > exponent; --i) power /= 2;
-  return power;
+  return exponent < 0    ? 1 / power_of_two<Real>(-exponent)
+         : exponent == 0 ? Real(1)
+                         : (exponent % 2 != 0 ? 2 : 1) * squared(power_of_two<Real>(exponent / 2));
 }
 
 // Returns value * 2^F as W bits, for any finite value.

@@ -6,7 +6,7 @@
 // integer counts as a fixed-point number without a fraction. With a floating-point operand the
 // result has that operand's type. A shift keeps the left operand's type and drops the bits that
 // leave it; a negative amount shifts the other way. Source: Vitis HLS user guide (UG1399), "Class
-// Methods, Operators, and Data Members". C++14.
+// Methods, Operators, and Data Members". C++11.
 #pragma once
 
 #include "ap_fixed_base.h"
@@ -39,7 +39,7 @@ R aligned(const A& a, int fraction) {
 
 #define TANDEM_AP_ALIGNED(name, result)                                                   \
   template <typename A, typename B>                                                       \
-  auto fixed_##name(const A& a, const B& b) {                                             \
+  typename FixedResults<A, B>::result fixed_##name(const A& a, const B& b) {              \
     typedef typename FixedResults<A, B>::result R;                                        \
     typedef typename R::Bits Bits;                                                        \
     return R::from_bits(                                                                  \
@@ -53,12 +53,12 @@ TANDEM_AP_ALIGNED(exclusion, Logic)
 #undef TANDEM_AP_ALIGNED
 
 template <typename A, typename B>
-auto fixed_product(const A& a, const B& b) {
+typename FixedResults<A, B>::Product fixed_product(const A& a, const B& b) {
   typedef typename FixedResults<A, B>::Product R;
   return R::from_bits(product_as<typename R::Bits>(a.bits(), b.bits()));
 }
 template <typename A, typename B>
-auto fixed_quotient(const A& a, const B& b) {
+typename FixedResults<A, B>::Quotient fixed_quotient(const A& a, const B& b) {
   typedef typename FixedResults<A, B>::Quotient R;
   constexpr int kMore = larger(B::kFraction, 0);
   typedef ap_int_base<A::width + kMore, A::is_signed> Dividend;
@@ -75,7 +75,7 @@ int fixed_compare(const A& a, const B& b) {
 
 // Converts integers to fixed-point numbers.
 template <int W, bool S>
-ap_fixed_base<W, W, S> as_fixed(const ap_int_base<W, S>& number) {
+ap_fixed_base<W, W, S> whole_fixed(const ap_int_base<W, S>& number) {
   return ap_fixed_base<W, W, S>::from_bits(number);
 }
 template <typename D>
@@ -83,12 +83,12 @@ const D& as_fixed(const FixedNumber<D>& number) {
   return number.self();
 }
 template <typename D>
-auto as_fixed(const Number<D>& number) {
-  return as_fixed(number.self().value());
+auto as_fixed(const Number<D>& number) -> decltype(whole_fixed(number.self().value())) {
+  return whole_fixed(number.self().value());
 }
 template <typename T, IfInt<T> = 0>
-auto as_fixed(const T& number) {
-  return as_fixed(as_number(number));
+auto as_fixed(const T& number) -> decltype(whole_fixed(as_number(number))) {
+  return whole_fixed(as_number(number));
 }
 template <typename T, typename D>
 T fixed_real(const FixedNumber<D>& number) {
@@ -96,29 +96,30 @@ T fixed_real(const FixedNumber<D>& number) {
 }
 
 // Defines an operator for every pair of operands that has at least one fixed-point number.
-#define TANDEM_AP_PAIRS(returns, op, expression)                          \
-  template <typename A, typename B>                                       \
-  returns operator op(const FixedNumber<A>& a, const FixedNumber<B>& b) { \
-    expression                                                            \
-  }                                                                       \
-  template <typename A, typename B>                                       \
-  returns operator op(const FixedNumber<A>& a, const Number<B>& b) {      \
-    expression                                                            \
-  }                                                                       \
-  template <typename A, typename B>                                       \
-  returns operator op(const Number<A>& a, const FixedNumber<B>& b) {      \
-    expression                                                            \
-  }                                                                       \
-  template <typename A, typename T, IfInt<T> = 0>                         \
-  returns operator op(const FixedNumber<A>& a, const T& b) {              \
-    expression                                                            \
-  }                                                                       \
-  template <typename T, typename B, IfInt<T> = 0>                         \
-  returns operator op(const T& a, const FixedNumber<B>& b) {              \
-    expression                                                            \
+#define TANDEM_AP_PAIRS(op, type, expression)                                \
+  template <typename A, typename B>                                          \
+  auto operator op(const FixedNumber<A>& a, const FixedNumber<B>& b)->type { \
+    expression                                                               \
+  }                                                                          \
+  template <typename A, typename B>                                          \
+  auto operator op(const FixedNumber<A>& a, const Number<B>& b)->type {      \
+    expression                                                               \
+  }                                                                          \
+  template <typename A, typename B>                                          \
+  auto operator op(const Number<A>& a, const FixedNumber<B>& b)->type {      \
+    expression                                                               \
+  }                                                                          \
+  template <typename A, typename T, IfInt<T> = 0>                            \
+  auto operator op(const FixedNumber<A>& a, const T& b)->type {              \
+    expression                                                               \
+  }                                                                          \
+  template <typename T, typename B, IfInt<T> = 0>                            \
+  auto operator op(const T& a, const FixedNumber<B>& b)->type {              \
+    expression                                                               \
   }
-#define TANDEM_AP_BINARY(op, function) \
-  TANDEM_AP_PAIRS(auto, op, return function(as_fixed(a), as_fixed(b));)
+#define TANDEM_AP_BINARY(op, function)                              \
+  TANDEM_AP_PAIRS(op, decltype(function(as_fixed(a), as_fixed(b))), \
+                  return function(as_fixed(a), as_fixed(b));)
 TANDEM_AP_BINARY(+, fixed_sum)
 TANDEM_AP_BINARY(-, fixed_difference)
 TANDEM_AP_BINARY(*, fixed_product)
@@ -128,14 +129,14 @@ TANDEM_AP_BINARY(|, fixed_disjunction)
 TANDEM_AP_BINARY(^, fixed_exclusion)
 #undef TANDEM_AP_BINARY
 
-#define TANDEM_AP_REAL(op)                                \
-  template <typename A, typename T, IfFloat<T> = 0>       \
-  auto operator op(const FixedNumber<A>& a, const T& b) { \
-    return fixed_real<T>(a) op b;                         \
-  }                                                       \
-  template <typename A, typename T, IfFloat<T> = 0>       \
-  auto operator op(const T& a, const FixedNumber<A>& b) { \
-    return a op fixed_real<T>(b);                         \
+#define TANDEM_AP_REAL(op)                                                                 \
+  template <typename A, typename T, IfFloat<T> = 0>                                        \
+  auto operator op(const FixedNumber<A>& a, const T& b)->decltype(fixed_real<T>(a) op b) { \
+    return fixed_real<T>(a) op b;                                                          \
+  }                                                                                        \
+  template <typename A, typename T, IfFloat<T> = 0>                                        \
+  auto operator op(const T& a, const FixedNumber<A>& b)->decltype(a op fixed_real<T>(b)) { \
+    return a op fixed_real<T>(b);                                                          \
   }
 TANDEM_AP_REAL(+)
 TANDEM_AP_REAL(-)
@@ -145,7 +146,7 @@ TANDEM_AP_REAL(/)
 
 // A comparison with a floating-point number is made between doubles.
 #define TANDEM_AP_COMPARE(op)                                                     \
-  TANDEM_AP_PAIRS(bool, op, return fixed_compare(as_fixed(a), as_fixed(b)) op 0;) \
+  TANDEM_AP_PAIRS(op, bool, return fixed_compare(as_fixed(a), as_fixed(b)) op 0;) \
   template <typename A, typename T, IfFloat<T> = 0>                               \
   bool operator op(const FixedNumber<A>& a, const T& b) {                         \
     return a.self().to_double() op static_cast<double>(b);                        \

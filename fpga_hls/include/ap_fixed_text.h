@@ -4,7 +4,7 @@
 //
 // Reading accepts a sign, a prefix or a given radix, and a point; text in radix 10 becomes a
 // double. Text that is no number throws std::invalid_argument. Writing is exact; radix 2, 8 and 16
-// show the bits after a prefix. C++14.
+// show the bits after a prefix. C++11.
 #pragma once
 
 #include <cstdlib>

@@ -5,7 +5,7 @@
 // ap_int_base.h has the number and its methods, ap_int_ops.h the operators, ap_int_ref.h parts of
 // numbers. Streams print the number in the stream's radix, without a prefix, and read what
 // ap_int_text.h reads. AP_INT_MAX_W is accepted and has no effect. Source: Vitis HLS user guide
-// (UG1399), "Arbitrary Precision Integer Types". C++14.
+// (UG1399), "Arbitrary Precision Integer Types". C++11.
 #pragma once
 
 // Headers that kernels expect to be included with this one.
@@ -17,14 +17,20 @@
 #include <cstring>
 #include <iostream>
 #include <limits>
+#include <sstream>
+#include <string>
 
 #include "ap_int_ops.h"
+#include "hls_half.h"
 
 #include "tandem_macros_begin.h"
 
 #ifndef AP_INT_MAX_W
 #define AP_INT_MAX_W 1024
 #endif
+
+typedef long long ap_slong;
+typedef unsigned long long ap_ulong;
 
 template <int W>
 class ap_int : public ap_int_base<W, true> {
@@ -128,3 +134,6 @@ struct numeric_limits<ap_uint<W>> : ap_detail::Limits<W, false> {};
 }  // namespace std
 
 #include "tandem_macros_end.h"
+
+// Kernels expect the fixed-point numbers with this header, too.
+#include "ap_fixed.h"

@@ -7,7 +7,7 @@
 // std::domain_error for division by zero, std::invalid_argument for text that is no number,
 // std::out_of_range for a bit outside the number. Cost: widths up to 64 and up to 128 compute in
 // native integers, wider ones in arrays of 64-bit words. Source: Vitis HLS user guide (UG1399),
-// "Arbitrary Precision Integer Types". C++14.
+// "Arbitrary Precision Integer Types". C++11.
 #pragma once
 
 #include <stdexcept>
@@ -207,11 +207,11 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
 
   // The concatenation of this number's bits above those of `low`: readable and assignable.
   template <typename D>
-  auto concat(ap_detail::Number<D>& low) {
+  auto concat(ap_detail::Number<D>& low) -> decltype(join(*this, low)) {
     return join(*this, low);
   }
   template <typename D>
-  auto concat(const ap_detail::Number<D>& low) const {
+  auto concat(const ap_detail::Number<D>& low) const -> decltype(join(*this, low)) {
     return join(*this, low);
   }
 

@@ -6,7 +6,7 @@
 // An operand is an ap_int_base or a type with the same access (low64(), low128(), value()). Results
 // are exact modulo 2^W of the result type R. Operators choose R as HLS documents (Results below);
 // assignments compute in the width of their target. Source: Vitis HLS user guide (UG1399), "Class
-// Methods and Operators". C++14.
+// Methods and Operators". C++11.
 #pragma once
 
 #include <stdexcept>

@@ -5,7 +5,7 @@
 // Functions work modulo 2^(64 * n) on arrays of n limbs. They know neither sign nor width:
 // ap_int_base extends the operands first and truncates the result afterwards. Kernels do not use
 // this file directly. Cost: linear in n; products and quotients quadratic (Knuth's algorithm D on
-// 32-bit digits). C++14.
+// 32-bit digits). C++11.
 #pragma once
 
 #include "ap_number.h"

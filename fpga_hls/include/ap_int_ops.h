@@ -7,7 +7,7 @@
 // operand the result has that operand's type. Comparisons compare the mathematical values, unlike
 // C's comparisons of mixed signs. Lookup finds the operators by the argument's type only, so other
 // code pays nothing for them. Source: Vitis HLS user guide (UG1399), "Class Methods and Operators".
-// C++14.
+// C++11.
 #pragma once
 
 #include "ap_int_ref.h"
@@ -23,21 +23,24 @@ T real(const Number<D>& number) {
 template <typename A>
 using ValueOf = typename std::decay<decltype(std::declval<const A&>().value())>::type;
 
-#define TANDEM_AP_BINARY(op, result, function)                                  \
-  template <typename A, typename B>                                             \
-  auto operator op(const Number<A>& a, const Number<B>& b) {                    \
-    typedef typename Results<ValueOf<A>, ValueOf<B>>::result R;                 \
-    return function<R>(a.self().value(), b.self().value());                     \
-  }                                                                             \
-  template <typename A, typename T, IfInt<T> = 0>                               \
-  auto operator op(const Number<A>& a, const T& b) {                            \
-    typedef typename Results<ValueOf<A>, typename NumberOf<T>::type>::result R; \
-    return function<R>(a.self().value(), as_number(b));                         \
-  }                                                                             \
-  template <typename A, typename T, IfInt<T> = 0>                               \
-  auto operator op(const T& a, const Number<A>& b) {                            \
-    typedef typename Results<typename NumberOf<T>::type, ValueOf<A>>::result R; \
-    return function<R>(as_number(a), b.self().value());                         \
+#define TANDEM_AP_BINARY(op, result, function)                                                     \
+  template <typename A, typename B>                                                                \
+  typename Results<ValueOf<A>, ValueOf<B>>::result operator op(const Number<A>& a,                 \
+                                                               const Number<B>& b) {               \
+    typedef typename Results<ValueOf<A>, ValueOf<B>>::result R;                                    \
+    return function<R>(a.self().value(), b.self().value());                                        \
+  }                                                                                                \
+  template <typename A, typename T, IfInt<T> = 0>                                                  \
+  typename Results<ValueOf<A>, typename NumberOf<T>::type>::result operator op(const Number<A>& a, \
+                                                                               const T& b) {       \
+    typedef typename Results<ValueOf<A>, typename NumberOf<T>::type>::result R;                    \
+    return function<R>(a.self().value(), as_number(b));                                            \
+  }                                                                                                \
+  template <typename A, typename T, IfInt<T> = 0>                                                  \
+  typename Results<typename NumberOf<T>::type, ValueOf<A>>::result operator op(                    \
+      const T& a, const Number<A>& b) {                                                            \
+    typedef typename Results<typename NumberOf<T>::type, ValueOf<A>>::result R;                    \
+    return function<R>(as_number(a), b.self().value());                                            \
   }
 TANDEM_AP_BINARY(+, Sum, sum_as)
 TANDEM_AP_BINARY(-, Difference, difference_as)
@@ -49,14 +52,14 @@ TANDEM_AP_BINARY(|, Logic, disjunction_as)
 TANDEM_AP_BINARY(^, Logic, exclusion_as)
 #undef TANDEM_AP_BINARY
 
-#define TANDEM_AP_REAL(op)                           \
-  template <typename A, typename T, IfFloat<T> = 0>  \
-  auto operator op(const Number<A>& a, const T& b) { \
-    return real<T>(a) op b;                          \
-  }                                                  \
-  template <typename A, typename T, IfFloat<T> = 0>  \
-  auto operator op(const T& a, const Number<A>& b) { \
-    return a op real<T>(b);                          \
+#define TANDEM_AP_REAL(op)                                                      \
+  template <typename A, typename T, IfFloat<T> = 0>                             \
+  auto operator op(const Number<A>& a, const T& b)->decltype(real<T>(a) op b) { \
+    return real<T>(a) op b;                                                     \
+  }                                                                             \
+  template <typename A, typename T, IfFloat<T> = 0>                             \
+  auto operator op(const T& a, const Number<A>& b)->decltype(a op real<T>(b)) { \
+    return a op real<T>(b);                                                     \
   }
 TANDEM_AP_REAL(+)
 TANDEM_AP_REAL(-)
@@ -101,30 +104,30 @@ int amount_of(T by) {
 }
 
 template <typename A, typename B>
-auto operator<<(const Number<A>& a, const Number<B>& by) {
+ValueOf<A> operator<<(const Number<A>& a, const Number<B>& by) {
   return a.self().value().shifted_left(amount_of(by));
 }
 template <typename A, typename T, IfInt<T> = 0>
-auto operator<<(const Number<A>& a, const T& by) {
+ValueOf<A> operator<<(const Number<A>& a, const T& by) {
   return a.self().value().shifted_left(amount_of(by));
 }
 template <typename A, typename B>
-auto operator>>(const Number<A>& a, const Number<B>& by) {
+ValueOf<A> operator>>(const Number<A>& a, const Number<B>& by) {
   return a.self().value().shifted_right(amount_of(by));
 }
 template <typename A, typename T, IfInt<T> = 0>
-auto operator>>(const Number<A>& a, const T& by) {
+ValueOf<A> operator>>(const Number<A>& a, const T& by) {
   return a.self().value().shifted_right(amount_of(by));
 }
 // A native number is shifted in its own promoted type, as in C++.
 template <typename T, typename B,
           typename std::enable_if<(NativeInt<T>::kWidth > 0), int>::type = 0>
-auto operator<<(const T& a, const Number<B>& by) {
+auto operator<<(const T& a, const Number<B>& by) -> decltype(a << amount_of(by)) {
   return a << amount_of(by);
 }
 template <typename T, typename B,
           typename std::enable_if<(NativeInt<T>::kWidth > 0), int>::type = 0>
-auto operator>>(const T& a, const Number<B>& by) {
+auto operator>>(const T& a, const Number<B>& by) -> decltype(a >> amount_of(by)) {
   return a >> amount_of(by);
 }
 

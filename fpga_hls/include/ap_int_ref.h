@@ -7,7 +7,7 @@
 // number as wide as its whole number, because high and low are known at run time only; length() is
 // the true width, and assignment truncates to it. Cost: a range of up to 64 bits, of a number of
 // any width, is a few shifts. Source: Vitis HLS user guide (UG1399), "Class Methods and Operators".
-// C++14.
+// C++11.
 #pragma once
 
 #include "ap_int_base.h"
@@ -71,6 +71,7 @@ class ap_range_ref : public ap_detail::Number<ap_range_ref<W, S>> {
 
   int length() const { return (high_ >= low_ ? high_ - low_ : low_ - high_) + 1; }
   Value get() const { return value(); }
+  Value to_ap_int_base() const { return value(); }
   Value value() const {
     if (length() <= 64) return Value(low64());
     const int bottom = high_ >= low_ ? low_ : high_, unused = W - length();
@@ -186,7 +187,7 @@ class ap_range_ref : public ap_detail::Number<ap_range_ref<W, S>> {
   bool xor_reduce() const { return value().xor_reduce(); }
   bool xnor_reduce() const { return !xor_reduce(); }
   template <typename D>
-  auto concat(const ap_detail::Number<D>& low) const {
+  auto concat(const ap_detail::Number<D>& low) const -> decltype(join(*this, low)) {
     return join(*this, low);
   }
   ap_int_base<W + 1, true> operator-() const { return -value(); }
@@ -218,6 +219,7 @@ class ap_concat_ref : public ap_detail::Number<ap_concat_ref<A, B>> {
 
   int length() const { return high_.length() + low_.length(); }
   Value get() const { return value(); }
+  Value to_ap_int_base() const { return value(); }
   Value value() const {
     return ap_detail::disjunction_as<Value>(Value(high_.value()).shifted_left(low_.length()),
                                             low_.value());
@@ -306,57 +308,64 @@ ap_concat_ref<A, B> joined(const A& high, const B& low) {
   return ap_concat_ref<A, B>(high, low);
 }
 template <typename A, typename B>
-auto join(Number<A>& high, Number<B>& low) {
+auto join(Number<A>& high, Number<B>& low)
+    -> decltype(joined(part(high.self()), part(low.self()))) {
   return joined(part(high.self()), part(low.self()));
 }
 template <typename A, typename B>
-auto join(const Number<A>& high, Number<B>& low) {
+auto join(const Number<A>& high, Number<B>& low)
+    -> decltype(joined(part(high.self()), part(low.self()))) {
   return joined(part(high.self()), part(low.self()));
 }
 template <typename A, typename B>
-auto join(Number<A>& high, const Number<B>& low) {
+auto join(Number<A>& high, const Number<B>& low)
+    -> decltype(joined(part(high.self()), part(low.self()))) {
   return joined(part(high.self()), part(low.self()));
 }
 template <typename A, typename B>
-auto join(const Number<A>& high, const Number<B>& low) {
+auto join(const Number<A>& high, const Number<B>& low)
+    -> decltype(joined(part(high.self()), part(low.self()))) {
   return joined(part(high.self()), part(low.self()));
 }
 
 template <typename A, typename B>
-auto operator,(Number<A>& high, Number<B>& low) {
+auto operator,(Number<A>& high, Number<B>& low) -> decltype(join(high, low)) {
   return join(high, low);
 }
 template <typename A, typename B>
-auto operator,(const Number<A>& high, Number<B>& low) {
+auto operator,(const Number<A>& high, Number<B>& low) -> decltype(join(high, low)) {
   return join(high, low);
 }
 template <typename A, typename B>
-auto operator,(Number<A>& high, const Number<B>& low) {
+auto operator,(Number<A>& high, const Number<B>& low) -> decltype(join(high, low)) {
   return join(high, low);
 }
 template <typename A, typename B>
-auto operator,(const Number<A>& high, const Number<B>& low) {
+auto operator,(const Number<A>& high, const Number<B>& low) -> decltype(join(high, low)) {
   return join(high, low);
 }
 // Bits and native integers can be concatenated, too. A native integer is as wide as its type.
 template <typename A, typename T, IfInt<T> = 0>
-auto operator,(Number<A>& high, const T& low) {
+auto operator,(Number<A>& high, const T& low) -> decltype(joined(part(high.self()), part(low))) {
   return joined(part(high.self()), part(low));
 }
 template <typename A, typename T, IfInt<T> = 0>
-auto operator,(const Number<A>& high, const T& low) {
+auto operator,(const Number<A>& high, const T& low)
+                  -> decltype(joined(part(high.self()), part(low))) {
   return joined(part(high.self()), part(low));
 }
 template <typename A, typename T, IfInt<T> = 0>
-auto operator,(const T& high, Number<A>& low) {
+auto operator,(const T& high, Number<A>& low) -> decltype(joined(part(high), part(low.self()))) {
   return joined(part(high), part(low.self()));
 }
 template <typename A, typename T, IfInt<T> = 0>
-auto operator,(const T& high, const Number<A>& low) {
+auto operator,(const T& high, const Number<A>& low)
+                  -> decltype(joined(part(high), part(low.self()))) {
   return joined(part(high), part(low.self()));
 }
 template <int W, bool S, typename T, IfInt<T> = 0>
-auto operator,(const ap_bit_ref<W, S>& high, const T& low) {
+auto operator,(const ap_bit_ref<W, S>& high, const T& low)
+                  -> decltype(joined(part(high), part(low))) {
   return joined(part(high), part(low));
 }
 

@@ -5,7 +5,7 @@
 // The storage is the smallest native integer for W <= 64, else 64-bit words, lowest first. So a
 // kernel's ap_uint<8>* or ap_uint<512>* reads memory as the hardware's port does. Every store
 // extends the value to its storage. low64() and low128() are the value modulo 2^64 and 2^128;
-// limb(i) is a 64-bit piece of the infinitely extended value. C++14.
+// limb(i) is a 64-bit piece of the infinitely extended value. C++11.
 #pragma once
 
 #include <cmath>

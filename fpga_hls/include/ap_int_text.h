@@ -4,7 +4,7 @@
 // radix 2, 8, 10 and 16.
 //
 // Radix 2, 8 and 16 show all bits after a prefix; radix 10 shows the number. Text that is no number
-// throws std::invalid_argument. Cost: linear in digits times limbs. C++14.
+// throws std::invalid_argument. Cost: linear in digits times limbs. C++11.
 #pragma once
 
 #include <stdexcept>

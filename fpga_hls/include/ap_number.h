@@ -5,7 +5,7 @@
 //
 // Number<D>: D is an integer of a stated width or refers to one (ap_int_base, ap_range_ref,
 // ap_concat_ref); it has value(), low64() and low128(). FixedNumber<D>: the same for ap_fixed_base.
-// Both bases are empty and cost nothing. C++14.
+// Both bases are empty and cost nothing. C++11.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 //
 // shift() returns the value at `address`, then moves every value up by one. An address outside the
 // register throws std::out_of_range. Not copyable, as in hardware. Source: Vitis HLS user guide
-// (UG1399), "Shift Register Class". C++14.
+// (UG1399), "Shift Register Class". C++11.
 #pragma once
 
 #include <stdexcept>

@@ -5,7 +5,7 @@
 // Software has no clock, so ap_wait and ap_wait_n return at once, ap_wait_until tests its condition
 // once, and hls::reg returns its value. All keep the compiler from moving memory accesses across
 // them, as the hardware's schedule would. Source: Vitis HLS user guide (UG1399), "ap_utils.h", "HLS
-// Protocol". C++14.
+// Protocol". C++11.
 #pragma once
 
 #include "tandem_macros_begin.h"

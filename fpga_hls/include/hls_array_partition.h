@@ -4,7 +4,7 @@
 // lanes of an hls::vector.
 //
 // Software has no banks, so it accepts any indices; hardware needs each index in a different bank.
-// C++14.
+// C++11.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 // count) forms, read<A>() and write<A>() move values of another type A from any byte on. A call
 // that would hang the hardware throws hls::burst_error: reading or writing more than was requested,
 // a response before its burst is full, an empty burst. Source: Vitis HLS user guide (UG1399),
-// "Using Manual Burst". C++14.
+// "Using Manual Burst". C++11.
 #pragma once
 
 #include <cstddef>

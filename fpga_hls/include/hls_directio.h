@@ -8,7 +8,7 @@
 // clock ap_vld loses nothing; in hardware its sender would not wait. ap_none never waits: read()
 // returns the next written value, or the last one again; before the first write, zeros. The card
 // does not support them as arguments of a kernel's top function. Source: Vitis HLS user guide
-// (UG1399), "Using Direct I/O Streams". C++14.
+// (UG1399), "Using Direct I/O Streams". C++11.
 #pragma once
 
 #include "hls_stream.h"

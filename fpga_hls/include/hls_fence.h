@@ -4,7 +4,7 @@
 //
 // fence(a, b, ...) orders all of them; fence({a, b}, {c}) orders only the first group before the
 // second. Software keeps program order within a process, so it is enough to stop the compiler from
-// reordering. Source: Vitis HLS user guide (UG1399), "HLS Fence Library". C++14.
+// reordering. Source: Vitis HLS user guide (UG1399), "HLS Fence Library". C++11.
 #pragma once
 
 #include <initializer_list>

@@ -7,7 +7,7 @@
 // rounded result, because a float has more than twice the digits. Conversions are integer and float
 // code without branches, so they vectorise. They keep subnormals, infinities and NaN (made quiet).
 // Source: IEEE 754-2019, Vitis HLS user guide (UG1399), "Half-Precision Floating-Point Data Types".
-// C++14.
+// C++11.
 #pragma once
 
 #include <cstdint>

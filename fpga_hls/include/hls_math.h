@@ -5,7 +5,7 @@
 //
 // float and double give the C library's results. half computes in double and rounds once more.
 // Every function f has funcf for float and half_func for half. Functions of multiples of pi are
-// exact at multiples of one half. Source: Vitis HLS user guide (UG1399), "HLS Math Library". C++14.
+// exact at multiples of one half. Source: Vitis HLS user guide (UG1399), "HLS Math Library". C++11.
 #pragma once
 
 #include <cmath>
@@ -284,7 +284,7 @@ inline const T& min(const T& x, const T& y) {
 
 #define TANDEM_MATH_CLASS(name) \
   using std::name;              \
-  inline auto name(half x) { return std::name(static_cast<float>(x)); }
+  inline bool name(half x) { return std::name(static_cast<float>(x)); }
 TANDEM_MATH_CLASS(isfinite)
 TANDEM_MATH_CLASS(isinf)
 TANDEM_MATH_CLASS(isnan)

@@ -7,7 +7,7 @@
 // the result of an unsigned argument one more bit for the sign. Values are computed in long double
 // and rounded to nearest; square roots are truncated, exactly. A value that the type cannot hold
 // saturates. The argument's quantisation and overflow modes have no effect. Source: Vitis HLS user
-// guide (UG1399), "Fixed-Point Math Functions". C++14.
+// guide (UG1399), "Fixed-Point Math Functions". C++11.
 #pragma once
 
 #include "ap_fixed.h"
@@ -70,15 +70,15 @@ typename Shapes<D>::Same::type square_root(const D& x) {
 
 }  // namespace math_detail
 
-#define TANDEM_MATH_FIXED(name, shape, expression)                                   \
-  template <typename D>                                                              \
-  auto name(const ap_detail::FixedNumber<D>& number) {                               \
-    const long double x = math_detail::real_of(number.self());                       \
-    return math_detail::nearest<typename math_detail::Shapes<D>::shape>(expression); \
-  }                                                                                  \
-  template <typename D>                                                              \
-  auto name(const ap_detail::Number<D>& number) {                                    \
-    return name(ap_detail::as_fixed(number));                                        \
+#define TANDEM_MATH_FIXED(name, shape, expression)                                             \
+  template <typename D>                                                                        \
+  typename math_detail::Shapes<D>::shape::type name(const ap_detail::FixedNumber<D>& number) { \
+    const long double x = math_detail::real_of(number.self());                                 \
+    return math_detail::nearest<typename math_detail::Shapes<D>::shape>(expression);           \
+  }                                                                                            \
+  template <typename D>                                                                        \
+  auto name(const ap_detail::Number<D>& number)->decltype(name(ap_detail::as_fixed(number))) { \
+    return name(ap_detail::as_fixed(number));                                                  \
   }
 TANDEM_MATH_FIXED(sin, Sine, std::sin(x))
 TANDEM_MATH_FIXED(cos, Sine, std::cos(x))
@@ -119,7 +119,7 @@ TANDEM_MATH_FIXED(fract, Same, x - std::floor(x))
 #undef TANDEM_MATH_FIXED
 
 template <typename D>
-auto sqrt(const ap_detail::FixedNumber<D>& x) {
+typename math_detail::Shapes<D>::Same::type sqrt(const ap_detail::FixedNumber<D>& x) {
   return math_detail::square_root(x.self());
 }
 // The square root of an integer is an integer.
@@ -130,7 +130,8 @@ typename std::conditional<S, ap_int<W>, ap_uint<W>>::type sqrt(const ap_int_base
 
 #define TANDEM_MATH_FIXED(name, shape, expression)                                             \
   template <typename A, typename B>                                                            \
-  auto name(const ap_detail::FixedNumber<A>& first, const ap_detail::FixedNumber<B>& second) { \
+  typename math_detail::Shapes<A>::shape::type name(const ap_detail::FixedNumber<A>& first,    \
+                                                    const ap_detail::FixedNumber<B>& second) { \
     const long double x = math_detail::real_of(first.self());                                  \
     const long double y = math_detail::real_of(second.self());                                 \
     return math_detail::nearest<typename math_detail::Shapes<A>::shape>(expression);           \
@@ -150,21 +151,24 @@ TANDEM_MATH_FIXED(minmag, Same, math_detail::minmag(x, y))
 #undef TANDEM_MATH_FIXED
 
 template <typename D>
-auto pow(const ap_detail::FixedNumber<D>& base, int exponent) {
+typename math_detail::Shapes<D>::Same::type pow(const ap_detail::FixedNumber<D>& base,
+                                                int exponent) {
   return math_detail::nearest<typename math_detail::Shapes<D>::Same>(
       std::pow(math_detail::real_of(base.self()), static_cast<long double>(exponent)));
 }
 template <typename D>
-auto pown(const ap_detail::FixedNumber<D>& base, int exponent) {
+typename math_detail::Shapes<D>::Same::type pown(const ap_detail::FixedNumber<D>& base,
+                                                 int exponent) {
   return hls::pow(base, exponent);
 }
 template <typename D>
-auto ldexp(const ap_detail::FixedNumber<D>& x, int exponent) {
+typename math_detail::Shapes<D>::Same::type ldexp(const ap_detail::FixedNumber<D>& x,
+                                                  int exponent) {
   return math_detail::nearest<typename math_detail::Shapes<D>::Same>(
       std::ldexp(math_detail::real_of(x.self()), exponent));
 }
 template <typename D, typename R>
-auto modf(const ap_detail::FixedNumber<D>& x, R* whole) {
+typename math_detail::Shapes<D>::Same::type modf(const ap_detail::FixedNumber<D>& x, R* whole) {
   long double part;
   const long double rest = std::modf(math_detail::real_of(x.self()), &part);
   *whole = math_detail::nearest<typename math_detail::Shapes<D>::Same>(part);

@@ -6,7 +6,7 @@
 // A separate task moves the values of a channel. split: `in`, `out[N]`; merge: `in[N]`, `out`.
 // load_balance gives a value to the next consumer with room, and takes one from the next producer
 // that has any. In a plain program consumers may run one after the other; there it gives the value
-// to the next consumer that reads. Source: UG1399, "N-Port Channels in Split and Merge". C++14.
+// to the next consumer that reads. Source: UG1399, "N-Port Channels in Split and Merge". C++11.
 #pragma once
 
 #include "hls_stream.h"

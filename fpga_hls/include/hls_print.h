@@ -4,7 +4,7 @@
 //
 // The format takes the conversions of printf. It ignores length modifiers, because the value's type
 // is known. Text without a conversion is printed as it is. One call prints as a whole, also when
-// several processes print. Source: Vitis HLS user guide (UG1399), "HLS Print Function". C++14.
+// several processes print. Source: Vitis HLS user guide (UG1399), "HLS Print Function". C++11.
 #pragma once
 
 #include <cstdio>

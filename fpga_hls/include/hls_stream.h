@@ -9,7 +9,7 @@
 // write_nb() keep the depth; write() waits for another thread or exceeds the depth; a read()
 // without a writer throws hls::stream_stuck after stream_patience_ms(). Cost: a few nanoseconds per
 // value, no lock; memory grows by blocks of 4 KiB. Source: Vitis HLS user guide (UG1399), "HLS
-// Stream Library". C++14.
+// Stream Library". C++11.
 #pragma once
 
 // This header does not need it, but kernels expect it here, as in Vitis' own header.
@@ -19,6 +19,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <queue>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "tandem_chain.h"
@@ -38,6 +41,10 @@ template <typename T>
 class stream<T, 0> {
  public:
   using value_type = T;
+  // For the glue of kernels: the class and the depth that this class and those that derive from it
+  // are bound by.
+  using tandem_stream = stream<T, 0>;
+  static constexpr unsigned tandem_depth = 0;
 
   stream() : stream(std::string("unnamed")) {}
   explicit stream(const char* name) : stream(std::string(name)) {}
@@ -161,6 +168,8 @@ class stream : public stream<T, 0> {
   static_assert(Depth > 0, "the depth of a stream is positive");
 
  public:
+  static constexpr unsigned tandem_depth = Depth;
+
   stream() : stream(std::string("unnamed")) {}
   explicit stream(const char* name) : stream(std::string(name)) {}
   explicit stream(const std::string& name) : stream<T, 0>(name) {

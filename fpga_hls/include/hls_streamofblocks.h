@@ -7,7 +7,7 @@
 // A write_lock waits while the channel is full, a read_lock until a block is filled. The end of the
 // lock passes the block on. One producer and one consumer. A block keeps its old contents, as the
 // memories of hardware do; at first it holds zeros. Cost: no copy of a block. Source: UG1399, "HLS
-// Stream of Blocks". C++14.
+// Stream of Blocks". C++11.
 #pragma once
 
 #include <cstddef>

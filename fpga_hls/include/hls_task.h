@@ -7,7 +7,7 @@
 // hls_thread_local, the streams first. Inside an emulated card a task is a process of the compute
 // unit, from the kernel's first call until the bitstream is unloaded. In a plain program it is a
 // thread that ends with its object and runs while others wait (tandem_task_thread.h). Source:
-// UG1399, "Data-driven Task-level Parallelism". C++14.
+// UG1399, "Data-driven Task-level Parallelism". C++11.
 #pragma once
 
 #include "hls_np_channel.h"

@@ -6,7 +6,7 @@
 // Lanes are stored in order, lane 0 at the lowest address, without padding. The alignment is the
 // greatest power of two that divides the size, as documented: 3 bytes are aligned to 1, 12 to 4.
 // Operators work lane by lane; comparisons are lexicographic; the reduce_* methods fold all lanes
-// from lane 0 up. Source: Vitis HLS user guide (UG1399), "Vector Data Types". C++14.
+// from lane 0 up. Source: Vitis HLS user guide (UG1399), "Vector Data Types". C++11.
 #pragma once
 
 #include <array>
@@ -21,11 +21,7 @@ namespace hls {
 namespace detail {
 
 // The greatest power of two that divides the size, which is never less than what T needs.
-constexpr std::size_t vector_alignment(std::size_t bytes) {
-  std::size_t alignment = 1;
-  while (bytes % (2 * alignment) == 0) alignment *= 2;
-  return alignment;
-}
+constexpr std::size_t vector_alignment(std::size_t bytes) { return bytes & (~bytes + 1); }
 
 }  // namespace detail
 

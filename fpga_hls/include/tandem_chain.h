@@ -4,7 +4,7 @@
 // follows, without a lock.
 //
 // A drained block returns to the producer. The first block has 1 KiB, because many streams exist
-// briefly and hold little; the others have 4 KiB. C++14.
+// briefly and hold little; the others have 4 KiB. C++11.
 #pragma once
 
 #include <atomic>

@@ -7,7 +7,7 @@
 // program they are null, and tandem_turns.h waits instead. A channel has one producer and one
 // consumer at a time. Only the producer changes `written`, only the consumer `read`, so a transfer
 // needs no lock. After a transfer with `attention` not 0 the mover calls tandem_channel_moved(). A
-// wait inside a card may throw an exception of the card, which must pass through. C++14.
+// wait inside a card may throw an exception of the card, which must pass through. C++11.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ enum Side : int { kReader = 0, kWriter = 1, kAsked = 2 };
 // waits.
 constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
 
-// No alignment beyond a pointer's, as C++14's new gives no more; padding keeps both counters off
+// No alignment beyond a pointer's, as C++11's new gives no more; padding keeps both counters off
 // each other's cache line.
 struct Channel {
   explicit Channel(const std::string& channel_name) : name(channel_name) {}

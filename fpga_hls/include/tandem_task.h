@@ -2,7 +2,7 @@
 //
 // The class hls::task. hls_task.h and hls_np_channel.h include it.
 //
-// A task keeps lvalue arguments by reference and temporaries by value. C++14.
+// A task keeps lvalue arguments by reference and temporaries by value. C++11.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,8 @@ class task {
  public:
   task() = default;
   template <typename Function, typename... Args,
-            typename = std::enable_if_t<!std::is_same<std::decay_t<Function>, task>::value>>
+            typename = typename std::enable_if<
+                !std::is_same<typename std::decay<Function>::type, task>::value>::type>
   explicit task(Function&& function, Args&&... args) {
     start(std::forward<Function>(function), std::forward<Args>(args)...);
   }
@@ -37,8 +38,18 @@ class task {
   }
 
  private:
+  // The numbers 0, 1, ... count - 1.
+  template <std::size_t... kIndex>
+  struct Indices {};
+  template <std::size_t kCount, std::size_t... kIndex>
+  struct IndicesTo : IndicesTo<kCount - 1, kCount - 1, kIndex...> {};
+  template <std::size_t... kIndex>
+  struct IndicesTo<0, kIndex...> {
+    using type = Indices<kIndex...>;
+  };
+
   template <typename Function, typename Arguments, std::size_t... kIndex>
-  static void call(Function& function, Arguments& arguments, std::index_sequence<kIndex...>) {
+  static void call(Function& function, Arguments& arguments, Indices<kIndex...>) {
     function(std::get<kIndex>(arguments)...);
   }
 
@@ -46,9 +57,9 @@ class task {
   void start(Function&& function, Args&&... args) {
     using Kept = std::tuple<Args...>;
     const auto kept = std::make_shared<Kept>(std::forward<Args>(args)...);
-    std::decay_t<Function> own(std::forward<Function>(function));
+    typename std::decay<Function>::type own(std::forward<Function>(function));
     body_ = [own, kept]() mutable {
-      while (true) call(own, *kept, std::index_sequence_for<Args...>{});
+      while (true) call(own, *kept, typename IndicesTo<sizeof...(Args)>::type{});
     };
     if (tandem_task_start) {
       process_ = tandem_task_start(

@@ -6,7 +6,7 @@
 // So the program's own statements keep their order, a stream may be destroyed before the tasks that
 // use it, and the end of a task does not race with other code. If a task throws, the exception
 // leaves the wait during which the task ran. Threads are used, not fibers, so that thread_local
-// variables belong to a task. Cost: some ten microseconds per turn. C++14.
+// variables belong to a task. Cost: some ten microseconds per turn. C++11.
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 // another thread may write. A write to a full stream waits while another thread reads it. If the
 // reader is a task, the write exceeds the depth by up to 1024 values. Else it exceeds it without
 // bound, as C simulation does, because the reader comes later in the same thread. When no task can
-// continue, full streams that tasks write to grow. C++14.
+// continue, full streams that tasks write to grow. C++11.
 #pragma once
 
 #include <sched.h>

@@ -13,7 +13,8 @@ from source_tree import C_FAMILY, HEADERS, Finding
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 HASH_FAMILY = {".py", ".sh", ".cmake"}
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "manager", "misc", "v2", "old"}
-GIVEN_NAMES = {"fpga_hls/include/ap_utils.h"}  # users' sources include it by this name
+# Users' sources include these by their names.
+GIVEN_NAMES = {"fpga_hls/include/ap_utils.h", "fpga_hls/include/etc/ap_utils.h", "fpga_hls/include/utils/x_hls_utils.h"}
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:work|root|home/\w+)/")
 GETENV = re.compile(r"\b(?:secure_)?getenv\s*\(")

@@ -4,7 +4,7 @@
 //
 // v++ compiles with -march=native unless TANDEM_KERNEL_FLAGS says otherwise, and a bitstream may
 // move to another machine. So the card compares the features before it runs any of the code. The
-// glue of C++ kernels includes this file. C++14. Source: the predefined macros of GCC and Clang for
+// glue of C++ kernels includes this file. C++11. Source: the predefined macros of GCC and Clang for
 // x86.
 #pragma once
 

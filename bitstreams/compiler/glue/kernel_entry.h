@@ -5,7 +5,7 @@
 //
 // The builder compiles the kernel's source and its glue into one ELF shared object, the xclbin's
 // BITSTREAM section. Arguments have the register map of a Vitis kernel: the first at byte 0x10,
-// each next one after the previous size rounded up to 4, plus 4. C++14; depends on nothing else of
+// each next one after the previous size rounded up to 4, plus 4. C++11; depends on nothing else of
 // the project. Threads: `call` runs on the compute unit's thread, one call at a time per unit;
 // make_stream and drop_stream run on the card's main thread.
 #pragma once

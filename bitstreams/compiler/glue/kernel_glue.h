@@ -9,7 +9,7 @@
 // there if it is a pointer or array whose only interface is s_axilite. Such arguments, and scalars
 // by reference, are read from the register map before the call and written back after it. This file
 // comes before the kernel's source, because its macros may have any names; only
-// TANDEM_EXPORT_KERNEL comes after. C++14.
+// TANDEM_EXPORT_KERNEL comes after. C++11.
 #pragma once
 
 #include <cstring>
@@ -22,6 +22,21 @@
 #include "kernel_entry.h"
 
 namespace tandem_glue {
+
+template <typename T>
+using Plain = typename std::remove_cv<typename std::remove_reference<T>::type>::type;
+template <bool kCondition>
+using EnableIf = typename std::enable_if<kCondition>::type;
+
+// The numbers 0, 1, ... kCount - 1.
+template <std::size_t... kIndex>
+struct Indices {};
+template <std::size_t kCount, std::size_t... kIndex>
+struct IndicesTo : IndicesTo<kCount - 1, kCount - 1, kIndex...> {};
+template <std::size_t... kIndex>
+struct IndicesTo<0, kIndex...> {
+  using Type = Indices<kIndex...>;
+};
 
 template <typename T, typename = void>
 struct IsStream : std::false_type {};
@@ -41,18 +56,29 @@ struct BurstElement<Burst<Element>> {
   using Type = Element;
 };
 
-// The element type of a stream, and the class to which any stream of it can be bound: stream<T,
-// Depth> derives from stream<T> and adds no members, in Tandem's headers and in the vendor's.
+// The element type of a stream, its depth, and the class to which any stream of it can be bound.
+// Tandem's streams and the classes that derive from them name it; stream<T, Depth> of the vendor's
+// headers derives from stream<T>. None of them adds members.
+template <typename Stream, typename = void>
+struct IsOwnStream : std::false_type {};
 template <typename Stream>
-struct StreamParts;
+struct IsOwnStream<Stream, decltype(void(std::declval<typename Stream::tandem_stream&>()))>
+    : std::true_type {};
+
+template <typename Stream, bool kOwn = IsOwnStream<Stream>::value>
+struct StreamParts {
+  using Base = typename Stream::tandem_stream;
+  using Element = typename Base::value_type;
+  static constexpr std::uint32_t kDepth = Stream::tandem_depth;
+};
 template <template <typename> class Stream, typename T>
-struct StreamParts<Stream<T>> {
+struct StreamParts<Stream<T>, false> {
   using Element = T;
   using Base = Stream<T>;
   static constexpr std::uint32_t kDepth = 0;
 };
 template <template <typename, int> class Stream, typename T, int kTypeDepth>
-struct StreamParts<Stream<T, kTypeDepth>> {
+struct StreamParts<Stream<T, kTypeDepth>, false> {
   using Element = T;
   using Base = Stream<T, 0>;
   static constexpr std::uint32_t kDepth = kTypeDepth > 0 ? kTypeDepth : 0;
@@ -92,11 +118,9 @@ class Argument;
 
 // A scalar or structure, by value or by reference.
 template <typename Parameter>
-class Argument<
-    Parameter, 0,
-    std::enable_if_t<kind_of<std::remove_cv_t<std::remove_reference_t<Parameter>>>() == kScalar>> {
+class Argument<Parameter, 0, EnableIf<kind_of<Plain<Parameter>>() == kScalar>> {
  public:
-  using Type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
+  using Type = Plain<Parameter>;
   static ArgumentEntry describe() {
     return {kScalar, sizeof(Type), whole_words(sizeof(Type)), 0, nullptr, 0, nullptr,
             nullptr, nullptr};
@@ -110,7 +134,7 @@ class Argument<
   Parameter get() { return static_cast<Parameter>(value_); }
   void finish() {
     if (std::is_lvalue_reference<Parameter>::value &&
-        !std::is_const<std::remove_reference_t<Parameter>>::value) {
+        !std::is_const<typename std::remove_reference<Parameter>::type>::value) {
       std::memcpy(field_, static_cast<const void*>(&value_), sizeof(Type));
     }
   }
@@ -122,12 +146,10 @@ class Argument<
 
 // A pointer to global memory.
 template <typename Parameter>
-class Argument<Parameter, 0,
-               std::enable_if_t<
-                   std::is_pointer<std::remove_cv_t<std::remove_reference_t<Parameter>>>::value>> {
+class Argument<Parameter, 0, EnableIf<std::is_pointer<Plain<Parameter>>::value>> {
  public:
-  using Type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
-  static_assert(!IsStream<std::remove_pointer_t<Type>>::value,
+  using Type = Plain<Parameter>;
+  static_assert(!IsStream<typename std::remove_pointer<Type>::type>::value,
                 "an array of streams is an argument of this kernel: give each stream its own");
   static ArgumentEntry describe() {
     return {kGlobal, 8, 8, 0, nullptr, 0, nullptr, nullptr, nullptr};
@@ -148,11 +170,9 @@ class Argument<Parameter, 0,
 
 // A burst class over global memory.
 template <typename Parameter>
-class Argument<
-    Parameter, 0,
-    std::enable_if_t<IsBurst<std::remove_cv_t<std::remove_reference_t<Parameter>>>::value>> {
+class Argument<Parameter, 0, EnableIf<IsBurst<Plain<Parameter>>::value>> {
  public:
-  using Type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
+  using Type = Plain<Parameter>;
   using Element = typename BurstElement<Type>::Type;
   static ArgumentEntry describe() {
     return {kGlobal, 8, 8, 0, nullptr, 0, nullptr, nullptr, nullptr};
@@ -176,12 +196,12 @@ class Argument<
 
 // A pointer or array in the register map.
 template <typename Parameter, std::size_t kElements>
-class Argument<Parameter, kElements, std::enable_if_t<(kElements > 0)>> {
+class Argument<Parameter, kElements, EnableIf<(kElements > 0)>> {
  public:
-  using Type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
+  using Type = Plain<Parameter>;
   static_assert(std::is_pointer<Type>::value,
                 "only a pointer or an array has elements in the register map");
-  using Element = std::remove_cv_t<std::remove_pointer_t<Type>>;
+  using Element = typename std::remove_cv<typename std::remove_pointer<Type>::type>::type;
   static constexpr std::uint32_t kRegisterBytes = whole_words(sizeof(Element) * kElements);
   static ArgumentEntry describe() {
     return {kScalar, sizeof(Element) * kElements, kRegisterBytes, 0, nullptr, 0, nullptr, nullptr,
@@ -194,7 +214,7 @@ class Argument<Parameter, kElements, std::enable_if_t<(kElements > 0)>> {
   }
   Type get() { return reinterpret_cast<Type>(storage_); }
   void finish() {
-    if (!std::is_const<std::remove_pointer_t<Type>>::value) {
+    if (!std::is_const<typename std::remove_pointer<Type>::type>::value) {
       std::memcpy(field_, storage_, sizeof(storage_));
     }
   }
@@ -206,15 +226,16 @@ class Argument<Parameter, kElements, std::enable_if_t<(kElements > 0)>> {
 };
 
 template <typename Parameter>
-class Argument<
-    Parameter, 0,
-    std::enable_if_t<IsStream<std::remove_cv_t<std::remove_reference_t<Parameter>>>::value>> {
+class Argument<Parameter, 0, EnableIf<IsStream<Plain<Parameter>>::value>> {
  public:
-  using Type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
+  using Type = Plain<Parameter>;
   using Parts = StreamParts<Type>;
   using Base = typename Parts::Base;
   static_assert(std::is_lvalue_reference<Parameter>::value,
                 "a stream is passed by reference: declare the argument as hls::stream<...>&");
+  static_assert(sizeof(Type) == sizeof(Base),
+                "the class of a stream that is an argument of a kernel adds no members to "
+                "hls::stream: keep them outside of the class");
   static constexpr std::uint32_t kRegisterBytes = 8;
   static ArgumentEntry describe() {
     return {kStream, 0,       8,
@@ -257,28 +278,31 @@ struct Glue<void(Args...), kElements...> {
   static constexpr std::uint32_t kCount = sizeof...(Args);
   static_assert(kCount <= 64, "a kernel has at most 64 arguments");
 
-  static constexpr std::size_t elements_of(std::size_t index) {
-    const std::size_t counts[] = {kElements..., 0};
-    return index < sizeof...(kElements) ? counts[index] : 0;
+  // The number at `index`, 0 behind the last one.
+  static constexpr std::size_t nth(std::size_t) { return 0; }
+  template <typename... Rest>
+  static constexpr std::size_t nth(std::size_t index, std::size_t first, Rest... rest) {
+    return index == 0 ? first : nth(index - 1, rest...);
   }
+  static constexpr std::size_t elements_of(std::size_t index) { return nth(index, kElements...); }
   template <std::size_t kIndex>
-  using At = Argument<std::tuple_element_t<kIndex, std::tuple<Args...>>, elements_of(kIndex)>;
+  using At =
+      Argument<typename std::tuple_element<kIndex, std::tuple<Args...>>::type, elements_of(kIndex)>;
 
   template <std::size_t... kIndex>
-  static constexpr std::uint32_t offset_of(std::size_t index, std::index_sequence<kIndex...>) {
+  static std::uint32_t offset_of(std::size_t index, Indices<kIndex...>) {
     const std::uint32_t sizes[] = {At<kIndex>::kRegisterBytes..., 0};
     std::uint32_t offset = kFirstArgumentOffset;
     for (std::size_t argument = 0; argument < index; ++argument) offset += sizes[argument] + 4;
     return offset;
   }
-  static constexpr std::uint32_t offset_of(std::size_t index) {
-    return offset_of(index, std::index_sequence_for<Args...>{});
+  static std::uint32_t offset_of(std::size_t index) {
+    return offset_of(index, typename IndicesTo<sizeof...(Args)>::Type{});
   }
 
   template <std::size_t... kIndex>
-  static const ArgumentEntry* arguments(std::index_sequence<kIndex...>) {
-    static const std::string names[] = {
-        type_name<std::remove_cv_t<std::remove_reference_t<Args>>>()..., std::string()};
+  static const ArgumentEntry* arguments(Indices<kIndex...>) {
+    static const std::string names[] = {type_name<Plain<Args>>()..., std::string()};
     static ArgumentEntry table[] = {At<kIndex>::describe()..., ArgumentEntry{}};
     for (std::uint32_t index = 0; index < kCount; ++index) {
       table[index].offset = offset_of(index);
@@ -288,7 +312,7 @@ struct Glue<void(Args...), kElements...> {
   }
 
   template <void (*kFunction)(Args...), std::size_t... kIndex>
-  static void call_all(const Invocation& invocation, std::index_sequence<kIndex...>) {
+  static void call_all(const Invocation& invocation, Indices<kIndex...>) {
     std::tuple<At<kIndex>...> values(At<kIndex>(invocation, kIndex, offset_of(kIndex))...);
     kFunction(std::get<kIndex>(values).get()...);
     const int finished[] = {(std::get<kIndex>(values).finish(), 0)..., 0};
@@ -299,13 +323,13 @@ struct Glue<void(Args...), kElements...> {
 
   template <void (*kFunction)(Args...)>
   static void call(const Invocation& invocation) {
-    call_all<kFunction>(invocation, std::index_sequence_for<Args...>{});
+    call_all<kFunction>(invocation, typename IndicesTo<sizeof...(Args)>::Type{});
   }
 
   template <void (*kFunction)(Args...)>
   static KernelEntry entry(const char* name) {
     return KernelEntry{kEntryVersion,    name,
-                       kCount,           arguments(std::index_sequence_for<Args...>{}),
+                       kCount,           arguments(typename IndicesTo<sizeof...(Args)>::Type{}),
                        &call<kFunction>, offset_of(kCount)};
   }
 };

@@ -15,10 +15,12 @@
 #include <ap_int.h>
 #include <ap_shift_reg.h>
 #include <ap_utils.h>
+#include <etc/ap_utils.h>
 #include <half.h>
 #include <hls_array_partition.h>
 #include <hls_burst_maxi.h>
 #include <hls_directio.h>
+#include <hls_dsp_builtins.h>
 #include <hls_fence.h>
 #include <hls_half.h>
 #include <hls_math.h>
@@ -28,6 +30,7 @@
 #include <hls_streamofblocks.h>
 #include <hls_task.h>
 #include <hls_vector.h>
+#include <utils/x_hls_utils.h>
 
 // What the other translation unit computes, by the same inline functions.
 double checksum_elsewhere(int rounds);

@@ -18,7 +18,7 @@ def main():
     assert {"N", "T", "SIZE", "value"} <= set(names) and len(names) == len(set(names))
     given_back = re.findall(r'pop_macro\("(\w+)"\)', (folder / "tandem_macros_end.h").read_text())
     assert sorted(given_back) == sorted(names), "what is put aside is given back"
-    headers = [path.name for path in sorted(folder.glob("*.h"))
+    headers = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.h"))
                if not path.name.startswith("tandem_macros") and "#error" not in path.read_text()]
     # Standard headers stand before the macros, as in programs that compile at all.
     lines = [f"#include <{name}>" for name in STANDARD]
