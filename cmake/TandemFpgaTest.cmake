@@ -40,7 +40,7 @@ function(tandem_add_fpga_test)
     message(FATAL_ERROR "tandem_add_fpga_test needs NAME name and SOURCES files...")
   endif()
   find_package(GTest REQUIRED)
-  set(environment "XILINX_XRT=${Tandem_XRT_TREE}" "XILINX_VITIS=${Tandem_XRT_TREE}/vitis"
+  set(environment "XILINX_XRT=${Tandem_XRT_TREE}" "XILINX_VITIS=${Tandem_XRT_TREE}/Vitis/2022.2"
                   "OCL_ICD_VENDORS=${Tandem_XRT_TREE}/icd"
                   "OPENCL_LAYERS=${Tandem_XRT_TREE}/lib/libtandem_opencl_layer.so")
   set(first TRUE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The tree that answers as XILINX_XRT and, in its folder vitis, as XILINX_VITIS: <build>/xrt and
+# The tree that answers as XILINX_XRT and, in its folder Vitis/2022.2, as XILINX_VITIS: <build>/xrt and
 # <prefix>/share/tandem/xrt. The targets of programs and shim put these there. This file adds links to the headers and
 # libraries of the system's packages, the HLS headers, setup.sh and the registration of OpenCL.
 #
@@ -63,6 +63,26 @@ function(tandem_link_kernel_headers)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/bitstreams/compiler/glue ${TANDEM_XRT_TREE}/vitis/glue SYMBOLIC)
 endfunction()
 
+# The folders of an installation of the vendor's tools, as links: scripts look for tools, headers and libraries there, and
+# take the version from the folder's name.
+function(tandem_link_vendor_folders)
+  set(release 2022.2)
+  foreach(product Vitis Vitis_HLS Vivado)
+    set(folder ${TANDEM_XRT_TREE}/${product}/${release})
+    file(MAKE_DIRECTORY ${folder})
+    file(CREATE_LINK ../../bin ${folder}/bin SYMBOLIC)
+    file(CREATE_LINK ../../vitis/include ${folder}/include SYMBOLIC)
+    file(CREATE_LINK ../../setup.sh ${folder}/settings64.sh SYMBOLIC)
+    file(CREATE_LINK ../../lnx64 ${folder}/lnx64 SYMBOLIC)
+    foreach(compiler gcc-6.2.0 gcc-8.3.0)
+      file(MAKE_DIRECTORY ${folder}/tps/lnx64/${compiler}/bin)
+      file(CREATE_LINK ../../../../../../bin/xcpp ${folder}/tps/lnx64/${compiler}/bin/g++ SYMBOLIC)
+    endforeach()
+  endforeach()
+  file(MAKE_DIRECTORY ${TANDEM_XRT_TREE}/lnx64)
+  file(CREATE_LINK ../bin ${TANDEM_XRT_TREE}/lnx64/bin SYMBOLIC)
+endfunction()
+
 function(tandem_make_tree)
   file(MAKE_DIRECTORY ${TANDEM_XRT_TREE}/bin ${TANDEM_XRT_TREE}/lib ${TANDEM_XRT_TREE}/vitis)
   tandem_link_headers()
@@ -70,6 +90,7 @@ function(tandem_make_tree)
   configure_file(${PROJECT_SOURCE_DIR}/drivers/emulation/setup.sh.in ${TANDEM_XRT_TREE}/setup.sh COPYONLY)
   file(CREATE_LINK ../setup.sh ${TANDEM_XRT_TREE}/vitis/settings64.sh SYMBOLIC)
   file(CREATE_LINK ../bin ${TANDEM_XRT_TREE}/vitis/bin SYMBOLIC)
+  tandem_link_vendor_folders()
   # OCL_ICD_VENDORS replaces the system's folder, so the drivers registered there are named here too. The layer
   # (drivers/emulation/opencl_layer) decides which platform is first.
   file(REMOVE_RECURSE ${TANDEM_XRT_TREE}/icd)
@@ -87,6 +108,8 @@ function(tandem_install_tree)
           PATTERN "libxrt_coreutil.so.2" EXCLUDE
           PATTERN "*.tmp*" EXCLUDE)
   install(FILES ${TANDEM_XRT_TREE}/setup.sh DESTINATION ${to})
+  install(DIRECTORY ${TANDEM_XRT_TREE}/Vitis ${TANDEM_XRT_TREE}/Vitis_HLS ${TANDEM_XRT_TREE}/Vivado ${TANDEM_XRT_TREE}/lnx64
+          DESTINATION ${to} USE_SOURCE_PERMISSIONS)
   install(FILES ${TANDEM_XRT_TREE}/vitis/settings64.sh ${TANDEM_XRT_TREE}/vitis/bin DESTINATION ${to}/vitis)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/fpga_hls/include/ DESTINATION ${to}/vitis/include
           FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "half")

@@ -191,10 +191,27 @@ std::string find_in_folders(const std::string& name) {
   return "";
 }
 
+// Whether `name` is a board whose host is its own processor: "zcu102", "xilinx_vck190_base_1".
+bool is_embedded(const std::string& name) {
+  static constexpr const char* kBoards[] = {"zcu",    "zc70",   "zed", "zynq",   "vck190",
+                                            "vmk180", "vek280", "vpk", "vhk158", "kv260",
+                                            "kr260",  "kria",   "k26", "ultra96"};
+  const std::vector<std::string> parts = split(name, '_');
+  return std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
+    return std::any_of(std::begin(kBoards), std::end(kBoards),
+                       [&](const char* board) { return part.rfind(board, 0) == 0; });
+  });
+}
+
 [[noreturn]] void refuse(const std::string& name) {
   std::string known;
   for (const std::string& candidate : platform_names()) known += " " + candidate;
-  throw Error("platform", "platform '" + name + "' is unknown; choose one of:" + known +
+  const bool embedded = is_embedded(std::filesystem::path(name).filename().string());
+  const std::string what =
+      embedded ? "' is an embedded platform: its programs run on the board's own processor, which "
+                 "is not emulated"
+               : "' is unknown";
+  throw Error("platform", "platform '" + name + what + "; choose one of:" + known +
                               ", a full name such as " + boards().front().vbnv +
                               ", or a JSON file that describes your own");
 }

@@ -18,8 +18,9 @@
 set(TANDEM_FPGA_DIR ${PROJECT_BINARY_DIR}/fpga)
 set(TANDEM_FPGA_SUPPORT_DIR ${CMAKE_CURRENT_LIST_DIR}/support)
 set(TANDEM_FPGA_RUNNER ${CMAKE_CURRENT_LIST_DIR}/run_application.py)
-file(GLOB TANDEM_FPGA_KERNEL_HEADERS CONFIGURE_DEPENDS
-  ${PROJECT_SOURCE_DIR}/fpga_hls/include/* ${PROJECT_SOURCE_DIR}/fpga_hls/runtime/*.h ${PROJECT_SOURCE_DIR}/bitstreams/compiler/glue/*
+file(GLOB TANDEM_FPGA_KERNEL_HEADERS LIST_DIRECTORIES false CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/fpga_hls/include/* ${PROJECT_SOURCE_DIR}/fpga_hls/include/*/*.h
+  ${PROJECT_SOURCE_DIR}/fpga_hls/runtime/*.h ${PROJECT_SOURCE_DIR}/bitstreams/compiler/glue/*
   ${PROJECT_SOURCE_DIR}/bitstreams/compiler/glue/opencl_c/*)
 find_package(OpenCL QUIET)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -82,6 +82,7 @@ class Depths {
         if (!value.has_value()) return std::nullopt;
         out += "(" + *value + ")";
       } else if (token.kind == TokenKind::kLiteral ? is_number(word, levels) : is_operator(word)) {
+        if (!out.empty() && out.back() == word[0] && (word == "+" || word == "-")) out += ' ';
         out += word;
       } else {
         return std::nullopt;
@@ -98,8 +99,9 @@ class Depths {
            word.find('.') == std::string::npos;
   }
   static bool is_operator(const std::string& word) {
-    return word == "+" || word == "-" || word == "*" || word == "/" || word == "(" || word == ")" ||
-           word == "<" || word == ">" || word == "::";
+    return word == "::" ||
+           (word.size() == 1 &&
+            std::string_view("+-*/%()<>?:&|^~!=").find(word[0]) != std::string_view::npos);
   }
 
   std::optional<std::string> macro(const std::string& name, size_t index, int levels) {

@@ -3,7 +3,8 @@
 // One `#pragma HLS` line: its directive and its options, in any case and spacing.
 //
 // "#pragma HLS STREAM variable = a depth=4 off" has kind "stream" and values {variable: a, depth:
-// 4}; "off" is an option without a value. Keys and kind are lower case, values unchanged.
+// 4}; "off" is an option without a value. Keys and kind are lower case, values unchanged. A value
+// in brackets keeps its blanks; one beside an operator ("4 * 8") loses them.
 #pragma once
 
 #include <string>

@@ -25,6 +25,17 @@ namespace fs = std::filesystem;
 
 constexpr uint32_t kLocalArgument = 3;  // kind of a __local argument
 
+// The processes of a region are generic lambdas: its text is C++14 where the kernel is C++11.
+std::string standard_of_regions(const std::vector<std::string>& flags) {
+  std::string standard;
+  for (const std::string& flag : flags) {
+    if (flag.starts_with("-std=")) standard = flag;
+  }
+  if (standard == "-std=c++11" || standard == "-std=c++0x") return "-std=c++14";
+  if (standard == "-std=gnu++11" || standard == "-std=gnu++0x") return "-std=gnu++14";
+  return standard;
+}
+
 class KernelCompiler {
  public:
   KernelCompiler(const Options& options, const Toolchain& toolchain)
@@ -126,10 +137,12 @@ class KernelCompiler {
     warn(check_pragmas(source.text));
     const std::string stem = folder_.file(work.stem);
     xclbin::DataflowNotes notes{[&work] { return source_macros(work); }};
-    xclbin::write_text(stem + ".ii", xclbin::rewrite_dataflow(source.text, &notes));
+    const std::string text = xclbin::rewrite_dataflow(source.text, &notes);
+    xclbin::write_text(stem + ".ii", text);
     warn(notes.warnings);
     std::vector<std::string> command = {toolchain_.compiler};
     command.insert(command.end(), flags_.begin(), flags_.end());
+    if (text != source.text) command.push_back(standard_of_regions(flags_));
     command.insert(command.end(), {"-c", stem + ".ii", "-o", stem + ".o"});
     const std::string messages = xclbin::run_tool(command, work.source + " does not compile");
     if (!messages.empty()) result_.messages.push_back(messages);

@@ -73,6 +73,10 @@ constexpr std::array<std::string_view, 13> kSections = {
     "connectivity", "advanced", "vivado", "hls",      "clock",         "profile", "debug",
     "package",      "linkhook", "power",  "analysis", "configuration", "aie"};
 
+// The keys of sections that are switches on the command line: no value follows.
+constexpr std::array<std::string_view, 4> kSwitches = {
+    "package.ps_on_x86", "package.no_image", "package.defer_aie_run", "package.enable_aie_debug"};
+
 char plain(char c) { return c == '-' ? '_' : c; }
 
 bool same_name(std::string_view left, std::string_view right) {
@@ -104,6 +108,11 @@ const Option* find_letter(char letter) {
     if (option.letter != 0 && option.letter == letter) return &option;
   }
   return nullptr;
+}
+
+bool is_switch(std::string_view name) {
+  return std::any_of(kSwitches.begin(), kSwitches.end(),
+                     [&](std::string_view each) { return same_name(each, name); });
 }
 
 bool is_known_section(std::string_view section) {

@@ -28,6 +28,8 @@ const Option* find_option(std::string_view name);
 const Option* find_letter(char letter);
 // Whether `name` is "section.key" of a known section.
 bool in_known_section(std::string_view name);
+// Whether `name` is "section.key" of a key that is written without a value.
+bool is_switch(std::string_view name);
 // Whether a configuration file may have the section `[section]`.
 bool is_known_section(std::string_view section);
 // " (did you mean 'platform'?)" when a known name is like `name`, else nothing.

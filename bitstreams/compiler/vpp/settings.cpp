@@ -68,7 +68,7 @@ class CommandLineReader {
     std::string value;
     if (equals != std::string::npos) {
       value = unquote(word.substr(equals + 1));
-    } else if (option == nullptr || option->takes_value) {
+    } else if (option == nullptr ? !is_switch(name) : option->takes_value) {
       value = next_value("--" + name);
     }
     add(option == nullptr ? name : std::string(option->name), value, "--" + name);

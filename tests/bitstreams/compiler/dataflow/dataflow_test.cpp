@@ -295,6 +295,11 @@ TEST(Dataflow, TakesDepthsFromConstantsAndMacros) {
   EXPECT_EQ(asked, 0);
   EXPECT_EQ(rewrite("", "DEPTH", &warnings), "((2*(0x10u)))");
   EXPECT_EQ(rewrite("", "ROWS/2", &warnings), "(0x10u)/2");
+  EXPECT_EQ(rewrite("", "(4 * 8)", &warnings), "(4*8)");
+  EXPECT_EQ(rewrite("", "4 * 8 / ROWS", &warnings), "4*8/(0x10u)");
+  EXPECT_EQ(rewrite("", "( DEPTH % 7 )", &warnings), "(((2*(0x10u)))%7)");
+  EXPECT_EQ(rewrite("", "(8 - -8)", &warnings), "(8- -8)");
+  EXPECT_EQ(rewrite("constexpr int N = 4;\n", "(N == 4 ? 2 : 8)", &warnings), "(N==4?2:8)");
   EXPECT_TRUE(warnings.empty());
   for (const char* depth : {"LOOP", "TEXT", "CALL", "EMPTY", "OPEN", "NONE", "T"}) {
     EXPECT_EQ(rewrite("template <typename T>\n", depth, &warnings), "") << depth;
@@ -371,6 +376,27 @@ TEST(HlsPragma, IsReadInAnySpacing) {
   EXPECT_TRUE(parse_hls_pragma("").kind.empty());
   EXPECT_TRUE(parse_hls_pragma("#pragma HLS").kind.empty());
   EXPECT_EQ(parse_hls_pragma("#pragma HLS stream = = variable =").value("variable"), "");
+}
+
+TEST(HlsPragma, AValueMayHaveBracketsBlanksAndOperators) {
+  const auto depth = [](const std::string& text) {
+    const HlsPragma pragma =
+        parse_hls_pragma("#pragma HLS stream depth" + text + " variable=s off");
+    EXPECT_EQ(pragma.value("variable"), "s") << text;
+    EXPECT_EQ(pragma.options.back().first, "off") << text;
+    EXPECT_EQ(pragma.options.size(), 3u) << text;
+    return pragma.value("depth");
+  };
+  EXPECT_EQ(depth("=(4 * 8)"), "(4 * 8)");
+  EXPECT_EQ(depth(" = ( N == 4 ) "), "( N == 4 )");
+  EXPECT_EQ(depth("= a[ (1) ].b"), "a[ (1) ].b");
+  EXPECT_EQ(depth("=4 * 8"), "4*8");
+  EXPECT_EQ(depth("=4* 8 +N"), "4*8+N");
+  EXPECT_EQ(depth("=4 / (2 * N)"), "4/(2 * N)");
+  EXPECT_EQ(depth("=4 % -2"), "4%-2");
+  // A bracket without its partner is a letter.
+  EXPECT_EQ(depth("=(4"), "(4");
+  EXPECT_EQ(depth("=4)"), "4)");
 }
 
 }  // namespace

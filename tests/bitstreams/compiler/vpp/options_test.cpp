@@ -119,6 +119,12 @@ TEST(VppOptions, StagesAreLinkPackageHelpAndVersion) {
   EXPECT_EQ(package.stage, Stage::kPackage);
   EXPECT_EQ(package.package_dir, "out");
   EXPECT_THAT(package.package_files, ElementsAre("x", "y"));
+  for (const char* each :
+       {"--package.ps_on_x86", "--package.no-image", "--package.defer_aie_run"}) {
+    const Options switched = read_options({"-p", "-t", "sw_emu", each, "a.link.xclbin"});
+    EXPECT_THAT(switched.inputs, ElementsAre("a.link.xclbin")) << each;
+    EXPECT_THAT(switched.warnings, IsEmpty()) << each;
+  }
   EXPECT_EQ(read_options({"--help"}).stage, Stage::kHelp);
   EXPECT_EQ(read_options({"-h"}).stage, Stage::kHelp);
   EXPECT_EQ(read_options({"--version"}).stage, Stage::kVersion);

@@ -4,17 +4,18 @@ tree=$XILINX_XRT
 shells=bash
 command -v zsh >/dev/null && shells="bash zsh"
 for shell in $shells; do
-  for script in setup.sh vitis/settings64.sh; do
+  for script in setup.sh vitis/settings64.sh Vitis/2022.2/settings64.sh; do
     found=$(env -i PATH=/usr/bin:/bin $shell -c "cd /; . '$tree/$script'; . '$tree/$script'; cd '$tree/vitis'; . ../setup.sh
       echo \$XILINX_XRT \$XILINX_VITIS \$XILINX_HLS \$XILINX_VIVADO \$PATH \$LD_LIBRARY_PATH \$OCL_ICD_VENDORS")
-    same "$found" "$tree $tree/vitis $tree/vitis $tree/vitis $tree/bin:/usr/bin:/bin $tree/lib $tree/icd"
+    same "$found" "$tree $tree/Vitis/2022.2 $tree/Vitis_HLS/2022.2 $tree/Vivado/2022.2 $tree/Vitis/2022.2/bin:$tree/bin:/usr/bin:/bin $tree/lib $tree/icd"
   done
 done
 ln -s "$tree" "a link with blanks"
 same "$(env -i PATH=/usr/bin:/bin bash -c ". 'a link with blanks/setup.sh'; echo \$XILINX_XRT")" "$tree"
 
-for tool in v++ emconfigutil platforminfo xclbinutil xbutil; do
-  same "$(command -v $tool)" "$tree/bin/$tool"
+for tool in v++ emconfigutil platforminfo xclbinutil xbutil xcpp; do
+  same "$(command -v $tool)" "$tree/Vitis/2022.2/bin/$tool"
+  [ -x "$tree/bin/$tool" ] || fail "no $tool in the tree's bin"
   [ -x "$XILINX_VITIS/bin/$tool" ] || fail "no $tool in XILINX_VITIS"
 done
 cat >headers.cpp <<'CPP'

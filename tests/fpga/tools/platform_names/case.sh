@@ -41,7 +41,13 @@ refuse "exists already" platforminfo -j -o info.json -d u250
 platforminfo -f -j -o info.json -d u250
 [ "$(ls)" = info.json ] || fail "more than the file was left: $(ls)"
 
-refuse "platform 'vck190' is unknown" platforminfo -p vck190
+refuse "platform 'u999' is unknown" platforminfo -p u999
+for board in vck190 zcu104 xilinx_zcu102_base_202210_1 /opt/xilinx/platforms/xilinx_vck190_base_202210_1.xpfm; do
+  refuse "platform '$board' is an embedded platform" platforminfo -p "$board"
+done
+echo 'extern "C" void vadd(int* a) { a[0] = 1; }' >kernel.cpp
+refuse "is an embedded platform" v++ -c -t sw_emu --platform xilinx_zcu106_base_202210_1 -k vadd kernel.cpp
+rm kernel.cpp *.log
 refuse "no platform is given" platforminfo
 refuse "two platforms are given" platforminfo -p u50 u55c
 refuse "no value at 'a.b'" platforminfo --json=a.b -p u50
