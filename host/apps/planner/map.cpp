@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tandem map`: tasks onto places, directly or as a QUBO.
+#include <spdlog/fmt/fmt.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "apps/command.h"
+#include "apps/command_words.h"
+#include "apps/planner/planner_files.h"
+#include "apps/whole_file.h"
+#include "common/error.h"
+#include "planner/mapping/permutation_search.h"
+#include "planner/mapping/qaplib_file.h"
+#include "planner/mapping/qubo_file.h"
+#include "planner/mapping/samplers.h"
+
+namespace tandem::apps {
+namespace {
+
+using nlohmann::json;
+
+struct MapOptions {
+  std::string qaplib, method = "direct", sampler = "annealing";
+  double seconds = 10;
+  std::uint64_t seed = 1;
+  int threads = 2;
+  std::string qubo, ising, samples;
+  bool is_search_asked = false, as_json = false;
+};
+
+void write_text(const std::string& path, const std::string& text) {
+  WholeFile file("map", regular_target("map", path));
+  file.write(text);
+  file.keep();
+}
+
+json mapping_json(const planner::QuadraticAssignment& problem, const planner::Permutation& places) {
+  return {
+      {"cost", problem.cost(places)}, {"permutation", places}, {"num_tasks", problem.num_tasks}};
+}
+
+json search_json(const MapOptions& options, const planner::QuadraticAssignment& problem) {
+  planner::SearchOptions search;
+  search.deadline = Deadline::after(std::chrono::duration_cast<Deadline::Clock::duration>(
+      std::chrono::duration<double>(options.seconds)));
+  search.seed = options.seed;
+  search.num_threads = options.threads;
+  json object;
+  if (options.method == "direct") {
+    object = mapping_json(problem, planner::search_permutation(problem, search).places);
+  } else {
+    const planner::Qubo qubo = planner::encode_qubo(problem, planner::proven_penalty(problem));
+    object = mapping_json(
+        problem,
+        planner::sample_mapping(qubo, planner::sampler_of(options.sampler), search).places);
+    object["sampler"] = options.sampler;
+  }
+  object["method"] = options.method;
+  object["seed"] = options.seed;
+  return object;
+}
+
+// The best mapping of samples that an annealer has returned.
+json samples_json(const MapOptions& options, const planner::QuadraticAssignment& problem) {
+  const int num_bits = problem.num_tasks * problem.num_tasks;
+  std::ifstream file = opened_input("map", options.samples);
+  const auto samples = planner::read_samples(file, num_bits);
+  std::optional<planner::Permutation> best;
+  int num_valid = 0;
+  for (const auto& bits : samples) {
+    auto places = planner::decode_bits(bits);
+    if (!places) continue;
+    ++num_valid;
+    if (!best || problem.cost(*places) < problem.cost(*best)) best = std::move(places);
+  }
+  if (!best) {
+    throw Error("map", "none of the " + std::to_string(samples.size()) + " samples of '" +
+                           options.samples +
+                           "' is a mapping: each task needs one place and each place one task");
+  }
+  json object = mapping_json(problem, *best);
+  object["method"] = "samples";
+  object["num_samples"] = samples.size();
+  object["num_valid"] = num_valid;
+  return object;
+}
+
+json export_json(const MapOptions& options, const planner::QuadraticAssignment& problem) {
+  const double penalty = planner::proven_penalty(problem);
+  const planner::Qubo qubo = planner::encode_qubo(problem, penalty);
+  json object{{"num_bits", qubo.num_bits}, {"penalty", penalty}, {"offset", qubo.offset}};
+  if (!options.qubo.empty()) {
+    write_text(options.qubo, planner::qubo_text(qubo));
+    object["qubo"] = options.qubo;
+  }
+  if (!options.ising.empty()) {
+    write_text(options.ising, planner::ising_json(qubo));
+    object["ising"] = options.ising;
+  }
+  return object;
+}
+
+void print_mapping(const json& object) {
+  if (object.contains("qubo")) fmt::print("QUBO in {}\n", object["qubo"].get<std::string>());
+  if (object.contains("ising"))
+    fmt::print("Ising JSON in {}\n", object["ising"].get<std::string>());
+  if (object.contains("penalty")) {
+    fmt::print("{} bits, penalty {}, offset {}\n", object["num_bits"].dump(),
+               object["penalty"].dump(), object["offset"].dump());
+  }
+  if (object.contains("cost")) {
+    fmt::print("cost {}\nplaces of the tasks {}\n", object["cost"].dump(),
+               object["permutation"].dump());
+  }
+}
+
+void run_map(const MapOptions& options) {
+  if (options.qaplib.empty()) {
+    throw Error("map", "name what to map: --qaplib FILE; see `tandem map --help`");
+  }
+  std::ifstream file = opened_input("map", options.qaplib);
+  const planner::QuadraticAssignment problem = planner::read_qaplib(file);
+  const bool is_export = !options.qubo.empty() || !options.ising.empty();
+  json object = json::object();
+  if (is_export) object = export_json(options, problem);
+  if (!options.samples.empty()) {
+    object.update(samples_json(options, problem));
+  } else if (!is_export || options.is_search_asked) {
+    object.update(search_json(options, problem));
+  }
+  if (options.as_json) {
+    fmt::print("{}\n", object.dump(2));
+  } else {
+    print_mapping(object);
+  }
+}
+
+void add_search_options(CLI::App& command, MapOptions& o) {
+  command.add_option("--seconds", o.seconds, "of the search")
+      ->check(in_range(0, 1e6))
+      ->each([&o](const std::string&) { o.is_search_asked = true; })
+      ->capture_default_str();
+  command.add_option("--seed", o.seed, "of the random numbers")->capture_default_str();
+  command.add_option("--threads", o.threads, "of the direct search")
+      ->check(in_range(1, 1024))
+      ->capture_default_str();
+  command
+      .add_option("--method", o.method,
+                  "direct: over mappings; qubo: over the bits of the QUBO, to 40 tasks")
+      ->check(CLI::IsMember({"direct", "qubo"}))
+      ->capture_default_str();
+  command.add_option("--sampler", o.sampler, "of --method qubo")
+      ->check(CLI::IsMember({"annealing", "tempering", "quantum", "tabu"}))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_map(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("map", "Map tasks that exchange data onto places with distances");
+  auto options = std::make_shared<MapOptions>();
+  MapOptions& o = *options;
+  command->add_option("--qaplib", o.qaplib, "size, flows and distances in the form of QAPLIB");
+  add_search_options(*command, o);
+  command->add_option("--export-qubo", o.qubo,
+                      "write the problem as a QUBO to this file; searches with --seconds only");
+  command->add_option("--export-ising", o.ising, "the same as Ising JSON");
+  command->add_option("--samples", o.samples,
+                      "take the best mapping of bits that an annealer has returned");
+  command->add_flag("--json", o.as_json, "print JSON");
+  command->callback([options] { run_map(*options); });
+}
+
+}  // namespace tandem::apps

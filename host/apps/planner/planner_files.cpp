@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A folder opens like a file and reads as an empty one, so it is told apart first.
+#include "apps/planner/planner_files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "common/error.h"
+
+namespace tandem::apps {
+
+std::ifstream opened_input(const std::string& module, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(module, "cannot read '" + path + "': " + std::strerror(errno));
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error(module, "cannot read '" + path + "': it is a folder; name a file");
+  }
+  return file;
+}
+
+nlohmann::json us_json(std::int64_t time_ps) {
+  constexpr std::int64_t kPsPerUs = 1'000'000;
+  if (time_ps % kPsPerUs == 0) return time_ps / kPsPerUs;
+  return static_cast<double>(time_ps) / static_cast<double>(kPsPerUs);
+}
+
+}  // namespace tandem::apps

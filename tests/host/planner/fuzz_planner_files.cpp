@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fuzz target: any text becomes a trace, a mapping problem or samples that keep their promises, or
+// an Error. The first byte chooses which.
+#include <cstdlib>
+#include <sstream>
+
+#include "common/error.h"
+#include "planner/mapping/qaplib_file.h"
+#include "planner/mapping/qubo_file.h"
+#include "planner/pipeline/layer_trace.h"
+#include "support/fuzz_main.h"
+
+namespace tandem::planner {
+namespace {
+
+void check(bool holds) {
+  if (!holds) std::abort();
+}
+
+void check_trace(std::istream& in) {
+  const LayerTrace trace = read_layer_trace(in);
+  check(!trace.steps.empty() && !trace.layer_names.empty());
+  for (const TraceStep& step : trace.steps) {
+    check(step.layers.size() == trace.layer_names.size());
+    for (const LayerCost& layer : step.layers) check(layer.time_ps >= 0 && layer.bytes >= 0);
+  }
+}
+
+void check_problem(std::istream& in) {
+  const QuadraticAssignment problem = read_qaplib(in);
+  const auto n = static_cast<std::size_t>(problem.num_tasks);
+  check(n >= 1 && problem.flow.size() == n * n && problem.distance.size() == n * n);
+}
+
+void check_samples(std::istream& in) {
+  for (const auto& bits : read_samples(in, 4)) {
+    check(bits.size() == 4);
+    for (const auto bit : bits) check(bit <= 1);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::planner
+
+void tandem::test::add_fuzz_seeds(std::vector<std::string>& seeds) {
+  for (const char* text :
+       {"0layer,time_us,bytes\na,1.5,10\nb,2,20\n", "0step,time_ms\n0,1\n0,2\n1,3\n1,4\n",
+        "0a,1\nb,2\n", "12\n0 1 1 0\n0 3\n3 0\n", "12 9\n0 1 1 0\n0 3 3 0\n", "20110\n1 -1 -1 1\n",
+        "2{\"samples\": [[0, 1, 1, 0]]}"}) {
+    seeds.emplace_back(text);
+  }
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  namespace p = tandem::planner;
+  if (size < 1) return 0;
+  std::istringstream in(std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
+  try {
+    if (data[0] % 3 == 0) {
+      p::check_trace(in);
+    } else if (data[0] % 3 == 1) {
+      p::check_problem(in);
+    } else {
+      p::check_samples(in);
+    }
+  } catch (const tandem::Error&) {
+  }
+  return 0;
+}

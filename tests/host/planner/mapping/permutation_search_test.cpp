@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Costs and differences against the sum of the definition, and searches against all mappings.
+#include "planner/mapping/permutation_search.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "host/planner/mapping/problems.h"
+#include "host/planner/message_of.h"
+#include "planner/mapping/annealing_walk.h"
+#include "planner/mapping/permuted_cost.h"
+
+namespace tandem::planner {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Shape kShapes[] = {Shape::kSymmetric, Shape::kSymmetricFlow, Shape::kSymmetricDistance,
+                             Shape::kAny};
+
+TEST(PermutedCostTest, DeltasAreDifferencesOfCosts) {
+  std::mt19937_64 random(5);
+  for (const Shape shape : kShapes) {
+    const QuadraticAssignment problem = random_problem(7, shape, random);
+    Permutation places = random_permutation(7, random);
+    PermutedCost cost(problem, places);
+    SwapDeltas deltas(problem, places);
+    for (int step = 0; step < 30; ++step) {
+      for (int i = 0; i < 7; ++i) {
+        for (int j = i + 1; j < 7; ++j) {
+          Permutation swapped = places;
+          std::swap(swapped[static_cast<std::size_t>(i)], swapped[static_cast<std::size_t>(j)]);
+          const auto expected = static_cast<double>(problem.cost(swapped) - problem.cost(places));
+          ASSERT_EQ(cost.delta(i, j), expected);
+          ASSERT_EQ(cost.delta(j, i), expected);
+          ASSERT_EQ(deltas.delta(j, i), expected);
+        }
+      }
+      const int i = static_cast<int>(random() % 7),
+                j = (i + 1 + static_cast<int>(random() % 6)) % 7;
+      std::swap(places[static_cast<std::size_t>(i)], places[static_cast<std::size_t>(j)]);
+      cost.swap(i, j, cost.delta(i, j));
+      deltas.swap(i, j);
+      ASSERT_EQ(cost.places(), places);
+      ASSERT_EQ(cost.cost(), static_cast<double>(problem.cost(places)));
+      ASSERT_EQ(deltas.cost(), static_cast<double>(problem.cost(places)));
+    }
+  }
+}
+
+TEST(PermutationSearch, FindsTheLeastOfAllMappings) {
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 12; ++i) {
+    const QuadraticAssignment problem = random_problem(1 + i % 9, kShapes[i % 4], random);
+    SearchOptions options;
+    options.most_steps = 4000;
+    const CostedMapping found = search_permutation(problem, options);
+    EXPECT_EQ(found.cost, least_cost_of_all(problem));
+    EXPECT_EQ(problem.cost(found.places), found.cost);
+  }
+}
+
+// Each walk alone, as the search would hide one that finds nothing.
+TEST(PermutationSearch, EveryWalkFindsTheLeastOfASmallProblem) {
+  std::mt19937_64 random(2);
+  const QuadraticAssignment problem = random_problem(8, Shape::kAny, random);
+  const std::int64_t least = least_cost_of_all(problem);
+  Permutation start(8);
+  std::iota(start.begin(), start.end(), 0);
+  SearchStop never(Deadline::never());
+  const CostedMapping by_tabu = tabu_walk(problem, start, 3000, random, never);
+  EXPECT_EQ(by_tabu.cost, least);
+  EXPECT_EQ(problem.cost(by_tabu.places), least);
+  CostedMapping by_annealing{start, problem.cost(start)};
+  for (int i = 0; i < 20; ++i) {
+    const CostedMapping found = annealing_walk(problem, start, 100, random, never);
+    if (found.cost < by_annealing.cost) by_annealing = found;
+  }
+  EXPECT_EQ(by_annealing.cost, least);
+  EXPECT_EQ(problem.cost(by_annealing.places), least);
+}
+
+// Tasks in a ring on places in a ring: every task is beside its two neighbours.
+TEST(PermutationSearch, FindsTheRingInARing) {
+  const QuadraticAssignment problem = ring_problem(24);
+  SearchOptions options;
+  options.most_steps = 60'000;
+  EXPECT_EQ(search_permutation(problem, options).cost, 2 * 24);
+}
+
+TEST(PermutationSearch, ASeedGivesTheSameMapping) {
+  std::mt19937_64 random(4);
+  const QuadraticAssignment problem = random_problem(20, Shape::kAny, random);
+  SearchOptions options;
+  options.most_steps = 50;
+  options.seed = 9;
+  options.num_threads = 3;
+  const Permutation first = search_permutation(problem, options).places;
+  EXPECT_EQ(search_permutation(problem, options).places, first);
+  options.seed = 10;
+  EXPECT_NE(search_permutation(problem, options).places, first);
+}
+
+TEST(PermutationSearch, MoreThreadsAreNeverWorse) {
+  std::mt19937_64 random(6);
+  const QuadraticAssignment problem = random_problem(30, Shape::kSymmetric, random);
+  SearchOptions options;
+  options.most_steps = 20;
+  const std::int64_t alone = search_permutation(problem, options).cost;
+  options.num_threads = 6;
+  EXPECT_LT(search_permutation(problem, options).cost, alone);
+}
+
+TEST(PermutationSearch, EndsAtItsDeadline) {
+  std::mt19937_64 random(6);
+  const QuadraticAssignment problem = random_problem(40, Shape::kSymmetric, random);
+  SearchOptions options;
+  options.deadline = Deadline::after(std::chrono::milliseconds(1));
+  const CostedMapping found = search_permutation(problem, options);
+  EXPECT_EQ(problem.cost(found.places), found.cost);
+}
+
+TEST(PermutationSearch, AProblemWithoutFlowCostsNothing) {
+  QuadraticAssignment problem = ring_problem(12);
+  std::ranges::fill(problem.flow, 0);
+  SearchOptions options;
+  options.most_steps = 100;
+  EXPECT_EQ(search_permutation(problem, options).cost, 0);
+}
+
+TEST(PermutationSearch, NumbersThatDoublesCannotAddAreRefused) {
+  QuadraticAssignment problem = ring_problem(3);
+  problem.flow[1] = -(std::int64_t{1} << 30);
+  problem.distance[1] = -(std::int64_t{1} << 21);
+  EXPECT_THAT(message_of([&] { search_permutation(problem, {}); }), HasSubstr("passes 2^51"));
+  problem.distance[1] = std::int64_t{1} << 20;
+  EXPECT_EQ(message_of([&] { search_permutation(problem, {}); }), "");
+}
+
+}  // namespace
+}  // namespace tandem::planner
