@@ -32,6 +32,14 @@ else()
 endif()
 message(STATUS "Tandem: hwloc ${TANDEM_HAVE_HWLOC}")
 
+find_package(SQLite3 QUIET)  # exports of Nsight Systems
+if(TARGET SQLite::SQLite3)
+  set(TANDEM_HAVE_SQLITE TRUE)
+else()
+  set(TANDEM_HAVE_SQLITE FALSE)
+endif()
+message(STATUS "Tandem: SQLite ${TANDEM_HAVE_SQLITE}")
+
 find_package(dnnl QUIET)
 set(TANDEM_HAVE_DNNL ${dnnl_FOUND})
 find_package(OpenCL QUIET)

@@ -12,7 +12,8 @@ include(CMakePackageConfigHelpers)
 get_property(libraries GLOBAL PROPERTY TANDEM_LIBRARIES)
 # The card image builder and the emulated cards are programs; their libraries are not part of the package.
 list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_compiler_process tandem_vpp tandem_opencl_c
-     tandem_dataflow tandem_emulation_protocol tandem_training_c_api tandem_trainer)
+     tandem_dataflow tandem_emulation_protocol tandem_training_c_api tandem_trainer
+     tandem_communication)
 set(collectives_libraries ${libraries})
 list(FILTER collectives_libraries INCLUDE REGEX "^tandem_(common|nccl|tensor.*|device|transport.*|collectives.*)$")
 set(serving_libraries ${libraries})

@@ -19,6 +19,7 @@ namespace {
 
 constexpr const char* kCollectives = "tandem-collectives";
 constexpr const char* kTrainer = "tandem-train";
+constexpr const char* kTracer = "tandem-trace-comm";
 
 struct ExternalCommand {
   const char* program;
@@ -34,6 +35,7 @@ constexpr std::array kCommands = {
     ExternalCommand{kCollectives, "sparsify-bench",
                     "What gradient sparsifiers send, and how long they select"},
     ExternalCommand{kTrainer, "train", "Train a language model on one or more ranks"},
+    ExternalCommand{kTracer, "trace-comm", "Draw who sends how much to whom in a program"},
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ CONTRACTS = re.compile(
     r"^drivers/device/\w+_unit\.h$|^fpga_hls/\w+/abi\.h$|^host/transport/transport\.h$|^host/engine/steps/step_runner\.h$"
     r"|^host/collectives/(collective|sparsifier/(device_)?sparsifier)\.h$|^host/training/reducer/(reducer|gradient_buckets)\.h$")
 FOREIGN_PARAMETERS = re.compile(
-    r"^fpga_hls/|^tests/fpga/.*/kernel[^/]*\.(cpp|cl)$|^drivers/emulation/opencl_layer/")
+    r"^fpga_hls/|^tests/fpga/.*/kernel[^/]*\.(cpp|cl)$|^drivers/emulation/opencl_layer/|^host/apps/trace_comm/pmpi/\w+_calls\.cpp$")
 KERNEL_PLACES = re.compile(r"^fpga_hls/|^gpu_kernels/|/kernels/|\.cl$|\.cu$")
 
 

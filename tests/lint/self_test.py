@@ -185,6 +185,8 @@ class BudgetsTest(unittest.TestCase):
     def test_many_parameters_fail(self):
         parameters = ", ".join(f"int a{i}" for i in range(9))
         self.assertEqual(len(errors(rules_budgets, {"a.cpp": f"void f({parameters}) {{}}"})), 1)
+        of_mpi = {"host/apps/trace_comm/pmpi/send_calls.cpp": f"void f({parameters}) {{}}"}
+        self.assertEqual(errors(rules_budgets, of_mpi), [])
 
 
 class StyleTest(unittest.TestCase):

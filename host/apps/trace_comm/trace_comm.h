@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The subcommand `tandem trace-comm`: runs a program with tracing libraries, or imports files of
+// other tools, and writes the communication matrices. Threads: one.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace tandem::apps {
+
+// `code`: the exit code, set when the command has run: that of the traced program.
+void add_trace_comm(CLI::App& app, int& code);
+
+}  // namespace tandem::apps

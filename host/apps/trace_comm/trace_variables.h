@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The environment variables by which `tandem trace-comm` speaks to the libraries in the traced
+// processes.
+#pragma once
+
+namespace tandem::apps {
+
+constexpr const char* kRecordFolder = "TANDEM_TRACE_COMM_FOLDER";       // where records go
+constexpr const char* kModelAlgorithm = "TANDEM_TRACE_COMM_ALGORITHM";  // "ring", ...
+constexpr const char* kRunBegin = "TANDEM_TRACE_COMM_BEGIN_S";          // Unix time
+constexpr const char* kWindowLength = "TANDEM_TRACE_COMM_WINDOW_S";     // 0: one window
+
+}  // namespace tandem::apps

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a program with the tracing libraries in it and reads the records of its processes.
+//
+// MPI: libtandem-pmpi.so is preloaded and stands in front of the MPI library (its profiling
+// interface). NCCL: libnccl-profiler-tandem.so is named as NCCL's profiler plugin. Processes on
+// other machines need the same paths and variables (mpirun -x LD_PRELOAD ...). The records lie in a
+// folder beside the outputs, which is removed. Threads: one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trace/communication/collective_model.h"
+#include "trace/communication/traffic.h"
+
+namespace tandem::apps {
+
+struct TracedRunOptions {
+  std::vector<std::string> command;
+  std::string prefix;  // of the outputs
+  bool mpi = true, nccl = true;
+  trace::CollectiveAlgorithm algorithm = trace::CollectiveAlgorithm::kRing;
+  double window_s = 0;
+  bool count_transport = false;
+};
+
+struct TracedRun {
+  trace::Traffic traffic;
+  int exit_code = 0;  // the program's; 128 + N where signal N has ended it
+};
+
+// Throws Error("trace-comm", ...) when the program cannot be started, a library is missing, or no
+// process has left a record.
+TracedRun run_traced(const TracedRunOptions& options);
+
+}  // namespace tandem::apps

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one rank sends in a collective call, by the algorithm that runs it.
+//
+// A tracer sees the call, not the wire. N below are the bytes of the call, n the ranks. The chunks
+// of N differ by a byte at most, so the sums over all ranks are exact. Per rank: ring all-reduce
+// 2N(n-1)/n to the next rank; ring all-gather and reduce-scatter N(n-1)/n to the next; broadcast N
+// to the next but to the root; reduce N to the next but from the root; double binary tree N/2 per
+// tree, up and down; NVLS N up to the switch and N down; PAT N(n-1)/n in log2(n) steps; direct and
+// all-to-all N/n to each. Sources: ComScribe (arXiv 2110.10401), NCCL's documentation. Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace tandem::trace {
+
+enum class CollectiveAlgorithm { kRing, kTree, kDirect, kNvls, kPat };
+
+enum class Collective {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kScan
+};
+
+struct CollectiveCall {
+  Collective collective;
+  CollectiveAlgorithm algorithm;
+  int ranks = 1;
+  int root = 0;
+  // The buffer that all ranks reduce, receive or scatter. Gather, scatter: the block of one rank.
+  // All-to-all: what one rank sends to all, itself included.
+  std::uint64_t bytes = 0;
+  // [ranks] where the blocks of the ranks differ (all-gather, reduce-scatter); else empty.
+  std::span<const std::uint64_t> blocks = {};
+};
+
+// The switch that adds up and multiplies, as a rank of its own.
+constexpr int kSwitchRank = -1;
+
+struct Flow {
+  int source = 0, destination = 0;  // ranks of the call, or kSwitchRank
+  std::uint64_t bytes = 0, messages = 0;
+
+  bool operator==(const Flow&) const = default;
+};
+
+// What the rank `me` causes: what it sends and, from a switch, what it receives. Replaces `flows`.
+// An algorithm that does not know a collective stands for ring, and for direct where data differ
+// per pair.
+void model_flows(const CollectiveCall& call, int me, std::vector<Flow>& flows);
+
+// "ring", "tree", "direct", "nvls", "pat", in any case, with NCCL's "_" endings. False: unknown.
+bool parse_algorithm(std::string_view name, CollectiveAlgorithm& algorithm);
+
+// "AllReduce", "all_reduce" or "allreduce", in any case. False: unknown.
+bool parse_collective(std::string_view name, Collective& collective);
+
+const char* name_of(CollectiveAlgorithm algorithm);
+const char* name_of(Collective collective);
+
+}  // namespace tandem::trace

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A line at a time; a line that does not fit is named.
+#include "trace/communication/record_file.h"
+
+#include <charconv>
+#include <sstream>
+#include <vector>
+
+#include "common/error.h"
+
+namespace tandem::trace {
+namespace {
+
+class RecordLines {
+ public:
+  RecordLines(const std::string& text, std::string name) : text_(text), name_(std::move(name)) {}
+
+  bool next() {
+    words_.clear();
+    std::string line;
+    if (!std::getline(text_, line)) return false;
+    ++number_;
+    std::istringstream stream(line);
+    for (std::string word; stream >> word;) words_.push_back(word);
+    return true;
+  }
+
+  const std::vector<std::string>& words() const { return words_; }
+  bool begins(const char* word) const { return !words_.empty() && words_.front() == word; }
+
+  void expect(std::size_t count) const {
+    if (words_.size() != count) {
+      fail("has " + std::to_string(words_.size()) + " words instead of " + std::to_string(count));
+    }
+  }
+
+  template <typename Number>
+  Number number(std::size_t at, const char* what) const {
+    Number value{};
+    const std::string& word = words_[at];
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || end != word.data() + word.size()) {
+      fail("'" + word + "' is no " + what);
+    }
+    return value;
+  }
+
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw Error("communication", name_ + " line " + std::to_string(number_) + ": " + problem);
+  }
+
+ private:
+  std::istringstream text_;
+  const std::string name_;
+  std::vector<std::string> words_;
+  int number_ = 0;
+};
+
+struct RecordCell {
+  TrafficKey key;
+  TrafficVolume volume;
+};
+
+RecordCell read_cell(const RecordLines& lines) {
+  lines.expect(9);
+  RecordCell cell;
+  cell.key = {lines.number<int>(1, "rank"),
+              lines.number<int>(2, "rank"),
+              lines.words()[3],
+              lines.words()[4],
+              lines.number<int>(5, "phase"),
+              lines.number<int>(6, "window")};
+  cell.volume = {lines.number<std::uint64_t>(7, "number of bytes"),
+                 lines.number<std::uint64_t>(8, "number of messages")};
+  for (const int party : {cell.key.source, cell.key.destination}) {
+    if (party < kSwitchRank || party >= kMostParties) {
+      lines.fail("rank " + std::to_string(party) + " is not between 0 and " +
+                 std::to_string(kMostParties - 1));
+    }
+  }
+  return cell;
+}
+
+void read_rank(const RecordLines& lines, Traffic& traffic) {
+  lines.expect(6);
+  const int rank = lines.number<int>(1, "rank"), world = lines.number<int>(3, "number of ranks");
+  if (world < 1 || world > kMostParties || rank < 0 || rank >= world) {
+    lines.fail("rank " + std::to_string(rank) + " of " + std::to_string(world) +
+               " is impossible; at most " + std::to_string(kMostParties) + " ranks are drawn");
+  }
+  traffic.set_least_parties(world);
+  traffic.note_record(rank);
+  traffic.set_host_of(rank, lines.words()[5]);
+}
+
+}  // namespace
+
+void read_record(const std::string& text, const std::string& name, Traffic& traffic) {
+  RecordLines lines(text, name);
+  if (!lines.next() || text.rfind(kRecordFileStart, 0) != 0) lines.fail("this is no record file");
+  lines.expect(2);
+  if (lines.words()[1] != "1") {
+    lines.fail("format " + lines.words()[1] + " is unknown; this program reads format 1");
+  }
+  while (lines.next()) {
+    if (lines.begins("end")) return;
+    if (lines.begins("cell")) {
+      const RecordCell cell = read_cell(lines);
+      traffic.add(cell.key, cell.volume);
+    } else if (lines.begins("counted")) {
+      const RecordCell cell = read_cell(lines);
+      traffic.add_counted(cell.key, cell.volume);
+    } else if (lines.begins("rank")) {
+      read_rank(lines, traffic);
+    } else if (lines.begins("model")) {
+      lines.expect(2);
+      traffic.set_model(lines.words()[1]);
+    } else if (lines.begins("unmodelled")) {
+      lines.expect(3);
+      traffic.add_unmodelled(lines.words()[1], lines.number<std::uint64_t>(2, "number of calls"));
+    } else {
+      lines.fail("begins with no known word");
+    }
+  }
+  lines.fail("the file ends early: its process died while it wrote");
+}
+
+// "E 0 1 1000 bytes 1 msgs sent ...": E from calls of the program, I from inside collectives.
+void read_transport_counts(const std::string& text, const std::string& name, Traffic& traffic) {
+  RecordLines lines(text, name);
+  bool in_messages = false;
+  while (lines.next()) {
+    if (lines.begins("#")) {
+      const auto& words = lines.words();
+      in_messages = words.size() > 1 && words[1] == "POINT";
+      continue;
+    }
+    if (!in_messages || !(lines.begins("E") || lines.begins("I"))) continue;
+    if (lines.words().size() < 7) lines.fail("has too few words for a count of messages");
+    const int source = lines.number<int>(1, "rank"), to = lines.number<int>(2, "rank");
+    if (source < 0 || to < 0 || source >= kMostParties || to >= kMostParties) {
+      lines.fail("a rank is not between 0 and " + std::to_string(kMostParties - 1));
+    }
+    traffic.add_counted({source, to, "transport", lines.words()[0], 0, 0},
+                        {lines.number<std::uint64_t>(3, "number of bytes"),
+                         lines.number<std::uint64_t>(5, "number of messages")});
+  }
+}
+
+}  // namespace tandem::trace

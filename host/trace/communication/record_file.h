@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The record of one process of a traced program, as TrafficRecorder writes it.
+//
+//   tandem-communication 1
+//   rank 0 of 4 on node-1
+//   model ring
+//   unmodelled OPERATION CALLS
+//   cell SOURCE DESTINATION KIND OPERATION PHASE WINDOW BYTES MESSAGES
+//   counted ... the same fields: what the transport counted
+//   end
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "trace/communication/traffic.h"
+
+namespace tandem::trace {
+
+// -1 as a rank is the switch. A file without its last line is refused: the process has died while
+// it wrote. Errors: Error("communication", ...) with file and line. Threads: pure functions.
+constexpr std::string_view kRecordFileStart = "tandem-communication ";
+
+// Adds the record to `traffic`. `name` is for errors.
+void read_record(const std::string& text, const std::string& name, Traffic& traffic);
+
+// Adds what Open MPI's monitoring component counted in one rank (a file "PREFIX.RANK.prof").
+void read_transport_counts(const std::string& text, const std::string& name, Traffic& traffic);
+
+}  // namespace tandem::trace

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Traffic as text for programs and people: JSON, CSV, Prometheus, and a page with its pictures.
+//
+// JSON: `ranks` (the rows), `labels`, `bytes` and `counts` ([dst][src]), `by_kind`,
+// `by_collective`, `by_phase`, `by_window` (the same two matrices each; those with one member only
+// where it has a name), `model`, `not_modelled`, `missing_ranks`, `hosts`, and `counted` with
+// `counted_minus_model_bytes` where a transport counted. Pure; threads: any.
+#pragma once
+
+#include <string>
+
+#include "trace/communication/heat_map.h"
+#include "trace/communication/traffic.h"
+
+namespace tandem::trace {
+
+std::string traffic_json(const Traffic& traffic);
+
+// "source,destination,kind,operation,phase,window,bytes,messages", a line per cell.
+std::string traffic_csv(const Traffic& traffic);
+
+// Text exposition format, for a textfile collector.
+std::string traffic_prometheus(const Traffic& traffic);
+
+std::string traffic_svg(const Traffic& traffic, const std::string& title, HeatScale scale);
+
+// One page without scripts: both pictures, one per kind, and the largest flows as a table.
+std::string traffic_html(const Traffic& traffic, const std::string& title);
+
+}  // namespace tandem::trace

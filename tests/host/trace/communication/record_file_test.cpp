@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a recorder writes is what the reader adds; lines that do not fit are named.
+#include "trace/communication/record_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <thread>
+#include <vector>
+
+#include "common/error.h"
+#include "support/scratch_path.h"
+#include "trace/communication/recorder.h"
+
+namespace tandem::trace {
+namespace {
+
+double no_time() { return 0; }
+
+std::string written_by(const TrafficRecorder& recorder, const RecordIdentity& identity) {
+  const test::ScratchPath path("rank.record");
+  EXPECT_TRUE(recorder.write(path.string(), identity));
+  std::ifstream file(path.path());
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string record_error(const std::string& text) {
+  Traffic traffic;
+  try {
+    read_record(text, "rank.record", traffic);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(TrafficRecorder, WhatItWritesIsWhatTheReaderAdds) {
+  TrafficRecorder recorder(0, 0, no_time);
+  recorder.add({"mpi_point_to_point", "send", 0, 2, 100, 1});
+  recorder.add({"mpi_point_to_point", "send", 0, 2, 11, 2});
+  recorder.add({"mpi_collective", "allreduce", kSwitchRank, 0, 40, 1});
+  recorder.add_counted({"transport", "E", 0, 2, 120, 3});
+  recorder.add_unmodelled("neighbor_alltoall");
+  Traffic traffic;
+  read_record(written_by(recorder, {0, 3, "node-1", "nvls"}), "a", traffic);
+  EXPECT_EQ(traffic.matrix().bytes(0, 2), 111u);
+  EXPECT_EQ(traffic.matrix().messages(0, 2), 3u);
+  EXPECT_EQ(traffic.matrix().bytes(3, 0), 40u);  // from the switch
+  EXPECT_EQ(traffic.counted_matrix().bytes(0, 2), 120u);
+  EXPECT_EQ(traffic.unmodelled().at("neighbor_alltoall"), 1u);
+  EXPECT_EQ(traffic.model(), "nvls");
+  EXPECT_EQ(traffic.missing_ranks(), (std::vector<int>{1, 2}));
+  EXPECT_EQ(traffic.hosts().front(), "node-1");
+}
+
+TEST(TrafficRecorder, PhasesAndWindowsPartWhatIsSent) {
+  double now = 10;
+  TrafficRecorder recorder(10, 0.5, [&now] { return now; });
+  recorder.add({"k", "send", 0, 1, 1, 1});
+  now = 11.2;
+  recorder.set_phase(3);
+  recorder.add({"k", "send", 0, 1, 10, 1});
+  recorder.set_paused(true);
+  recorder.add({"k", "send", 0, 1, 100, 1});
+  recorder.add_unmodelled("x");
+  recorder.set_paused(false);
+  Traffic traffic;
+  read_record(written_by(recorder, {0, 2, "n", "ring"}), "a", traffic);
+  EXPECT_EQ(traffic.matrix().bytes(0, 1), 11u);
+  EXPECT_EQ(traffic.phases(), (std::set<int>{0, 3}));
+  EXPECT_EQ(traffic.windows(), (std::set<int>{0, 2}));
+  EXPECT_TRUE(traffic.unmodelled().empty());
+}
+
+TEST(TrafficRecorder, ThreadsAddToTheSameCells) {
+  TrafficRecorder recorder(0, 0, no_time);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&recorder] {
+      for (int k = 0; k < 500; ++k) recorder.add({"k", "send", 0, 1, 3, 1});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Traffic traffic;
+  read_record(written_by(recorder, {0, 2, "n", "ring"}), "a", traffic);
+  EXPECT_EQ(traffic.matrix().bytes(0, 1), 6000u);
+}
+
+TEST(TrafficRecorder, AFileThatCannotBeWrittenIsTold) {
+  EXPECT_FALSE(TrafficRecorder(0, 0, no_time).write("/nowhere/a.record", {0, 1, "n", "ring"}));
+}
+
+TEST(RecordFile, WhatIsWrongIsNamedByLine) {
+  using testing::HasSubstr;
+  const std::string head = "tandem-communication 1\n";
+  EXPECT_THAT(record_error("hello"), HasSubstr("rank.record line 1: this is no record file"));
+  EXPECT_THAT(record_error("tandem-communication 2\nend\n"), HasSubstr("format 2 is unknown"));
+  EXPECT_THAT(record_error(head + "rank 0 of 2 on n\n"), HasSubstr("the file ends early"));
+  EXPECT_THAT(record_error(head + "rank 2 of 2 on n\nend\n"),
+              HasSubstr("line 2: rank 2 of 2 is impossible"));
+  EXPECT_THAT(record_error(head + "rank 0 of 5000 on n\nend\n"), HasSubstr("at most 4096 ranks"));
+  EXPECT_THAT(record_error(head + "cell 0 1 k send 0 0 9\nend\n"),
+              HasSubstr("line 2: has 8 words instead of 9"));
+  EXPECT_THAT(record_error(head + "cell 0 x k send 0 0 9 1\nend\n"),
+              HasSubstr("line 2: 'x' is no rank"));
+  EXPECT_THAT(record_error(head + "cell 0 -2 k send 0 0 9 1\nend\n"),
+              HasSubstr("line 2: rank -2 is not between 0 and 4095"));
+  EXPECT_THAT(record_error(head + "cell 0 1 k send 0 0 9 -1\nend\n"),
+              HasSubstr("'-1' is no number of messages"));
+  EXPECT_THAT(record_error(head + "model\nend\n"), HasSubstr("has 1 words instead of 2"));
+  EXPECT_THAT(record_error(head + "colour red\nend\n"), HasSubstr("begins with no known word"));
+}
+
+TEST(TransportCounts, MessagesOfOpenMpiAreCountedAndItsOtherSectionsAreNot) {
+  const std::string text =
+      "# POINT TO POINT\n"
+      "E\t0\t1\t1000 bytes\t2 msgs sent\t0,0,2\n"
+      "I\t0\t2\t24 bytes\t1 msgs sent\t0,1\n"
+      "# OSC\n"
+      "S\t0\t1\t5 bytes\t1 msgs sent\n"
+      "# COLLECTIVES\n"
+      "E 0 1 7 bytes 1 msgs sent\n";
+  Traffic traffic;
+  read_transport_counts(text, "t.0.prof", traffic);
+  EXPECT_EQ(traffic.counted_matrix().bytes(0, 1), 1000u);
+  EXPECT_EQ(traffic.counted_matrix().messages(0, 1), 2u);
+  EXPECT_EQ(traffic.counted_matrix().bytes(0, 2), 24u);
+  EXPECT_TRUE(traffic.cells().empty());
+  EXPECT_THROW(read_transport_counts("# POINT TO POINT\nE 0 1\n", "t", traffic), Error);
+  EXPECT_THROW(read_transport_counts("# POINT TO POINT\nE 0 9999 1 b 1 m s\n", "t", traffic),
+               Error);
+}
+
+}  // namespace
+}  // namespace tandem::trace

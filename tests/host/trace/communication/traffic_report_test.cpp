@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every output agrees with the matrix: JSON ([dst][src]), CSV, Prometheus text, pictures and page.
+#include "trace/communication/traffic_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/error.h"
+
+namespace tandem::trace {
+namespace {
+
+using nlohmann::json;
+
+Traffic small_traffic() {
+  Traffic traffic;
+  traffic.set_least_parties(3);
+  traffic.add({0, 1, "mpi_point_to_point", "send", 0, 0}, {100, 2});
+  traffic.add({0, 1, "mpi_collective", "broadcast", 0, 0}, {11, 1});
+  traffic.add({2, 0, "mpi_point_to_point", "isend", 0, 0}, {7, 1});
+  return traffic;
+}
+
+TEST(TrafficReport, JsonHasRowsThatReceiveAndColumnsThatSend) {
+  const json report = json::parse(traffic_json(small_traffic()));
+  EXPECT_EQ(report["ranks"], 3);
+  EXPECT_EQ(report["bytes"], json::parse("[[0,0,7],[111,0,0],[0,0,0]]"));
+  EXPECT_EQ(report["counts"], json::parse("[[0,0,1],[3,0,0],[0,0,0]]"));
+  EXPECT_EQ(report["by_kind"]["mpi_collective"]["bytes"],
+            json::parse("[[0,0,0],[11,0,0],[0,0,0]]"));
+  EXPECT_EQ(report["by_collective"]["isend"]["counts"], json::parse("[[0,0,1],[0,0,0],[0,0,0]]"));
+  EXPECT_TRUE(report["host_row"].is_null());
+  EXPECT_FALSE(report.contains("by_phase"));
+  EXPECT_FALSE(report.contains("by_window"));
+  EXPECT_FALSE(report.contains("counted"));
+}
+
+TEST(TrafficReport, PhasesWindowsAndCountsAppearWhereThereAreSome) {
+  Traffic traffic = small_traffic();
+  traffic.set_window_s(0.5);
+  traffic.add({1, 2, "mpi_point_to_point", "send", 4, 6}, {5, 1});
+  traffic.add_counted({0, 1, "transport", "E", 0, 0}, {101, 2});
+  traffic.add_unmodelled("scan", 9);
+  const json report = json::parse(traffic_json(traffic));
+  EXPECT_EQ(report["by_phase"]["4"]["bytes"][2][1], 5);
+  EXPECT_EQ(report["by_window"]["6"]["bytes"][2][1], 5);
+  EXPECT_EQ(report["window_s"], 0.5);
+  EXPECT_EQ(report["counted"]["bytes"][1][0], 101);
+  EXPECT_EQ(report["counted_minus_model_bytes"][1][0], -10);
+  EXPECT_EQ(report["not_modelled"]["scan"], 9);
+}
+
+TEST(TrafficReport, TheHostIsRowZeroAndTheSwitchIsLast) {
+  Traffic traffic("gpu");
+  traffic.add({kHostParty, 1, "host_to_device", "HtoD", 0, 0}, {9, 1});
+  traffic.add({0, kSwitchRank, "nccl_collective", "allreduce", 0, 0}, {4, 1});
+  const json report = json::parse(traffic_json(traffic));
+  EXPECT_EQ(report["labels"], json::parse(R"(["host","gpu 0","gpu 1","switch"])"));
+  EXPECT_EQ(report["host_row"], 0);
+  EXPECT_EQ(report["bytes"][2][0], 9);
+  EXPECT_EQ(report["bytes"][3][1], 4);
+}
+
+TEST(TrafficReport, CsvAndPrometheusHaveALinePerFlow) {
+  EXPECT_EQ(traffic_csv(small_traffic()),
+            "source,destination,kind,operation,phase,window,bytes,messages\n"
+            "rank 0,rank 1,mpi_collective,broadcast,0,0,11,1\n"
+            "rank 0,rank 1,mpi_point_to_point,send,0,0,100,2\n"
+            "rank 2,rank 0,mpi_point_to_point,isend,0,0,7,1\n");
+  EXPECT_THAT(traffic_prometheus(small_traffic()),
+              testing::HasSubstr("tandem_communication_bytes_total{source=\"rank 0\",destination="
+                                 "\"rank 1\",kind=\"mpi_collective\"} 11\n"));
+}
+
+TEST(TrafficReport, ThePageHasBothPicturesOneByKindAndNoScript) {
+  Traffic traffic = small_traffic();
+  traffic.note_record(0);
+  const std::string page = traffic_html(traffic, "a <run>");
+  EXPECT_THAT(page, testing::HasSubstr("<title>a &lt;run></title>"));
+  EXPECT_THAT(page, testing::HasSubstr("linear scale"));
+  EXPECT_THAT(page, testing::HasSubstr("logarithmic scale"));
+  EXPECT_THAT(page, testing::HasSubstr("<title>mpi_collective</title>"));
+  EXPECT_THAT(page, testing::HasSubstr("2 ranks left no record"));
+  EXPECT_THAT(page, testing::HasSubstr("<td>rank 0</td><td>rank 1</td><td>mpi_point_to_point"));
+  EXPECT_THAT(page, testing::Not(testing::HasSubstr("<script")));
+}
+
+TEST(Traffic, RanksBeyondTheMostAreRefused) {
+  Traffic traffic;
+  try {
+    traffic.add({0, kMostParties, "k", "send", 0, 0}, {1, 1});
+    FAIL() << "taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("rank or device 4096; numbers are 0 to 4095"));
+  }
+}
+
+}  // namespace
+}  // namespace tandem::trace
