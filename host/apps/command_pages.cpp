@@ -99,6 +99,16 @@ std::string commands_manual(const CLI::App& program) {
   return text;
 }
 
+// The commands of a command, each with its options.
+std::string nested_manual(const CLI::App& command) {
+  if (shown_commands(command).empty()) return {};
+  std::string text = commands_manual(command);
+  for (const CLI::App* each : shown_commands(command)) {
+    text += ".SH OPTIONS OF " + escaped(each->get_name()) + "\n" + options_manual(*each);
+  }
+  return text;
+}
+
 std::string options_as_words(const CLI::App& command) {
   std::string words;
   for (const CLI::Option* option : command.get_options()) {
@@ -149,7 +159,7 @@ std::string manual_page(const CLI::App& program, const CLI::App* command,
   for (const CLI::Option* option : subject.get_options()) {
     if (option->get_positional()) text += " \\fI" + escaped(option->get_name(true)) + "\\fR";
   }
-  text += "\n" + (command == nullptr ? commands_manual(program) : std::string());
+  text += "\n" + (command == nullptr ? commands_manual(program) : nested_manual(*command));
   text += ".SH OPTIONS\n" + options_manual(subject);
   text += ".SH EXIT STATUS\n0: done. 1: unexpected. 2: bad input. 3: a device or a peer failed.\n";
   if (!subject.get_footer().empty()) text += ".SH NOTES\n" + escaped(subject.get_footer()) + "\n";

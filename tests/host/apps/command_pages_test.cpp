@@ -58,6 +58,16 @@ TEST_F(CommandPagesTest, AManualHasEveryOptionOfTheCommand) {
   EXPECT_THAT(page, HasSubstr(".SS Model"));
 }
 
+TEST_F(CommandPagesTest, AManualHasTheCommandsOfTheCommandWithTheirOptions) {
+  CLI::App* tensor = app_.add_subcommand("tensor", "Tensors");
+  tensor->add_subcommand("spy", "Draw")->add_option("--svg", text_, "a drawing");
+  const std::string page = manual_page(app_, tensor, "9.8");
+  EXPECT_THAT(page, HasSubstr(".SH COMMANDS\n.TP\n\\fBspy\\fR\nDraw\n"));
+  EXPECT_THAT(page, HasSubstr(".SH OPTIONS OF spy\n"));
+  EXPECT_THAT(page, HasSubstr("\\fB\\-\\-svg\\fR"));
+  EXPECT_THAT(manual_page(app_, app_.get_subcommand("serve"), "9.8"), Not(HasSubstr("COMMANDS")));
+}
+
 TEST_F(CommandPagesTest, TheProgramsManualListsItsCommands) {
   const std::string page = manual_page(app_, nullptr, "9.8");
   EXPECT_THAT(page, HasSubstr("\\fBserve\\fR\nServe a model"));
