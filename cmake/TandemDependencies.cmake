@@ -13,6 +13,7 @@ find_package(prometheus-cpp REQUIRED)
 find_package(pugixml REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(hwy REQUIRED)
+find_package(ZLIB REQUIRED)  # tensors in files
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 

@@ -6,7 +6,7 @@
 demo_packages=(
   build-essential cmake ninja-build ccache pkg-config git ca-certificates
   libboost-dev libboost-context-dev libssl-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
-  prometheus-cpp-dev libpcre2-dev libutf8proc-dev libxxhash-dev libhwy-dev libhwloc-dev uuid-dev libpugixml-dev
+  prometheus-cpp-dev libpcre2-dev libutf8proc-dev libxxhash-dev libhwy-dev libhwloc-dev uuid-dev libpugixml-dev zlib1g-dev
   libxrt-dev libxrt1 python3 curl jq bsdextrautils
 )
 tandem_packages=(

@@ -28,6 +28,7 @@ void add_quantize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_key(CLI::App& app);
 void add_simulate(CLI::App& app);
+void add_tensor(CLI::App& app);
 void add_xclbin(CLI::App& app);
 void add_balance(CLI::App& app);
 void add_map(CLI::App& app);

@@ -22,20 +22,22 @@ std::uint64_t splitmix(std::uint64_t& state) {
 constexpr std::uint64_t kSmallPopulation = 64;
 constexpr std::uint64_t kSmallCount = 12;
 
+template <typename Place>
 void select_by_scan(std::uint64_t begin, std::uint64_t population, std::uint64_t count,
-                    Random& random, std::vector<std::uint32_t>& to) {
+                    Random& random, std::vector<Place>& to) {
   for (std::uint64_t place = 0; count > 0; ++place) {
     if (random.below(population - place) >= count) continue;
-    to.push_back(static_cast<std::uint32_t>(begin + place));
+    to.push_back(static_cast<Place>(begin + place));
     --count;
   }
 }
 
+template <typename Place>
 void select_by_draws(std::uint64_t begin, std::uint64_t population, std::uint64_t count,
-                     Random& random, std::vector<std::uint32_t>& to) {
+                     Random& random, std::vector<Place>& to) {
   const auto first = static_cast<std::ptrdiff_t>(to.size());
   while (to.size() < static_cast<std::size_t>(first) + count) {
-    const auto place = static_cast<std::uint32_t>(begin + random.below(population));
+    const auto place = static_cast<Place>(begin + random.below(population));
     if (std::find(to.begin() + first, to.end(), place) == to.end()) to.push_back(place);
   }
   std::sort(to.begin() + first, to.end());
@@ -74,13 +76,14 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return splitmix(state);
 }
 
+template <typename Place>
 void append_subset(std::uint64_t begin, std::uint64_t population, std::uint64_t count,
-                   Random& random, std::vector<std::uint32_t>& to) {
+                   Random& random, std::vector<Place>& to) {
   TANDEM_CHECK_OP(count, <=, population);
   if (count == 0) return;
   if (count == population) {
     for (std::uint64_t place = 0; place < population; ++place) {
-      to.push_back(static_cast<std::uint32_t>(begin + place));
+      to.push_back(static_cast<Place>(begin + place));
     }
     return;
   }
@@ -99,5 +102,10 @@ void append_subset(std::uint64_t begin, std::uint64_t population, std::uint64_t 
   append_subset(begin, half, left, random, to);
   append_subset(begin + half, rest, count - left, random, to);
 }
+
+template void append_subset(std::uint64_t, std::uint64_t, std::uint64_t, Random&,
+                            std::vector<std::uint32_t>&);
+template void append_subset(std::uint64_t, std::uint64_t, std::uint64_t, Random&,
+                            std::vector<std::uint64_t>&);
 
 }  // namespace tandem::sparse

@@ -28,8 +28,10 @@ class Random {
 // Mixes two numbers into a seed.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b);
 
-// Appends `count` distinct places of [begin, begin + population), ascending.
+// Appends `count` distinct places of [begin, begin + population), ascending. Place: std::uint32_t,
+// or std::uint64_t where the range reaches beyond 2^32.
+template <typename Place>
 void append_subset(std::uint64_t begin, std::uint64_t population, std::uint64_t count,
-                   Random& random, std::vector<std::uint32_t>& to);
+                   Random& random, std::vector<Place>& to);
 
 }  // namespace tandem::sparse

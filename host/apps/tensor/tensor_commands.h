@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The subcommands of `tandem tensor`: each adds itself and runs from its callback.
+//
+// Errors: Error, from options and files.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace tandem::apps {
+
+void add_tensor_convert(CLI::App& tensor);
+void add_tensor_features(CLI::App& tensor);
+void add_tensor_generate(CLI::App& tensor);
+void add_tensor_spy(CLI::App& tensor);
+void add_tensor_stats(CLI::App& tensor);
+
+}  // namespace tandem::apps

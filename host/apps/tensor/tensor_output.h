@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the subcommands of `tandem tensor` share: the option of threads, times, and whole files.
+//
+// Threads: one caller.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/thread_pool.h"
+#include "tensor/sparse/files/write_tensor.h"
+
+namespace tandem::apps {
+
+void add_tensor_file(CLI::App& command, std::string& path);
+void add_tensor_threads(CLI::App& command, int& threads);
+
+// Refuses all but digits: CLI11 would make a large number of a negative one.
+CLI::Validator count_value();
+
+// Milliseconds since it was made.
+class Stopwatch {
+ public:
+  double ms() const {
+    const std::chrono::duration<double, std::milli> passed =
+        std::chrono::steady_clock::now() - start_;
+    return passed.count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// "4 x 5 x 6"
+std::string sizes_words(const std::vector<std::uint64_t>& sizes);
+
+// A tensor or a text under the path, complete or not at all.
+void save_tensor(const sparse::CooTensor& tensor, const std::string& path,
+                 const sparse::WriteOptions& options, ThreadPool& pool);
+void save_text(const std::string& text, const std::string& path);
+
+}  // namespace tandem::apps

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The features of a sparse tensor: how its entries are spread over slices and fibres.
+//
+// A fibre is what remains when all modes but one are fixed, a slice when all but two are. Three
+// kinds of counts are described, by one definition for every order: entries of each slice (a row
+// for each pair of modes), entries of each fibre (a row for each mode), and fibres of each slice (a
+// row for each pair): of the pair (a, b), a < b, the fibres along b that are not empty. Slices and
+// fibres without entries count 0. Names: Torun et al., "A Sparse Tensor Generator with Efficient
+// Feature Extraction", arXiv 2405.04944; imbalance is max / average - 1 here.
+// Cost: a count of each mode's fibres, in an array where their number allows it, else by a sort.
+// Threads: one caller. A result does not depend on the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/thread_pool.h"
+#include "tensor/sparse/formats/coo_tensor.h"
+
+namespace tandem::sparse {
+
+enum class CountKind : std::uint8_t { kEntriesPerSlice, kEntriesPerFiber, kFibersPerSlice };
+
+const char* count_kind_name(CountKind kind);
+
+// Counts of the slices, or fibres, of one kind. Without any entry all but `all` is 0.
+struct CountSummary {
+  double all = 0;                                 // how many there are, empty ones too
+  std::uint64_t nonempty = 0;                     // how many have an entry
+  double density = 0;                             // nonempty / all
+  std::uint64_t max = 0, min = 0, deviation = 0;  // of those with an entry; max - min
+  std::uint64_t sum = 0;
+  double average = 0, imbalance = 0, standard_deviation = 0, cv = 0;  // empty ones count as 0
+  double average_nonempty = 0, imbalance_nonempty = 0, standard_deviation_nonempty = 0,
+         cv_nonempty = 0;  // over those with an entry
+};
+
+struct FeatureRow {
+  CountKind kind = CountKind::kEntriesPerSlice;
+  std::vector<std::size_t> modes;  // that are free: the fibre's mode, or the slice's pair
+  CountSummary counts;
+};
+
+struct TensorFeatures {
+  std::vector<std::uint64_t> sizes;
+  std::uint64_t num_entries = 0;
+  double density = 0;             // entries / cells
+  double slices = 0, fibers = 0;  // over all pairs, over all modes
+  std::uint64_t nonempty_slices = 0, nonempty_fibers = 0;
+  double slice_density = 0, fiber_density = 0;
+  std::vector<FeatureRow> rows;  // by kind, then by modes
+};
+
+// `tensor`: duplicates are summed, in lexicographic order (sum_duplicates()).
+TensorFeatures features_of(const CooTensor& tensor, ThreadPool& pool);
+
+}  // namespace tandem::sparse

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TensorBuilder: parses blocks of lines and appends their entries to a tensor.
+//
+// Sizes that are not given are the greatest indices of all blocks. Threads: one caller; `pool`
+// parses the parts and copies them. Errors: Error with path and line, by LineBlocks::fail().
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "common/thread_pool.h"
+#include "tensor/sparse/files/entry_text.h"
+#include "tensor/sparse/files/line_blocks.h"
+#include "tensor/sparse/formats/coo_tensor.h"
+
+namespace tandem::sparse {
+
+class TensorBuilder {
+ public:
+  // `file` names the lines in errors. It and `pool` must outlive the builder.
+  TensorBuilder(const LineBlocks& file, EntryForm form, ThreadPool& pool);
+
+  // first_line: the number of the first of the lines.
+  void add(std::string_view lines, std::uint64_t first_line);
+
+  std::size_t num_entries() const { return tensor_.num_entries(); }
+
+  // Throws Error where sizes are not known and there is no entry.
+  CooTensor finish();
+
+ private:
+  void append(const EntryPart& part, std::size_t begin);
+
+  const LineBlocks& file_;
+  EntryForm form_;
+  ThreadPool& pool_;
+  std::vector<std::uint64_t> greatest_;  // [order]
+  CooTensor tensor_;
+};
+
+}  // namespace tandem::sparse

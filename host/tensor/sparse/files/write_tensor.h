@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// write_tensor: a sparse tensor as text, plain or gzip.
+//
+// `.tns`: indices from 1 and the shortest text that reads back as the same value. The sizes stand
+// in a comment, "# sizes 4 5 6", which programs that read FROSTT files skip; or in a header of two
+// lines. Matrix Market: coordinate real general. Cost: about 100 ns and a thread's share for an
+// entry; gzip some times as much, on one thread. Threads: one caller; `pool` formats the parts.
+// Errors: Error("tensor", ...) with the reason, such as a full disk; the file is then not whole.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/thread_pool.h"
+#include "tensor/sparse/formats/coo_tensor.h"
+
+namespace tandem::sparse {
+
+enum class TextFormat : std::uint8_t {
+  kTns,            // sizes in a comment
+  kTnsWithHeader,  // a line with the order and a line with the sizes first
+  kMatrixMarket,   // of order 2 only
+};
+
+struct WriteOptions {
+  TextFormat format = TextFormat::kTns;
+  bool gzip = false;
+};
+
+void write_tensor(const CooTensor& tensor, const std::string& path, const WriteOptions& options,
+                  ThreadPool& pool);
+
+// As the name ends: .tns or .mtx, and .gz behind it. Throws Error for other names.
+WriteOptions write_options_for(const std::string& path);
+
+}  // namespace tandem::sparse
