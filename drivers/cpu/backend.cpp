@@ -6,6 +6,7 @@
 #include <fstream>
 #include <mutex>
 
+#include "common/available_memory.h"
 #include "common/error.h"
 #include "cpu/arithmetic_peak.h"
 #include "cpu/attention_unit.h"
@@ -68,7 +69,10 @@ class CpuDevice final : public Device {
   }
 
   DeviceSpeed speed_now() override {
-    if (!probe_) probe_ = std::make_unique<cpu::ReadProbe>(team_, kProbeBytes);
+    if (!probe_) {
+      probe_ = std::make_unique<cpu::ReadProbe>(
+          team_, cpu::probe_bytes(kProbeBytes, available_memory().left_bytes));
+    }
     return {probe_->measure(), cpu::measure_peak_ops(team_)};
   }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/available_memory.h"
 #include "cpu/kernels/speed/stream.h"
 
 namespace tandem::device::cpu {
@@ -49,6 +50,11 @@ double ReadProbe::measure() {
   return best;
 }
 
+std::size_t probe_bytes(std::size_t wanted_bytes, std::uint64_t left_bytes) {
+  const std::uint64_t parts = std::min<std::uint64_t>(wanted_bytes, left_bytes / 4) / kPart;
+  return static_cast<std::size_t>(std::max<std::uint64_t>(parts, 1)) * kPart;
+}
+
 double read_bandwidth(const ThreadPlan& plan) {
   static std::mutex mutex;
   static std::vector<std::pair<ThreadPlan, double>> known;
@@ -57,7 +63,7 @@ double read_bandwidth(const ThreadPlan& plan) {
     if (measured == plan) return bandwidth;
   }
   Team team(plan);
-  ReadProbe probe(team, kQuickBytes);
+  ReadProbe probe(team, probe_bytes(kQuickBytes, available_memory().left_bytes));
   double bandwidth = 0;
   for (int pass = 0; pass < kQuickPasses; ++pass) bandwidth = std::max(bandwidth, probe.measure());
   known.emplace_back(plan, bandwidth);

@@ -4,11 +4,13 @@
 //
 // A pass reads every byte once, from the memory of the reader's NUMA node first; the best of
 // several patterns counts. read_bandwidth() measures once per process and thread plan (number of
-// threads and their processors; about 50 ms on 128 MiB) and keeps the result. ReadProbe is for
-// benchmarks, which repeat it on more memory. Threads: read_bandwidth() from any.
+// threads and their processors; about 50 ms on 128 MiB) and keeps the result. Where little memory is
+// left it reads less, which may then be in caches. ReadProbe is for benchmarks, which repeat it on
+// more memory. Threads: read_bandwidth() from any.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "cpu/host_memory.h"
 #include "cpu/team.h"
@@ -27,6 +29,10 @@ class ReadProbe {
   Mapping memory_;
   tiling::Regions<1> parts_;  // the memory in parts of 1 MiB
 };
+
+// The memory that a probe takes where `left_bytes` are left: at most a quarter of them, since Linux
+// kills a process that passes the limit of its control group. Whole MiB, at least one.
+std::size_t probe_bytes(std::size_t wanted_bytes, std::uint64_t left_bytes);
 
 // The bandwidth in bytes per second of a team of threads with this plan.
 double read_bandwidth(const ThreadPlan& plan);

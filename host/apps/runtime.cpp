@@ -5,16 +5,16 @@
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 
 #include "apps/attention_choice.h"
 #include "apps/backend_options.h"
 #include "apps/compute_choice.h"
 #include "apps/emulated_cards.h"
+#include "apps/idle_options.h"
+#include "apps/load_messages.h"
 #include "apps/memory_plan.h"
 #include "common/available_memory.h"
 #include "common/error.h"
@@ -33,45 +33,6 @@ constexpr const char* kDemoModel = "models/tandem-stories-q8_0.gguf";
 // fallback.
 bool works_in_host_memory(const device::DeviceInfo& info) {
   return info.link_bandwidth_bytes_per_s == 0;
-}
-
-// Progress: a line that is rewritten on a terminal, elsewhere a log entry every 10 percent.
-std::function<void(double)> load_progress(const std::string& path) {
-  const bool terminal = isatty(STDERR_FILENO) != 0;
-  return [path, terminal, last = 0](double fraction) mutable {
-    const int percent =
-        static_cast<int>(fraction * 100) / (terminal ? 1 : 10) * (terminal ? 1 : 10);
-    if (percent <= last) return;
-    last = percent;
-    if (!terminal) {
-      if (percent < 100) spdlog::info("loading {}: {} %", path, percent);
-      return;
-    }
-    std::fprintf(stderr, "\rloading %s: %3d %%%s", path.c_str(), percent,
-                 fraction >= 1 ? "\n" : "");
-    std::fflush(stderr);
-  };
-}
-
-void log_weights(const engine::LoadedWeights& weights, const std::string& quantize) {
-  if (weights.quantised == 0) {
-    if (quantize != "none") {
-      spdlog::warn("--quantize {} has no effect: it makes no matrix of this model smaller",
-                   quantize);
-    }
-    return;
-  }
-  std::string types;
-  for (const auto& [dtype, values] : weights.values) {
-    types += fmt::format("{}{} {:.1f} M", types.empty() ? "" : ", ", dtype_name(dtype),
-                         static_cast<double>(values) / 1e6);
-  }
-  constexpr double kMiB = 1 << 20;
-  spdlog::info("converted {} matrices in {:.1f} s, {:.1f} MiB to {:.1f}: now {:.1f} MiB ({})",
-               weights.quantised, weights.quantise_seconds,
-               static_cast<double>(weights.quantised_from_bytes) / kMiB,
-               static_cast<double>(weights.quantised_to_bytes) / kMiB,
-               static_cast<double>(weights.bytes) / kMiB, types);
 }
 
 // The model's files are mapped, so a timeline must not be written to one of them.
@@ -166,6 +127,24 @@ void Assembly::accept(const model::ModelConfig& config) {
   for (const std::string& option : unused_options(device::backends(), options_.backend, used)) {
     spdlog::warn("--{} has no effect: no device of its kind is used; see `tandem devices`", option);
   }
+  for (const std::string& line : idle_options(options_, used_devices())) spdlog::warn("{}", line);
+}
+
+UsedDevices Assembly::used_devices() {
+  UsedDevices used;
+  used.num_computing = static_cast<int>(compute_ids(options_.compute).size());
+  device::Device& compute = compute_device();
+  used.computes_apart = !works_in_host_memory(compute.info());
+  used.are_all_the_cpu = compute.info().kind == "cpu";
+  used.num_attending = 0;
+  for (const ListedDevice& choice : attention_devices()) {
+    const device::Device& attending = device(choice.id);
+    ++used.num_attending;
+    used.num_behind_link += works_in_host_memory(attending.info()) ? 0 : 1;
+    used.num_outside += &attending == &compute ? 0 : 1;
+    used.are_all_the_cpu = used.are_all_the_cpu && attending.info().kind == "cpu";
+  }
+  return used;
 }
 
 // Errors of the chosen devices come before a large model is loaded.
@@ -173,10 +152,6 @@ void Assembly::require_devices() {
   require_files(device::backends(), options_.backend);
   const std::vector<std::string> computing = compute_ids(options_.compute);
   if (computing.size() == 1) device(computing.front());
-  if (computing.size() == 1 && options_.split != RuntimeOptions().split) {
-    spdlog::warn("--split {} has no effect: --compute names one device ({})", options_.split,
-                 options_.compute);
-  }
   if (options_.attention == "auto") return;
   for (const ListedDevice& listed : attention_devices()) {
     if (computing.size() == 1 || !names_group(computing, listed.id)) device(listed.id);

@@ -17,6 +17,7 @@
 
 #include "apps/attention_choice.h"
 #include "apps/draft_choice.h"
+#include "apps/idle_options.h"
 #include "apps/runtime_options.h"
 #include "device/registry.h"
 #include "engine/engine.h"
@@ -57,6 +58,7 @@ class Assembly {
   std::vector<std::string> named_devices() const;  // without those of --attention auto
   void require_devices();
   void accept(const model::ModelConfig& config);
+  UsedDevices used_devices();
   engine::NamedUnit make_unit(const ListedDevice& choice, device::Device& owner);
   device::ActivitySink activity_sink();
   int context_length() const;       // length of the longest sequence

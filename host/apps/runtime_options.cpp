@@ -63,7 +63,7 @@ engine::EngineOptions engine_options(const RuntimeOptions& options) {
   result.revive_interval = std::chrono::seconds(options.revive_seconds);
   result.weights = weight_options(options);
   result.early_query = early_query_of(options.early_query);
-  result.rings = options.rings;
+  result.rings = options.rings.value_or(true);
   result.speculation.most_drafts = options.draft_tokens;
   if (options.draft == "lookup") {
     result.speculation.make_drafter = [] { return std::make_unique<engine::PromptLookup>(); };

@@ -50,10 +50,10 @@ struct RuntimeOptions {
   bool share_prefixes = false;
   bool kv_moves = false;
   std::string early_query = "auto";
-  bool rings = true;
-  std::string draft;       // "lookup", or the path of a model; empty: nothing guesses tokens
-  int draft_tokens = 8;    // most per sequence and step
-  std::string trace_file;  // empty: no timeline
+  std::optional<bool> rings;  // none: on
+  std::string draft;          // "lookup", or the path of a model; empty: nothing guesses tokens
+  int draft_tokens = 8;       // most per sequence and step
+  std::string trace_file;     // empty: no timeline
 };
 
 // Adds the options to a subcommand, in groups, with their help.

@@ -368,9 +368,9 @@ SubmitAllResult Engine::submit_all(std::vector<Submission> submissions) {
   return result;
 }
 
-bool Engine::is_full_for(const std::string& caller) const {
+SubmitStatus Engine::admission(const std::string& caller) const {
   const std::lock_guard lock(state_->mutex);
-  return state_->is_queue_full(caller, 1);
+  return state_->admission(caller, 1);
 }
 
 void Engine::cancel(RequestId id) {

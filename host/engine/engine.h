@@ -75,8 +75,8 @@ class Engine {
   // there is at least one. Throws as submit() does.
   SubmitAllResult submit_all(std::vector<Submission> submissions);
 
-  // Whether submit() would find the queue full for this caller.
-  bool is_full_for(const std::string& caller) const;
+  // What submit() would say now of a request of this caller.
+  SubmitStatus admission(const std::string& caller) const;
 
   // Frees the pages before the next step and sends kCancelled to the sink. Ignores unknown and
   // finished ids.

@@ -182,8 +182,10 @@ class GenerationService {
   // can never be served: a field is out of range, or it is too long.
   virtual SubmitResult submit(std::vector<Submission> choices) = 0;
 
-  // Whether the queue takes no request of this caller now, however small.
-  virtual bool is_full_for(const std::string& /*caller*/) const { return false; }
+  // What submit() would say now of a request of this caller, however small.
+  virtual SubmitStatus admission(const std::string& /*caller*/) const {
+    return SubmitStatus::kAccepted;
+  }
 
   // The most generations that can wait at once: a request with more can never be admitted.
   virtual int max_waiting() const { return std::numeric_limits<int>::max(); }

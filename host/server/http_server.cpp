@@ -117,8 +117,9 @@ struct HttpServer::Impl {
       if (metrics != nullptr) metrics->count_http(Routes::label(request), response.status);
       spdlog::debug("[server] {}: answers {}", request.record->id(), response.status);
     };
-    hooks->ended = [](const http::Request& request, std::uint64_t sent_bytes, bool complete) {
-      if (request.record != nullptr) request.record->end(sent_bytes, complete);
+    hooks->ended = [](const http::Request& request, std::uint64_t sent_bytes,
+                      http::ExchangeEnd end) {
+      if (request.record != nullptr) request.record->end(sent_bytes, end);
     };
     if (metrics != nullptr) {
       hooks->opened = [metrics] { metrics->count_connection_opened(); };

@@ -283,10 +283,12 @@ std::optional<http::Response> Routes::admit(http::Request& request) {
   return check_places(record, route->id == RouteId::kCompletions || route->id == RouteId::kChat);
 }
 
-// A full queue is told before the body is read, and costs the key nothing.
+// A full queue or a service that stops is told before the body is read, and costs the key nothing.
 std::optional<http::Response> Routes::check_places(RequestRecord& record, bool generates) const {
-  if (generates && service_.is_full_for(record.caller())) {
-    return openai::error_response(openai::queue_full(service_.retry_after_seconds()));
+  const SubmitStatus status =
+      generates ? service_.admission(record.caller()) : SubmitStatus::kAccepted;
+  if (status != SubmitStatus::kAccepted) {
+    return openai::error_response(openai::not_admitted(status, service_.retry_after_seconds()));
   }
   if (const auto reached = record.take_place()) return limit_reached(record.caller(), *reached);
   return std::nullopt;

@@ -79,7 +79,7 @@ engine::ExecutorOptions Rig::executor_options() const {
   options.device_timeout = std::chrono::milliseconds(parts_.options().device_timeout_ms);
   options.weights = weight_options(parts_.options());
   options.early_query = early_query_of(parts_.options().early_query);
-  options.rings = parts_.options().rings;
+  options.rings = parts_.options().rings.value_or(true);
   const device::DeviceInfo& compute = parts_.compute_device().info();
   options.compute_id = compute.id;
   options.compute_bandwidth_bytes_per_s = compute.memory_bandwidth_bytes_per_s;

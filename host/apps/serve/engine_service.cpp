@@ -147,8 +147,8 @@ server::SubmitResult EngineService::submit(std::vector<server::Submission> choic
   });
 }
 
-bool EngineService::is_full_for(const std::string& caller) const {
-  return runtime_.engine().is_full_for(caller);
+server::SubmitStatus EngineService::admission(const std::string& caller) const {
+  return server_status(runtime_.engine().admission(caller));
 }
 
 void EngineService::cancel(server::GenerationId id) { runtime_.engine().cancel(id); }

@@ -39,7 +39,7 @@ class EngineService final : public server::GenerationService {
   int max_waiting() const override { return max_waiting_; }
   int retry_after_seconds() const override;
   server::SubmitResult submit(std::vector<server::Submission> choices) override;
-  bool is_full_for(const std::string& caller) const override;
+  server::SubmitStatus admission(const std::string& caller) const override;
   void cancel(server::GenerationId id) override;
   bool healthy() const override;
   std::chrono::milliseconds heartbeat_age() const override;

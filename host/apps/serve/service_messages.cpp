@@ -85,16 +85,20 @@ server::GenerationEvent server_event(engine::RequestEvent event, bool with_token
   return result;
 }
 
-server::SubmitResult server_result(engine::SubmitAllResult result) {
-  switch (result.status) {
+server::SubmitStatus server_status(engine::SubmitStatus status) {
+  switch (status) {
     case engine::SubmitStatus::kAccepted:
-      return {server::SubmitStatus::kAccepted, std::move(result.ids)};
+      return server::SubmitStatus::kAccepted;
     case engine::SubmitStatus::kQueueFull:
-      return {server::SubmitStatus::kQueueFull};
+      return server::SubmitStatus::kQueueFull;
     case engine::SubmitStatus::kStopping:
       break;
   }
-  return {server::SubmitStatus::kStopping};
+  return server::SubmitStatus::kStopping;
+}
+
+server::SubmitResult server_result(engine::SubmitAllResult result) {
+  return {server_status(result.status), std::move(result.ids)};
 }
 
 model::ChatInputs chat_inputs(server::Conversation& conversation) {

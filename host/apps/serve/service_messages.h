@@ -19,6 +19,7 @@ engine::Request engine_request(server::GenerationRequest request);
 // `with_tokens`: the request has top_logprobs; without it the server does not read the tokens.
 server::GenerationEvent server_event(engine::RequestEvent event, bool with_tokens);
 
+server::SubmitStatus server_status(engine::SubmitStatus status);
 server::SubmitResult server_result(engine::SubmitAllResult result);
 
 // The tools and variables of a conversation, for the chat template.

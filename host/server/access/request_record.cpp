@@ -26,6 +26,34 @@ bool is_request_id(std::string_view text) {
   return !text.empty() && text.size() <= kMaxIdBytes && std::all_of(text.begin(), text.end(), fits);
 }
 
+const char* name_of(http::ExchangeEnd how) {
+  switch (how) {
+    case http::ExchangeEnd::kComplete:
+      return "complete";
+    case http::ExchangeEnd::kClientGone:
+      return "client_gone";
+    case http::ExchangeEnd::kClientSlow:
+      return "client_slow";
+    case http::ExchangeEnd::kServerClosed:
+      return "server_closed";
+    case http::ExchangeEnd::kFailed:
+      break;
+  }
+  return "failed";
+}
+
+const char* name_of(CutShort reason) {
+  switch (reason) {
+    case CutShort::kCancelled:
+      return "cancelled";
+    case CutShort::kDeadline:
+      return "deadline";
+    case CutShort::kFailed:
+      break;
+  }
+  return "failed";
+}
+
 }  // namespace
 
 std::string request_id(std::string_view given) {
@@ -45,7 +73,7 @@ RequestRecord::RequestRecord(RequestIdentity identity, trace::Metrics* metrics,
                              std::function<void()> on_end)
     : identity_(std::move(identity)), metrics_(metrics), on_end_(std::move(on_end)) {}
 
-RequestRecord::~RequestRecord() { end(0, false); }
+RequestRecord::~RequestRecord() { end(0, http::ExchangeEnd::kClientGone); }
 
 std::shared_ptr<const ApiKey> RequestRecord::key() const {
   const std::lock_guard lock(mutex_);
@@ -114,7 +142,17 @@ double RequestRecord::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
 }
 
-void RequestRecord::end(std::uint64_t bytes, bool complete) {
+void RequestRecord::note_cut_short(CutShort reason) {
+  const std::lock_guard lock(mutex_);
+  if (!cut_short_) cut_short_ = reason;
+}
+
+const char* RequestRecord::outcome(http::ExchangeEnd how) const {
+  const std::lock_guard lock(mutex_);
+  return cut_short_ ? name_of(*cut_short_) : name_of(how);
+}
+
+void RequestRecord::end(std::uint64_t bytes, http::ExchangeEnd how) {
   if (ended_.exchange(true)) return;
   Caller caller;
   bool has_place = false;
@@ -128,7 +166,7 @@ void RequestRecord::end(std::uint64_t bytes, bool complete) {
     metrics_->count_key_request(caller.key->name, status_);
     metrics_->count_key_tokens(caller.key->name, prompt_tokens_, completion_tokens_);
   }
-  log_line(bytes, complete ? "complete" : "client_gone");
+  log_line(bytes, outcome(how));
   if (on_end_) on_end_();
 }
 

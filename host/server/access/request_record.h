@@ -4,8 +4,8 @@
 // answer.
 //
 // It has the id and the key, occupies one of the key's concurrent requests, and counts tokens. It
-// logs one line when the exchange ends: in end(), or in the destructor if the client closed before
-// its request was complete. Threads: any; the fields of RequestIdentity are set before other
+// logs one line when the exchange ends: in end(), or in the destructor if nobody called end().
+// Threads: any; the fields of RequestIdentity are set before other
 // threads see the record.
 #pragma once
 
@@ -22,6 +22,7 @@
 
 #include "server/access/key_store.h"
 #include "server/generation_service.h"
+#include "server/http/exchange.h"
 #include "trace/metrics.h"
 
 namespace tandem::server {
@@ -35,6 +36,13 @@ struct RequestIdentity {
 // The client's own id (X-Request-Id) where it has 1 to 128 letters, digits or ._:/+=@- ; else a new
 // one of 32 hexadecimal digits.
 std::string request_id(std::string_view given);
+
+// Why an answer that was sent is not the one that was asked for.
+enum class CutShort {
+  kCancelled,  // by an operator
+  kDeadline,   // the seconds of a request were over
+  kFailed,     // the service failed after the stream had begun
+};
 
 class RequestRecord {
  public:
@@ -63,8 +71,10 @@ class RequestRecord {
   std::vector<GenerationId> cancel();
   bool is_cancelled() const;
 
-  // `complete`: the client has got all of the answer.
-  void end(std::uint64_t bytes, bool complete);
+  // The log names this instead of how the exchange ended. The first call counts.
+  void note_cut_short(CutShort reason);
+
+  void end(std::uint64_t bytes, http::ExchangeEnd how);
 
   double seconds() const;  // since the head arrived
   int prompt_tokens() const { return prompt_tokens_; }
@@ -73,6 +83,7 @@ class RequestRecord {
   std::size_t num_generations() const;
 
  private:
+  const char* outcome(http::ExchangeEnd how) const;
   void log_line(std::uint64_t bytes, const char* outcome) const;
 
   const RequestIdentity identity_;
@@ -85,6 +96,7 @@ class RequestRecord {
   mutable std::mutex mutex_;  // guards what follows
   Caller caller_;
   bool has_place_ = false, cancelled_ = false;
+  std::optional<CutShort> cut_short_;
   std::vector<GenerationId> generations_;
 };
 

@@ -42,11 +42,6 @@ Connection::Connection(std::unique_ptr<Stream> stream, std::shared_ptr<const Hoo
 
 Connection::~Connection() { on_destroyed_(); }
 
-template <typename Work>
-void Connection::on_strand(Work work) {
-  asio::post(stream_->get_executor(), [self = shared_from_this(), work] { (self.get()->*work)(); });
-}
-
 void Connection::start() {
   asio::dispatch(stream_->get_executor(), [self = shared_from_this()] {
     if (self->phase_ == Phase::kClosed) return;
@@ -59,7 +54,7 @@ void Connection::on_handshake(const ErrorCode& error) {
   if (phase_ == Phase::kClosed) return;
   if (error) {
     spdlog::debug("[server] TLS handshake: {}", error.message());
-    return close();
+    return close(ExchangeEnd::kClientGone);
   }
   begin_request();
 }
@@ -67,11 +62,11 @@ void Connection::on_handshake(const ErrorCode& error) {
 void Connection::drain() {
   asio::post(stream_->get_executor(), [self = shared_from_this()] {
     self->draining_ = true;
-    if (self->phase_ <= Phase::kIdle) self->close();
+    if (self->phase_ <= Phase::kIdle) self->close(ExchangeEnd::kServerClosed);
   });
 }
 
-void Connection::abort() { on_strand(&Connection::close); }
+void Connection::abort() { close_soon(ExchangeEnd::kServerClosed); }
 
 std::chrono::milliseconds Connection::idle_timeout() const {
   const Limits& limits = hooks_->limits;
@@ -109,7 +104,7 @@ void Connection::begin_request() {
   answer_begun_ = answer_complete_ = false;
   largest_piece_bytes_ = 0;
   answer_bytes_ = 0;
-  if (end_of_input_ && input_.empty()) return close();
+  if (end_of_input_ && input_.empty()) return close(ExchangeEnd::kClientGone);
   arm_read_timer(idle_timeout());
   if (input_.empty()) {
     read_more();
@@ -134,7 +129,7 @@ void Connection::process_input() {
       const Refusal& refusal = reader_.refusal();
       return refuse(hooks_->error_response(refusal.status, refusal.message), false);
     }
-    return end_of_input_ ? close() : read_more();
+    return end_of_input_ ? close(ExchangeEnd::kClientGone) : read_more();
   }
 }
 
@@ -178,7 +173,7 @@ void Connection::on_complete() {
   } catch (const std::exception& error) {
     spdlog::error("[server] {} {}: {}", request_.method, printable(request_.path),
                   printable(error.what()));
-    if (answer_begun_) return close();
+    if (answer_begun_) return close(ExchangeEnd::kFailed);
     respond(hooks_->error_response(500, "the server failed to handle this request"));
   }
   read_more();
@@ -199,7 +194,7 @@ void Connection::on_read(const ErrorCode& error) {
   read_in_flight_ = false;
   if (phase_ == Phase::kClosed) return;
   if (error == asio::error::eof) return on_end_of_input();
-  if (error) return close();
+  if (error) return close(ExchangeEnd::kClientGone);
   if (phase_ == Phase::kLingering) {
     input_.clear();
     return read_more();
@@ -212,7 +207,7 @@ void Connection::on_end_of_input() {
   end_of_input_ = true;
   // A complete answer is still sent.
   if (phase_ == Phase::kHandling && answer_complete_) return;
-  close();
+  close(ExchangeEnd::kClientGone);
 }
 
 void Connection::arm_read_timer(std::chrono::milliseconds timeout) {
@@ -226,10 +221,8 @@ void Connection::arm_read_timer(std::chrono::milliseconds timeout) {
 void Connection::on_read_timeout() {
   if (phase_ == Phase::kReading) {
     refuse(hooks_->error_response(408, "the request did not arrive in time"), false);
-  } else if (phase_ != Phase::kHandling) {
-    close();
-  } else if (!answer_complete_ && stream_->peer_left()) {
-    close();
+  } else if (phase_ != Phase::kHandling || (!answer_complete_ && stream_->peer_left())) {
+    close(ExchangeEnd::kClientGone);
   } else {
     read_more();
   }
@@ -242,14 +235,14 @@ void Connection::linger() {
   held_.reset();
   input_.clear();
   stream_->finish();
-  if (end_of_input_) return close();
+  if (end_of_input_) return close(ExchangeEnd::kComplete);
   arm_read_timer(hooks_->limits.linger_timeout);
   read_more();
 }
 
-void Connection::close() {
+void Connection::close(ExchangeEnd end) {
   if (phase_ == Phase::kClosed) return;
-  report_end(false);
+  report_end(end);
   phase_ = Phase::kClosed;
   const auto self = std::exchange(self_, nullptr);
   stream_->close();
@@ -260,9 +253,8 @@ void Connection::close() {
   if (const auto pending = std::exchange(pending_, nullptr)) pending->abandon();
 }
 
-void Connection::close_soon() {
-  dropped_ = true;
-  on_strand(&Connection::close);
+void Connection::close_soon(ExchangeEnd end) {
+  asio::post(stream_->get_executor(), [self = shared_from_this(), end] { self->close(end); });
 }
 
 }  // namespace tandem::server::http

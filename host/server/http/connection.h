@@ -40,8 +40,8 @@ struct Hooks {
   std::function<Response(int status, const std::string& message)> error_response;
   // Sees every answer before its head is sent; may add headers.
   std::function<void(Request&, Response&)> finalize;
-  // The exchange is over; `complete`: the client has taken all of the answer. May be called twice.
-  std::function<void(const Request&, std::uint64_t sent_bytes, bool complete)> ended;
+  // The exchange is over. May be called twice; the first call counts.
+  std::function<void(const Request&, std::uint64_t sent_bytes, ExchangeEnd)> ended;
   std::function<void()> opened, closed;  // a connection
 };
 
@@ -56,7 +56,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
 
   void start();
   void drain();  // close when the exchange in progress, if any, is done
-  void abort();
+  void abort();  // close now; the exchange ends as kServerClosed
 
   const Request& request() const override { return request_; }
   std::string take_body() override { return std::exchange(request_.body, {}); }
@@ -82,7 +82,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void respond_after(std::chrono::milliseconds delay, Response response);
   void complete_answer();
   void finish_exchange();
-  void report_end(bool complete);
+  void report_end(ExchangeEnd end);
   void append_body(std::string body);
   void release_buffers();
 
@@ -98,10 +98,8 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   std::size_t unsent_bytes() const;
 
   void linger();
-  void close();
-  void close_soon();  // from inside a handler's call
-  template <typename Work>
-  void on_strand(Work work);
+  void close(ExchangeEnd end);
+  void close_soon(ExchangeEnd end);  // from any thread, and from inside a handler's call
 
   std::unique_ptr<Stream> stream_;
   std::shared_ptr<const Hooks> hooks_;

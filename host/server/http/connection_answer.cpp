@@ -30,7 +30,7 @@ Poster Connection::poster() {
         work();
       } catch (const std::exception& error) {
         spdlog::error("[server] {}: {}", printable(self->request_.path), printable(error.what()));
-        self->close();
+        self->close(ExchangeEnd::kFailed);
       }
     });
   };
@@ -96,7 +96,8 @@ void Connection::write(std::string_view data) {
   if (unsent_bytes() > hooks_->limits.max_stream_buffer_bytes + largest_piece_bytes_) {
     spdlog::warn("[server] dropping a client that left {} bytes of its stream unread",
                  unsent_bytes());
-    return close_soon();
+    dropped_ = true;
+    return close_soon(ExchangeEnd::kClientSlow);
   }
   flush();
 }
@@ -113,12 +114,14 @@ void Connection::complete_answer() {
   flush();
 }
 
-void Connection::report_end(bool complete) {
-  if (hooks_->ended) hooks_->ended(request_, answer_bytes_, complete);
+// A request whose head is here already is known, though its body is not complete.
+void Connection::report_end(ExchangeEnd end) {
+  const Request& request = phase_ == Phase::kReading ? reader_.request() : request_;
+  if (hooks_->ended) hooks_->ended(request, answer_bytes_, end);
 }
 
 void Connection::finish_exchange() {
-  report_end(true);
+  report_end(ExchangeEnd::kComplete);
   if (!keep_alive_ || draining_) return linger();
   begin_request();
 }
@@ -145,7 +148,7 @@ void Connection::flush() {
     if (error || self->write_timer_.expiry() > asio::steady_timer::clock_type::now()) return;
     if (!self->write_in_flight_) return;
     spdlog::warn("[server] dropping a client that takes no bytes");
-    self->close();
+    self->close(ExchangeEnd::kClientSlow);
   });
   stream_->write_some(
       asio::buffer(in_flight_.data() + sent_bytes_, in_flight_.size() - sent_bytes_),
@@ -157,7 +160,7 @@ void Connection::flush() {
 void Connection::on_written(const ErrorCode& error, std::size_t size) {
   write_in_flight_ = false;
   if (phase_ == Phase::kClosed) return;
-  if (error) return close();
+  if (error) return close(ExchangeEnd::kClientGone);
   sent_bytes_ += size;
   answer_bytes_ += size;
   flush();

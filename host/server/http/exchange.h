@@ -56,6 +56,15 @@ struct Response {
   std::chrono::milliseconds delay{0};  // respond() sends the answer after this time
 };
 
+// How an exchange ended, from the connection's view.
+enum class ExchangeEnd {
+  kComplete,      // the client has taken all of the answer
+  kClientGone,    // the client closed, or its machine does not answer
+  kClientSlow,    // the client left too much unread, or took no byte for too long
+  kServerClosed,  // the server stops, or needs a reserved connection for another client
+  kFailed,        // an error of the server in the middle of the answer
+};
+
 // Runs work on the connection's strand, in order; drops it when the connection is closed.
 using Poster = std::function<void(std::function<void()>)>;
 

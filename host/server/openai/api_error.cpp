@@ -25,8 +25,10 @@ std::string shortened(std::string text) {
 
 }  // namespace
 
-ApiError queue_full(int retry_after_seconds) {
-  ApiError error(429, "the queue is full; try again later", "", "queue_full");
+ApiError not_admitted(SubmitStatus status, int retry_after_seconds) {
+  ApiError error = status == SubmitStatus::kStopping
+                       ? ApiError(503, "the server is stopping; try again later", "", "stopping")
+                       : ApiError(429, "the queue is full; try again later", "", "queue_full");
   error.retry_after_seconds = retry_after_seconds;
   return error;
 }

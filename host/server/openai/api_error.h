@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "server/generation_service.h"
 #include "server/http/exchange.h"
 
 namespace tandem::server::openai {
@@ -28,8 +29,8 @@ struct ApiError : std::runtime_error {
   int retry_after_seconds = 1;  // with 429 and 503
 };
 
-// 429: the queue takes no more.
-ApiError queue_full(int retry_after_seconds);
+// 503 where the service is stopping, 429 where the queue takes no more. Not for kAccepted.
+ApiError not_admitted(SubmitStatus status, int retry_after_seconds);
 
 // {"error": {"message", "type", "param", "code"}}; the type follows from the status.
 std::string error_body(const ApiError& error);

@@ -20,7 +20,8 @@ constexpr std::size_t kPlainBatch = 64;  // events of a plain answer that are wr
 constexpr std::size_t kPieceBytes = 16 * 1024;
 
 // No 503: clients repeat a request after that by themselves.
-ApiError cancelled_by_operator() {
+ApiError cancelled_by_operator(RequestRecord& record) {
+  record.note_cut_short(CutShort::kCancelled);
   return ApiError(403, "an operator of this server cancelled this request", "", "cancelled");
 }
 
@@ -111,15 +112,16 @@ void GenerationCall::submit(std::vector<Submission> choices) {
   } catch (const Error& error) {
     throw ApiError(400, error.what());
   }
-  if (result.status == SubmitStatus::kStopping) throw ApiError(503, "the server is stopping");
-  if (result.status == SubmitStatus::kQueueFull) throw queue_full(service.retry_after_seconds());
+  if (result.status != SubmitStatus::kAccepted) {
+    throw not_admitted(result.status, service.retry_after_seconds());
+  }
   record_->add_tokens(num_prompt_tokens, 0);
   bool cancelled = false;
   for (std::size_t i = 0; i < result.ids.size(); ++i) {
     submissions_.add(i, result.ids[i]);
     cancelled |= !record_->add_generation(result.ids[i]);
   }
-  if (cancelled) throw cancelled_by_operator();
+  if (cancelled) throw cancelled_by_operator(*record_);
 }
 
 void GenerationCall::begin() {
@@ -203,7 +205,7 @@ bool GenerationCall::write_events(std::vector<QueuedEvent>& events, bool expired
     for (auto& [choice, event] : events) {
       if (event.finish) submissions_.finished(choice);
       if (event.finish == FinishReason::kCancelled && record_->is_cancelled()) {
-        throw cancelled_by_operator();
+        throw cancelled_by_operator(*record_);
       }
       builder_->take(choice, event, out);
       if (out.size() >= kPieceBytes) send(std::exchange(out, {}));
@@ -224,6 +226,7 @@ bool GenerationCall::write_events(std::vector<QueuedEvent>& events, bool expired
 
 // The time of the request is over. What still runs is cancelled with the call.
 void GenerationCall::cut_short(std::string& out) {
+  record_->note_cut_short(CutShort::kDeadline);
   if (!builder_->has_output()) {
     ApiError late(503,
                   "nothing was generated within the " +
@@ -277,6 +280,7 @@ void GenerationCall::fail(const ApiError& error) {
   on_strand([this, error](http::Exchange& exchange) {
     over_ = true;
     if (!streaming_) return exchange.respond(error_response(error));
+    record_->note_cut_short(CutShort::kFailed);
     std::string out;
     AnswerFormat::append_error_event(out, error_body(error));
     AnswerFormat::append_done_event(out);

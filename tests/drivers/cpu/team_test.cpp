@@ -88,5 +88,15 @@ TEST(Team, ReadsAtSomeSpeedWhateverTheNodes) {
   }
 }
 
+TEST(Team, AProbeOfTheMemoryTakesAtMostAQuarterOfWhatIsLeft) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  EXPECT_EQ(probe_bytes(128 * kMiB, 4096 * kMiB), 128 * kMiB);
+  EXPECT_EQ(probe_bytes(128 * kMiB, 512 * kMiB), 128 * kMiB);
+  EXPECT_EQ(probe_bytes(128 * kMiB, 160 * kMiB), 40 * kMiB);
+  EXPECT_EQ(probe_bytes(128 * kMiB, 39 * kMiB + 5), 9 * kMiB) << "whole parts";
+  EXPECT_EQ(probe_bytes(128 * kMiB, kMiB), kMiB) << "it needs a part";
+  EXPECT_EQ(probe_bytes(128 * kMiB, 0), kMiB);
+}
+
 }  // namespace
 }  // namespace tandem::device::cpu

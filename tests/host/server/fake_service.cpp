@@ -118,7 +118,7 @@ server::SubmitResult FakeService::submit(std::vector<server::Submission> choices
     }
   }
   std::lock_guard lock(mutex_);
-  if (behaviour_.stopping) return {server::SubmitStatus::kStopping};
+  if (stops()) return {server::SubmitStatus::kStopping};
   if (active_.size() + choices.size() > static_cast<std::size_t>(behaviour_.max_waiting)) {
     return {server::SubmitStatus::kQueueFull};
   }
@@ -139,11 +139,16 @@ server::GenerationId FakeService::add(server::Submission choice) {
   return id;
 }
 
-bool FakeService::is_full_for(const std::string& caller) const {
-  if (behaviour_.never_full_for == caller) return false;
+server::SubmitStatus FakeService::admission(const std::string& caller) const {
+  if (stops()) return server::SubmitStatus::kStopping;
+  if (behaviour_.never_full_for == caller) return server::SubmitStatus::kAccepted;
   std::lock_guard lock(mutex_);
-  return active_.size() >= static_cast<std::size_t>(behaviour_.max_waiting);
+  return active_.size() >= static_cast<std::size_t>(behaviour_.max_waiting)
+             ? server::SubmitStatus::kQueueFull
+             : server::SubmitStatus::kAccepted;
 }
+
+void FakeService::begin_to_stop() { stopping_ = true; }
 
 void FakeService::cancel(server::GenerationId id) {
   std::lock_guard lock(mutex_);

@@ -42,7 +42,7 @@ struct FakeBehaviour {
   bool hold_tokenize = false;       // tokenize waits for release()
   std::vector<std::string> aliases = {};
   int retry_after_seconds = 1;
-  std::string never_full_for = "-";         // the caller for whom is_full_for() is false
+  std::string never_full_for = "-";         // admission() accepts this caller
   int most_choices = 1000;                  // max_waiting()
   std::set<std::string> unread_names = {};  // by the chat template
 };
@@ -72,9 +72,9 @@ class FakeService : public server::GenerationService {
   int max_waiting() const override { return behaviour_.most_choices; }
   int retry_after_seconds() const override { return behaviour_.retry_after_seconds; }
   server::SubmitResult submit(std::vector<server::Submission> choices) override;
-  bool is_full_for(const std::string& caller) const override;
+  server::SubmitStatus admission(const std::string& caller) const override;
   void cancel(server::GenerationId id) override;
-  bool healthy() const override { return !behaviour_.stopping; }
+  bool healthy() const override { return !stops(); }
   std::chrono::milliseconds heartbeat_age() const override {
     return std::chrono::milliseconds(heartbeat_age_ms);
   }
@@ -83,6 +83,7 @@ class FakeService : public server::GenerationService {
 
   std::atomic<int> heartbeat_age_ms{0};
 
+  void begin_to_stop();                               // as FakeBehaviour::stopping from now on
   void release();                                     // ends hold_after and hold_tokenize for good
   std::vector<server::GenerationRequest> requests();  // all that were accepted, in order
   std::size_t num_cancelled();                        // unfinished requests that were cancelled
@@ -112,8 +113,10 @@ class FakeService : public server::GenerationService {
   int next_token(Active& active);
   bool add_token(Active& active, int token, server::GenerationEvent& event);
   bool held(const Active& active) const;
+  bool stops() const { return behaviour_.stopping || stopping_; }
 
   FakeBehaviour behaviour_;
+  std::atomic<bool> stopping_{false};
   mutable std::atomic<int> num_tokenized_{0}, num_tokenizing_{0};
   std::atomic<std::size_t> num_submitted_{0};
   mutable std::mutex mutex_;

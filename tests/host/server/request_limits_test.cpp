@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include "host/server/captured_log.h"
 #include "host/server/server_fixture.h"
 
 namespace tandem::server {
@@ -139,6 +140,7 @@ TEST(RequestLimits, ALongListOfTokensCountsAmongTheAnswers) {
 }
 
 TEST(RequestLimits, ARequestEndsWithItsTime) {
+  const test::CapturedLog log;
   RunningServer running({.hold_after = 4}, with_limits({.max_seconds = 1}));
   HttpClient plain(running.port()), stream(running.port());
   const std::string path = "/v1/completions";
@@ -154,9 +156,11 @@ TEST(RequestLimits, ARequestEndsWithItsTime) {
   EXPECT_EQ(chunks.back()["choices"][0]["finish_reason"], "length");
   EXPECT_TRUE(running.service.wait_until_idle());
   EXPECT_EQ(running.service.num_cancelled(), 3u);
+  for (const Json& line : log.requests(2)) EXPECT_EQ(line["outcome"], "deadline");
 }
 
 TEST(RequestLimits, ARequestThatGotNothingInItsTimeMayAskAgain) {
+  const test::CapturedLog log;
   RunningServer running({.hold_after = 0, .retry_after_seconds = 9},
                         with_limits({.max_seconds = 1}));
   HttpClient client(running.port());
@@ -165,6 +169,7 @@ TEST(RequestLimits, ARequestThatGotNothingInItsTimeMayAskAgain) {
   EXPECT_EQ(error_of(reply)["code"], "request_timeout");
   EXPECT_EQ(reply.headers.at("retry-after"), "9");
   EXPECT_TRUE(running.service.wait_until_idle());
+  EXPECT_EQ(log.requests(1).at(0)["outcome"], "deadline");
 }
 
 TEST(RequestLimits, AFullQueueTellsWhenToAskAgain) {

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Event streams through real sockets: form, failures, and clients that are slow or go away.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <map>
+#include <vector>
 
+#include "host/server/captured_log.h"
 #include "host/server/server_fixture.h"
 
 namespace tandem::server {
 namespace {
 
+using test::CapturedLog;
 using test::chat_body;
 using test::completion_body;
 using test::eventually;
@@ -18,6 +21,7 @@ using test::Json;
 using test::post_request;
 using test::Reply;
 using test::RunningServer;
+using ::testing::UnorderedElementsAre;
 
 TEST(Stream, ChatBeginsWithTheRoleAndEndsWithDone) {
   RunningServer running;
@@ -139,6 +143,7 @@ TEST(Stream, EchoOpensEveryChoice) {
 }
 
 TEST(Stream, AFailureInTheMiddleIsAnErrorEvent) {
+  const CapturedLog log;
   RunningServer running({.fail_after = 2});
   HttpClient client(running.port());
   const Reply reply = client.post("/v1/chat/completions", chat_body({{"stream", true}, {"n", 2}}));
@@ -147,6 +152,7 @@ TEST(Stream, AFailureInTheMiddleIsAnErrorEvent) {
   EXPECT_EQ(chunks.back()["error"]["type"], "server_error");
   EXPECT_NE(chunks.back()["error"]["message"].text().find("on fire"), std::string::npos);
   EXPECT_EQ(client.get("/health").status, 200) << "the connection stays open";
+  EXPECT_EQ(log.requests(1).at(0)["outcome"], "failed");
 }
 
 TEST(Stream, RefusalsBeforeAStreamAreStatuses) {
@@ -188,6 +194,7 @@ TEST(Stream, AClientThatGoesWhileItWaitsForAPlainAnswerCancelsToo) {
 TEST(Stream, AClientThatReadsNothingIsDroppedAndTheOthersAreServed) {
   ServerOptions options;
   options.limits.max_stream_buffer_bytes = 64 * 1024;
+  const CapturedLog log;
   RunningServer running({.max_request_tokens = 1 << 20, .padding_bytes = 4000}, options);
   HttpClient slow(running.port(), 4096);
   slow.send(post_request(
@@ -198,6 +205,9 @@ TEST(Stream, AClientThatReadsNothingIsDroppedAndTheOthersAreServed) {
   EXPECT_EQ(other.post("/v1/completions", completion_body()).status, 200);
   EXPECT_TRUE(eventually([&] { return running.service.num_cancelled() == 1; }));
   EXPECT_TRUE(running.service.wait_until_idle());
+  std::vector<Json> outcomes;
+  for (const Json& line : log.requests(2)) outcomes.push_back(line["outcome"]);
+  EXPECT_THAT(outcomes, UnorderedElementsAre(Json("client_slow"), Json("complete")));
 }
 
 TEST(Stream, OneLargePieceIsNoSlowClient) {
@@ -216,6 +226,7 @@ TEST(Stream, AClientThatStallsIsDroppedByTheDeadline) {
   ServerOptions options;
   options.limits.max_stream_buffer_bytes = std::size_t{1} << 30;
   options.limits.stall_timeout = std::chrono::milliseconds(100);
+  const CapturedLog log;
   RunningServer running({.max_request_tokens = 1 << 20, .hold_after = 4000, .padding_bytes = 4000},
                         options);
   HttpClient slow(running.port(), 4096);
@@ -224,6 +235,7 @@ TEST(Stream, AClientThatStallsIsDroppedByTheDeadline) {
       completion_body({{"stream", true}, {"ignore_eos", true}, {"max_tokens", 1 << 19}}).dump()));
   ASSERT_TRUE(eventually([&] { return running.service.requests().size() == 1; }));
   EXPECT_TRUE(eventually([&] { return running.service.num_cancelled() == 1; }));
+  EXPECT_EQ(log.requests(1).at(0)["outcome"], "client_slow");
 }
 
 TEST(Stream, LateEventsOfAFinishedExchangeAreForgotten) {

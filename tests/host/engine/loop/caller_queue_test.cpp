@@ -87,9 +87,9 @@ TEST_F(CallersOfAnEngine, AFullQueueTakesACallerThatHasLessThanItsPart) {
     EXPECT_EQ(submit(*engine, "other", 2, i), SubmitStatus::kAccepted) << i;
   }
   EXPECT_EQ(submit(*engine, "other", 2, 7), SubmitStatus::kQueueFull) << "half of six";
-  EXPECT_TRUE(engine->is_full_for("greedy"));
-  EXPECT_TRUE(engine->is_full_for("other"));
-  EXPECT_FALSE(engine->is_full_for("third"));
+  EXPECT_EQ(engine->admission("greedy"), SubmitStatus::kQueueFull);
+  EXPECT_EQ(engine->admission("other"), SubmitStatus::kQueueFull);
+  EXPECT_EQ(engine->admission("third"), SubmitStatus::kAccepted);
   EXPECT_EQ(submit(*engine, "third", 2, 8), SubmitStatus::kAccepted);
   go_on();
   EXPECT_TRUE(engine->drain(Deadline::after(std::chrono::minutes(1))));
@@ -103,12 +103,13 @@ TEST_F(CallersOfAnEngine, RequestsThatComeTogetherAreAllQueuedOrNone) {
   EXPECT_EQ(submit_all(*engine, "a", 3), SubmitStatus::kQueueFull);
   EXPECT_EQ(submit_all(*engine, "b", 4), SubmitStatus::kQueueFull) << "half of six";
   EXPECT_EQ(engine->status().waiting, 4);
-  EXPECT_FALSE(engine->is_full_for("a")) << "two fit";
+  EXPECT_EQ(engine->admission("a"), SubmitStatus::kAccepted) << "two fit";
   EXPECT_EQ(submit_all(*engine, "b", 3), SubmitStatus::kAccepted);
   EXPECT_EQ(engine->status().waiting, 7);
   go_on();
   EXPECT_TRUE(engine->drain(Deadline::after(std::chrono::minutes(1))));
   EXPECT_EQ(submit_all(*engine, "a", 1), SubmitStatus::kStopping);
+  EXPECT_EQ(engine->admission("a"), SubmitStatus::kStopping);
 }
 
 TEST_F(CallersOfAnEngine, OneThatCanNeverBeServedKeepsTheOthersOut) {

@@ -90,6 +90,7 @@ TEST(Admin, ListsRequestsInProgressWithTheirCounts) {
 }
 
 TEST(Admin, CancelEndsTheRequestOfThatIdAndNoOther) {
+  const test::CapturedLog log;
   RunningServer running(held_after(3), open_to_loopback());
   HttpClient doomed(running.port()), spared(running.port()), client(running.port());
   begin_stream(doomed, "doomed");
@@ -105,6 +106,9 @@ TEST(Admin, CancelEndsTheRequestOfThatIdAndNoOther) {
   EXPECT_EQ(running.service.num_cancelled(), 1u);
   running.service.release();
   EXPECT_THAT(rest_of(spared), Not(HasSubstr("operator")));
+  for (const Json& line : log.requests(4)) {
+    EXPECT_EQ(line["outcome"], line["id"] == Json("doomed") ? "cancelled" : "complete");
+  }
 }
 
 TEST(Admin, ACancelledPlainAnswerIsAnErrorThatClientsDoNotRepeat) {

@@ -101,6 +101,44 @@ TEST(Refusals, AFullQueueIsToldBeforeTheBodyIsRead) {
   EXPECT_EQ(client.post("/tokenize", test::Json{{"content", "x"}}).status, 200);
 }
 
+TEST(Refusals, AServiceThatStopsSaysSoBeforeAllElse) {
+  const KeyFile file(key_table("k", "k", "requests-per-minute = 1\n"));
+  test::FakeBehaviour behaviour;
+  behaviour.max_waiting = 1;
+  behaviour.hold_after = 0;
+  behaviour.retry_after_seconds = 17;
+  RunningServer running(behaviour, with_keys(file));
+  HttpClient first(running.port()), client(running.port());
+  first.send(test::post_request("/v1/completions", completion_body().dump(), bearer("k")));
+  ASSERT_TRUE(test::eventually([&] { return running.service.num_running() == 1; }));
+  running.service.begin_to_stop();
+  for (const char* path : {"/v1/completions", "/v1/chat/completions"}) {
+    const Reply reply = client.post(path, std::string("no JSON"), bearer("k"));
+    EXPECT_EQ(reply.status, 503) << "neither the full queue nor the key's limit is the reason";
+    EXPECT_EQ(reply.headers.at("retry-after"), "17");
+    EXPECT_EQ(error_of(reply)["code"], "stopping");
+  }
+  running.service.release();
+  EXPECT_EQ(first.read_reply().status, 200);
+}
+
+// It stops between the head of a request and its body.
+TEST(Refusals, ARequestThatIsReadWhileTheServiceStopsIsToldTheSame) {
+  test::FakeBehaviour behaviour;
+  behaviour.retry_after_seconds = 17;
+  behaviour.hold_tokenize = true;
+  RunningServer running(behaviour);
+  HttpClient client(running.port());
+  client.send(test::post_request("/v1/completions", completion_body().dump()));
+  ASSERT_TRUE(test::eventually([&] { return running.service.num_tokenizing() == 1; }));
+  running.service.begin_to_stop();
+  running.service.release();
+  const Reply reply = client.read_reply();
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.headers.at("retry-after"), "17");
+  EXPECT_EQ(error_of(reply)["code"], "stopping");
+}
+
 TEST(Refusals, TheQueueIsAskedForTheCallersOwnPart) {
   const KeyFile file(key_table("greedy", "g") + key_table("polite", "p"));
   RunningServer running({.max_waiting = 0, .never_full_for = "polite"}, with_keys(file));

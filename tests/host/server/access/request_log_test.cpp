@@ -3,6 +3,9 @@
 // Request ids, and the one line that every request leaves in the log, however it ends.
 #include <gmock/gmock.h>
 
+#include <map>
+#include <optional>
+
 #include "host/server/captured_log.h"
 #include "host/server/key_file.h"
 #include "host/server/server_fixture.h"
@@ -153,6 +156,70 @@ TEST(RequestLog, AClientThatLeavesIsSaidToHaveLeft) {
   EXPECT_EQ(second["id"], "half");
   EXPECT_EQ(second["outcome"], "client_gone");
   EXPECT_EQ(second["status"], 0);
+}
+
+std::string outcome_of(http::ExchangeEnd how, std::optional<CutShort> reason = {}) {
+  const CapturedLog log;
+  RequestRecord record({"r", "POST", "/v1/completions", ""}, nullptr, {});
+  if (reason) record.note_cut_short(*reason);
+  record.end(1, how);
+  return log.requests(1).at(0)["outcome"].text();
+}
+
+TEST(RequestLog, EveryEndHasItsName) {
+  EXPECT_EQ(outcome_of(http::ExchangeEnd::kComplete), "complete");
+  EXPECT_EQ(outcome_of(http::ExchangeEnd::kClientGone), "client_gone");
+  EXPECT_EQ(outcome_of(http::ExchangeEnd::kClientSlow), "client_slow");
+  EXPECT_EQ(outcome_of(http::ExchangeEnd::kServerClosed), "server_closed");
+  EXPECT_EQ(outcome_of(http::ExchangeEnd::kFailed), "failed");
+  EXPECT_EQ(outcome_of(http::ExchangeEnd::kComplete, CutShort::kCancelled), "cancelled");
+  EXPECT_EQ(outcome_of(http::ExchangeEnd::kClientGone, CutShort::kDeadline), "deadline");
+  EXPECT_EQ(outcome_of(http::ExchangeEnd::kComplete, CutShort::kFailed), "failed");
+}
+
+TEST(RequestLog, TheFirstReasonToCutARequestShortCounts) {
+  const CapturedLog log;
+  {
+    RequestRecord record({"r", "POST", "/v1/completions", ""}, nullptr, {});
+    record.note_cut_short(CutShort::kDeadline);
+    record.note_cut_short(CutShort::kFailed);
+    record.end(1, http::ExchangeEnd::kComplete);
+    record.end(1, http::ExchangeEnd::kClientGone);
+  }
+  const std::vector<Json> lines = log.requests(1);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["outcome"], "deadline");
+}
+
+// A stream, a plain answer and a body that never ends, when the server stops.
+TEST(RequestLog, AServerThatStopsIsSaidToHaveClosed) {
+  const CapturedLog log;
+  test::FakeBehaviour behaviour;
+  behaviour.hold_after = 3;
+  ServerOptions options;
+  options.routes.admin_from_loopback = true;
+  RunningServer running(behaviour, options);
+  HttpClient stream(running.port()), plain(running.port()), half(running.port());
+  const auto post = [](const char* id, const Json& body) {
+    return test::post_request("/v1/completions", body.dump(),
+                              std::string("X-Request-Id: ") + id + "\r\n");
+  };
+  stream.send(post("stream", completion_body({{"stream", true}})));
+  stream.read_head();
+  plain.send(post("plain", completion_body()));
+  const std::string whole = post("half", completion_body());
+  half.send(whole.substr(0, whole.size() - 1));
+  EXPECT_TRUE(test::eventually([&] {
+    const Reply listed = HttpClient(running.port()).get("/admin/requests");
+    return running.service.num_running() == 2 && listed.json()["requests"].size() == 3;
+  }));
+  EXPECT_FALSE(running.server->drain(Deadline::after(std::chrono::milliseconds(20))));
+  running.server->stop();
+  std::map<std::string, std::string> outcomes;
+  for (const Json& line : log.requests(3)) outcomes[line["id"].text()] = line["outcome"].text();
+  EXPECT_EQ(outcomes["stream"], "server_closed");
+  EXPECT_EQ(outcomes["plain"], "server_closed");
+  EXPECT_EQ(outcomes["half"], "server_closed");
 }
 
 TEST(RequestLog, PathsOfClientsCannotForgeLines) {
