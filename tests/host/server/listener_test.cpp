@@ -151,7 +151,9 @@ struct DelayingServer {
       exchange.respond(std::move(answer));
     };
     hooks->finalize = [](Request&, Response&) {};
-    hooks->ended = [this](const Request&, std::uint64_t, bool complete) { complete_ = complete; };
+    hooks->ended = [this](const Request&, std::uint64_t, ExchangeEnd how) {
+      complete_ = how == ExchangeEnd::kComplete;
+    };
     listener = std::make_shared<Listener>(io, ListenOptions{.host = "127.0.0.1", .port = 0}, hooks,
                                           std::make_shared<PostGate>());
     listener->start();
