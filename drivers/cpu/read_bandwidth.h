@@ -4,9 +4,9 @@
 //
 // A pass reads every byte once, from the memory of the reader's NUMA node first; the best of
 // several patterns counts. read_bandwidth() measures once per process and thread plan (number of
-// threads and their processors; about 50 ms on 128 MiB) and keeps the result. Where little memory is
-// left it reads less, which may then be in caches. ReadProbe is for benchmarks, which repeat it on
-// more memory. Threads: read_bandwidth() from any.
+// threads and their processors; about 50 ms on 128 MiB) and keeps the result. Where little memory
+// is left it reads less, which may then be in caches. ReadProbe is for benchmarks, which repeat it
+// on more memory. Threads: read_bandwidth() from any.
 #pragma once
 
 #include <cstddef>
