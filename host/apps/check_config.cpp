@@ -12,6 +12,7 @@
 #include "apps/config_file.h"
 #include "apps/serve/serve_checks.h"
 #include "apps/serve/serve_options.h"
+#include "common/counted.h"
 #include "common/error.h"
 
 namespace tandem::apps {
@@ -88,10 +89,9 @@ void run(const std::string& path) {
   std::ranges::stable_sort(config.faults, {}, &ConfigFault::line);
   for (const ConfigFault& fault : config.faults) fmt::print(stderr, "{}\n", fault.text);
   if (!config.faults.empty()) {
-    throw Error("config", fmt::format("{} has {} error{}", path, config.faults.size(),
-                                      config.faults.size() == 1 ? "" : "s"));
+    throw Error("config", fmt::format("{} has {}", path, counted(config.faults.size(), "error")));
   }
-  fmt::print("{}: {} keys, nothing wrong\n", path, config.entries.size());
+  fmt::print("{}: {}, nothing wrong\n", path, counted(config.entries.size(), "key"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/counted.h"
 #include "common/log_event.h"
 #include "server/openai/api_error.h"
 #include "server/openai/field_reader.h"
@@ -70,7 +71,8 @@ http::Response Admin::cancel(std::string_view body) {
     throw ApiError(404, "no request in progress has the id '" + id + "'; see /admin/requests", "id",
                    "request_not_found");
   }
-  spdlog::info("[server] an operator cancelled {} requests with the id {}", count, printable(id));
+  spdlog::info("[server] an operator cancelled {} with the id {}", counted(count, "request"),
+               printable(id));
   return json_answer(200, {{"cancelled", count}});
 }
 

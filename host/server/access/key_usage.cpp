@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/counted.h"
+
 namespace tandem::server {
 namespace {
 
@@ -39,16 +41,16 @@ std::optional<LimitReached> KeyUsage::begin(const KeyLimits& limits) {
   const std::lock_guard lock(mutex_);
   pay_back(limits);
   if (limits.concurrent_requests > 0 && concurrent_ >= limits.concurrent_requests) {
-    return LimitReached{std::to_string(limits.concurrent_requests) + " requests at a time", 1};
+    return LimitReached{counted(limits.concurrent_requests, "request") + " at a time", 1};
   }
   const auto most_requests = static_cast<double>(limits.requests_per_minute);
   if (limits.requests_per_minute > 0 && requests_ + 1 > most_requests + kRounding) {
-    return LimitReached{std::to_string(limits.requests_per_minute) + " requests per minute",
+    return LimitReached{counted(limits.requests_per_minute, "request") + " per minute",
                         seconds_to_pay(requests_ + 1 - most_requests, limits.requests_per_minute)};
   }
   const auto most_tokens = static_cast<double>(limits.tokens_per_minute);
   if (limits.tokens_per_minute > 0 && tokens_ >= most_tokens) {
-    return LimitReached{std::to_string(limits.tokens_per_minute) + " tokens per minute",
+    return LimitReached{counted(limits.tokens_per_minute, "token") + " per minute",
                         seconds_to_pay(tokens_ - most_tokens, limits.tokens_per_minute)};
   }
   ++concurrent_;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "common/counted.h"
+
 namespace tandem::server::http {
 
 std::string ConnectionSet::reason_to_turn_away(const PeerAddress& peer) const {
@@ -18,8 +20,8 @@ std::string ConnectionSet::reason_to_turn_away(const PeerAddress& peer) const {
   if (most == 0 || peer.group.empty()) return {};
   const auto at = per_group_.find(peer.group);
   if (at == per_group_.end() || at->second < most) return {};
-  return "your address has " + std::to_string(most) +
-         " connections, which is the most; close some of them";
+  return "your address has " + counted(most, "connection") +
+         ", which is the most; close some of them";
 }
 
 std::shared_ptr<Connection> ConnectionSet::take_oldest_reserved() {

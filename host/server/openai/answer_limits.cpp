@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "common/counted.h"
 #include "server/openai/api_error.h"
 
 namespace tandem::server::openai {
@@ -61,10 +62,10 @@ void limit_tokens(GenerationPlan& plan, const RequestLimits& limits, bool asked)
     }
     const std::int64_t least = asked ? wanted : 1;
     throw ApiError(400,
-                   "the request asks for " + std::to_string(choices) + " choices x " +
-                       std::to_string(least) + " tokens = " + std::to_string(choices * least) +
-                       " tokens, but this server generates at most " +
-                       std::to_string(limits.max_tokens) + " per request; lower n or max_tokens",
+                   "the request asks for " + counted(choices, "choice") + " x " +
+                       counted(least, "token") + " = " + counted(choices * least, "token") +
+                       ", but this server generates at most " + std::to_string(limits.max_tokens) +
+                       " per request; lower n or max_tokens",
                    asked ? "max_tokens" : "n", "too_many_tokens");
   }
 }
@@ -72,13 +73,14 @@ void limit_tokens(GenerationPlan& plan, const RequestLimits& limits, bool asked)
 void limit_bytes(const GenerationPlan& plan, const RequestLimits& limits) {
   const Size size = size_of(plan);
   if (size.bytes <= limits.max_answer_bytes) return;
-  std::string made = std::to_string(size.choices) + " choices";
-  if (!plan.stream) made += " x " + std::to_string(size.tokens) + " tokens";
+  std::string made = counted(size.choices, "choice");
+  if (!plan.stream) made += " x " + counted(size.tokens, "token");
   if (!plan.stream && size.entries > 0) {
-    made += " x " + std::to_string(size.entries) + " log-probabilities";
+    made += " x " + std::to_string(size.entries) +
+            (size.entries == 1 ? " log-probability" : " log-probabilities");
   }
   if (size.echoed_bytes > 0) {
-    made += ", each with an echo of " + std::to_string(size.echoed_bytes) + " bytes";
+    made += ", each with an echo of " + counted(size.echoed_bytes, "byte");
   }
   throw ApiError(400,
                  "the answer may take " + std::to_string(size.bytes) + " bytes (" + made +

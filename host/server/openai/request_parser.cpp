@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/counted.h"
 #include "server/openai/api_error.h"
 #include "server/openai/conversation.h"
 #include "server/openai/field_reader.h"
@@ -44,8 +45,8 @@ void check_choices(const char* field, std::size_t num_prompts, int n,
                    const RequestContext& context) {
   const std::size_t choices = num_prompts * static_cast<std::size_t>(n);
   if (choices <= static_cast<std::size_t>(context.limits.max_choices)) return;
-  fail_field(field, "asks for " + std::to_string(num_prompts) + " prompts x " + std::to_string(n) +
-                        " choices = " + std::to_string(choices) + "; this server takes at most " +
+  fail_field(field, "asks for " + counted(num_prompts, "prompt") + " x " + counted(n, "choice") +
+                        " = " + std::to_string(choices) + "; this server takes at most " +
                         std::to_string(context.limits.max_choices) + " per request");
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/counted.h"
 #include "common/number.h"
 #include "common/text_parts.h"
 #include "common/xml_text.h"
@@ -42,6 +43,13 @@ TEST(TextParts, AreTrimmedAtBothEnds) {
   EXPECT_EQ(trimmed("\t a b \r"), "a b");
   EXPECT_EQ(trimmed(" \t"), "");
   EXPECT_EQ(trimmed("--a-", "-"), "a");
+}
+
+TEST(Counted, OnlyOneIsSingular) {
+  EXPECT_EQ(counted(0, "key"), "0 keys");
+  EXPECT_EQ(counted(1u, "key"), "1 key");
+  EXPECT_EQ(counted(std::int64_t{-1}, "key"), "-1 keys");
+  EXPECT_EQ(counted(std::size_t{2}, "key"), "2 keys");
 }
 
 TEST(XmlText, HasNoTagsAndNoEntities) {

@@ -61,7 +61,7 @@ TEST(RequestLimits, TheOperatorLimitsTheTokensOfAllChoicesTogether) {
   RunningServer running({}, with_limits({.max_tokens = 20}));
   HttpClient client(running.port());
   expect_400(client.post("/v1/completions", completion_body({{"max_tokens", 21}})),
-             {"1 choices x 21 tokens = 21", "at most 20"});
+             {"1 choice x 21 tokens = 21 tokens", "at most 20"});
   expect_400(client.post("/v1/chat/completions", chat_body({{"max_tokens", 11}, {"n", 2}})),
              {"2 choices x 11 tokens = 22", "at most 20"});
   expect_400(client.post("/v1/completions", completion_body({{"n", 21}})), {"21", "at most 20"});

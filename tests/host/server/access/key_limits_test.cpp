@@ -97,7 +97,7 @@ TEST(KeyUsage, ARefusedRequestCostsNothing) {
   limits.requests_per_minute = 60;
   limits.concurrent_requests = 1;
   EXPECT_FALSE(usage.begin(limits));
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(usage.begin(limits)->limit, "1 requests at a time");
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(usage.begin(limits)->limit, "1 request at a time");
   usage.end();
   for (int i = 0; i < 59; ++i) {
     EXPECT_FALSE(usage.begin(limits)) << i;
@@ -115,7 +115,7 @@ TEST(KeyLimits, TooManyRequestsAreToldWhenToComeBackAndOtherKeysAreServed) {
   EXPECT_GT(wait, 30);
   EXPECT_LE(wait, 61);
   EXPECT_EQ(error_of(refused)["type"], "rate_limit_error");
-  EXPECT_THAT(error_of(refused)["message"].text(), HasSubstr("1 requests per minute"));
+  EXPECT_THAT(error_of(refused)["message"].text(), HasSubstr("1 request per minute"));
   EXPECT_EQ(HttpClient(server.running.port()).get("/v1/models", bearer("f")).status, 200);
   EXPECT_EQ(server.complete("x").status, 200);
 }
