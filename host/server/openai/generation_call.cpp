@@ -211,8 +211,8 @@ bool GenerationCall::write_events(std::vector<QueuedEvent>& events, bool expired
       if (out.size() >= kPieceBytes) send(std::exchange(out, {}));
     }
     if (expired && !builder_->complete()) cut_short(out);
-    if (builder_->complete()) return finish(std::move(out)), false;
-    send(std::move(out));
+    if (builder_->complete()) return finish(std::exchange(out, {})), false;
+    send(std::exchange(out, {}));
     return true;
   } catch (const ApiError& error) {
     send(std::move(out));
