@@ -9,7 +9,10 @@
 
 #include <array>
 #include <boost/asio/ssl.hpp>
+#include <cerrno>
+#include <fstream>
 #include <string_view>
+#include <system_error>
 
 #include "common/error.h"
 
@@ -39,9 +42,13 @@ int choose_protocol(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* c
   return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+// OpenSSL has no text for a file that cannot be opened.
 [[noreturn]] void refuse_file(const char* what, const std::string& path,
                               const boost::system::error_code& error) {
-  throw Error("server", std::string("cannot use ") + what + " '" + path + "': " + error.message() +
+  errno = 0;
+  const bool opens = std::ifstream(path).is_open();
+  const std::string reason = opens ? error.message() : std::generic_category().message(errno);
+  throw Error("server", std::string("cannot use ") + what + " '" + path + "': " + reason +
                             "; give a PEM file that this user can read");
 }
 
