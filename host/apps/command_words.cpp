@@ -9,18 +9,43 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace tandem::apps {
+namespace {
+
+std::optional<double> finite_number(const std::string& text) {
+  double value = NAN;
+  if (!CLI::detail::lexical_cast(text, value) || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+}  // namespace
 
 CLI::Validator in_range(double least, double most) {
   const std::string range = fmt::format("{} to {}", least, most);
   return {[=](std::string& text) {
-            double value = NAN;
-            const bool is_number = CLI::detail::lexical_cast(text, value);
-            if (is_number && value >= least && value <= most) return std::string();
+            const auto value = finite_number(text);
+            if (value && *value >= least && *value <= most) return std::string();
             return fmt::format("'{}' is no number from {}", text, range);
           },
           "FLOAT in [" + range + "]"};
+}
+
+CLI::Validator positive() {
+  return {[](std::string& text) {
+            if (finite_number(text).value_or(0) > 0) return std::string();
+            return fmt::format("'{}' is no number above 0", text);
+          },
+          "POSITIVE"};
+}
+
+CLI::Validator not_negative() {
+  return {[](std::string& text) {
+            if (finite_number(text).value_or(-1) >= 0) return std::string();
+            return fmt::format("'{}' is no number from 0 on", text);
+          },
+          "NONNEGATIVE"};
 }
 
 CLI::Validator size_value() {

@@ -16,6 +16,10 @@ namespace tandem::apps {
 // A number within both bounds. CLI::Range would print them with six decimals.
 CLI::Validator in_range(double least, double most);
 
+// A finite number above 0, or from 0 on. Those of CLI print a bound of 309 digits.
+CLI::Validator positive();
+CLI::Validator not_negative();
+
 // "512", "4MiB", "2 GB" -> bytes. The message of CLI::AsSizeValue would list every spelling of
 // every unit.
 CLI::Validator size_value();

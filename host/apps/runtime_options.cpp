@@ -90,7 +90,7 @@ void add_model_options(CLI::App& command, RuntimeOptions& o) {
   command
       .add_option("--context", o.context_length,
                   "longest prompt + output, in tokens (0: the model's)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->group("Model");
   command
       .add_option("--quantize", o.quantize,

@@ -34,12 +34,19 @@ class ErrorTest(unittest.TestCase):
     def test_every_error_has_one_form(self):
         self.expect("serve", "--port", "70000", words="--port: Value 70000 not in range 0 to 65535; see `tandem serve --help`")
         self.expect("simulate-collectives", "--density", "3", words="'3' is no number from 1e-12 to 1")
+        self.expect("serve", "--heartbeat-seconds", "0", words="'0' is no number from 0.01 to 3600;")
+        self.expect("generate", "--prompt", "x", "--context", "-1", words="'-1' is no number from 0 on;")
+        self.expect("bench", "--seconds", "0", words="'0' is no number above 0;")
         self.expect("serve", "--kv-memory", "4 apples", words="'4 apples' is no size")
         self.expect("generate", words="--prompt is required")
         self.expect(words="name a command")
 
     def test_an_empty_model_is_not_the_demo_model(self):
         self.expect("generate", "--prompt", "x", "--model", "", words="--model: is empty")
+
+    def test_an_empty_file_of_keys_does_not_open_the_server(self):
+        for option in ("--api-keys", "--tls-cert", "--tls-key", "--unix", "--port-file"):
+            self.expect("serve", "--port", "0", option, "", words=f"{option}: is empty")
 
     def test_a_context_beyond_the_model_is_refused_before_its_weights_are_read(self):
         text = self.expect("generate", "--prompt", "x", "--context", "999999", words="--context 999999 exceeds the model's 512")
@@ -122,6 +129,10 @@ class ConfigTest(unittest.TestCase):
             self.assertTrue(line.startswith(f"{self.path}:{number}: "), line)
             self.assertIn(text, line)
         self.assertIn("has 8 errors", lines[len(expected)])
+
+    def test_counts_one_as_one(self):
+        self.assertTrue(self.check("port = 0\n").stdout.endswith(": 1 key, nothing wrong\n"))
+        self.assertTrue(self.check("port = -1\n").stderr.endswith(" has 1 error\n"))
 
     def test_a_list_gives_several_values(self):
         self.path.write_text('attention = "cpu"\nmodel-alias = ["one", "two"]\n')

@@ -15,6 +15,7 @@
 #include "apps/bench/report.h"
 #include "apps/bench/rig.h"
 #include "apps/command.h"
+#include "apps/command_words.h"
 #include "common/error.h"
 
 namespace tandem::apps {
@@ -154,7 +155,7 @@ void add_bench(CLI::App& app) {
                             ->group("Rows");
   const auto* seconds =
       command->add_option("--seconds", o->measure.seconds, "time per row, after which samples end")
-          ->check(CLI::PositiveNumber)
+          ->check(positive())
           ->capture_default_str()
           ->group("Rows");
   command->add_option("--loads", o->loads, "times the file is loaded")

@@ -159,10 +159,10 @@ void add_network_options(CLI::App& command, SimulateOptions& options) {
   command
       .add_option("--bandwidth-gbps", options.gbit_per_s,
                   "bandwidth of a node's adapter, Gb/s in each direction")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   command.add_option("--latency-us", options.latency_us, "latency of a message between nodes")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   command
       .add_option("--ranks-per-node", network.ranks_per_node, "ranks that share a node's adapter")
@@ -170,7 +170,7 @@ void add_network_options(CLI::App& command, SimulateOptions& options) {
   command
       .add_option("--node-bandwidth-gbps", options.node_gbit_per_s,
                   "bandwidth of a rank inside its node, Gb/s")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   command.add_option("--nodes-per-rack", network.nodes_per_rack, "nodes of a rack (0: one rack)")
       ->capture_default_str();

@@ -11,6 +11,7 @@
 
 #include "apps/collectives/command.h"
 #include "apps/collectives/sparsify_run.h"
+#include "apps/command_words.h"
 #include "common/error.h"
 
 namespace tandem::apps {
@@ -35,7 +36,7 @@ void add_sparsify_options(CLI::App& command, SparsifyBenchOptions& options) {
   command.add_option("--synthetic", options.synthetic, "values of a synthetic gradient")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
   command.add_option("--skew", options.skew, "deviation of the logarithm of the layers' scales")
-      ->check(CLI::Range(0.0, 10.0))
+      ->check(in_range(0, 10))
       ->capture_default_str();
   command.add_option("--density", options.run.sparsifier.density, "share to send, 0..1")
       ->capture_default_str();
@@ -67,9 +68,9 @@ void add_algorithm_options(CLI::App& command, SparsifyBenchOptions& options) {
           "--bandwidth-gbps", options.run.gbit_per_s,
           "bandwidth of a rank's simulated link, Gb/s in each direction; reports exchange_ms and "
           "dense_ms")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command.add_option("--latency-us", options.run.latency_us, "latency of a simulated message")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   command.add_flag("--published-control", sparsifier.published_control,
                    "micro, exdyna: the published steps of the threshold");

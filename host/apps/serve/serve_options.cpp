@@ -19,12 +19,14 @@ void add_address_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--port-file", o.port_file,
                   "write the port there once listening, as a new file that replaces an old one")
+      ->check(not_empty())
       ->group("HTTP");
 }
 
 void add_transport_options(CLI::App& command, ServeOptions& o) {
   server::http::ListenOptions& listen = o.server.listen;
   command.add_option("--unix", listen.unix_path, "also listen on a Unix socket at this path")
+      ->check(not_empty())
       ->group("HTTP");
   command
       .add_option_function<std::string>(
@@ -40,8 +42,10 @@ void add_transport_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--tls-cert", o.server.tls.certificate,
                   "PEM file with certificate and chain: TCP uses TLS 1.2 or 1.3")
+      ->check(not_empty())
       ->group("HTTP");
   command.add_option("--tls-key", o.server.tls.key, "PEM file with the certificate's key")
+      ->check(not_empty())
       ->group("HTTP");
 }
 
@@ -50,6 +54,7 @@ void add_access_options(CLI::App& command, ServeOptions& o) {
       .add_option("--api-keys", o.key_file,
                   "file of keys, see `tandem key`; one is then needed on every route but /livez, "
                   "/readyz and /health")
+      ->check(not_empty())
       ->group("HTTP");
   command
       .add_option("--allowed-host", o.server.routes.allowed_hosts,
@@ -172,7 +177,7 @@ void add_request_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--heartbeat-seconds", o.heartbeat_seconds,
                   "time after which a stream without output sends a comment")
-      ->check(CLI::Range(0.01, 3600.0))
+      ->check(in_range(0.01, 3600))
       ->capture_default_str()
       ->group("HTTP");
 }

@@ -5,6 +5,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "apps/command_words.h"
 #include "common/error.h"
 
 namespace tandem::apps {
@@ -79,7 +80,7 @@ void add_optimizer_options(CLI::App& command, TrainOptions& o) {
       ->check(CLI::IsMember({"rowwise_adagrad", "row_adam", "sgd"}))
       ->group(group);
   command.add_option("--table-rate", o.table_rate, "learning rate of embedding tables")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->group(group);
   command
       .add_option("--offload", o.offload,
@@ -99,7 +100,7 @@ void add_optimizer_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--beta2", o.beta2, "of adamw")->group(group);
   command.add_option("--momentum", o.momentum, "of sgd")->group(group);
   command.add_option("--clip", o.clip, "norm of the gradient above which it is scaled (0: none)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->group(group);
 }
 
@@ -138,7 +139,7 @@ void add_rank_options(CLI::App& command, TrainOptions& o) {
                 "join the elastic run of --out as a new rank, at its next checkpoint")
       ->group(group);
   command.add_option("--timeout", o.meeting.timeout_s, "seconds that a rank may be late")
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(in_range(0.1, 1e6))
       ->group(group);
 }
 

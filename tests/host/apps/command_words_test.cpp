@@ -26,6 +26,17 @@ TEST(CommandWords, RangesArePrintedAsTheyAreWritten) {
   }
 }
 
+TEST(CommandWords, BoundsOnOneSideNameNoOther) {
+  EXPECT_THAT(said(positive(), "1e-9"), IsEmpty());
+  EXPECT_EQ(said(positive(), "0"), "'0' is no number above 0");
+  EXPECT_THAT(said(not_negative(), "0"), IsEmpty());
+  EXPECT_EQ(said(not_negative(), "-1"), "'-1' is no number from 0 on");
+  for (const char* text : {"x", "", "nan", "inf", "1x"}) {
+    EXPECT_EQ(said(positive(), text), "'" + std::string(text) + "' is no number above 0");
+    EXPECT_EQ(said(not_negative(), text), "'" + std::string(text) + "' is no number from 0 on");
+  }
+}
+
 TEST(CommandWords, SizesBecomeBytes) {
   for (const auto& [text, bytes] : {std::pair("512", "512"), std::pair("4MiB", "4194304"),
                                     std::pair("2 GB", "2147483648"), std::pair("1k", "1024")}) {
