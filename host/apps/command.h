@@ -32,5 +32,6 @@ void add_tensor(CLI::App& app);
 void add_xclbin(CLI::App& app);
 void add_balance(CLI::App& app);
 void add_map(CLI::App& app);
+void add_place(CLI::App& app);
 
 }  // namespace tandem::apps

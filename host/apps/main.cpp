@@ -45,6 +45,7 @@ void add_commands(CLI::App& app) {
   add_simulate(app);
   add_balance(app);
   add_map(app);
+  add_place(app);
   add_tensor(app);
   add_external_commands(app);
   add_pages(app, TANDEM_VERSION);

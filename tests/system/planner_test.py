@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# `tandem balance` and `tandem map` as a user runs them: fields, files, repeated runs, and what is refused.
+# `tandem balance`, `tandem map` and `tandem place` as a user runs them: fields, files, repeated runs, and what is refused.
 import itertools
 import json
 import pathlib
@@ -157,6 +157,92 @@ class MapTest(PlannerCase):
         large = self.file("large.dat", qaplib_text([[1] * 41] * 41, [[1] * 41] * 41))
         self.assert_refused("41 tasks need 1681 bits", "map", "--qaplib", large, "--export-qubo", self.folder / "x.qubo")
         self.assertFalse((self.folder / "x.qubo").exists())
+
+
+# Two chains that meet at the end; every output has 1,000 bytes, 1 us at 1 GB/s.
+CHAINS = [("a0", "a1"), ("a1", "a2"), ("b0", "b1"), ("b1", "b2"), ("a2", "end"), ("b2", "end")]
+TIMES = {"a0": 10, "a1": 20, "a2": 30, "b0": 15, "b1": 15, "b2": 15, "end": 5}
+LINKS = ["--devices", 2, "--latency-us", 4, "--bandwidth-gbps", 1]
+
+
+class PlaceTest(PlannerCase):
+    def triple(self, edges=CHAINS, times=TIMES, sizes=None):
+        sizes = {name: 1000 for name in TIMES} if sizes is None else sizes
+        self.file("graph.dot", "digraph {\n" + "".join(f'  "{a}" -> "{b}";\n' for a, b in edges) + "}\n")
+        self.file("durations.txt", "".join(f"{name}::{us}\n" for name, us in times.items()))
+        self.file("sizes.txt", "".join(f"{name}::{size}\n" for name, size in sizes.items()))
+        return self.folder
+
+    def graph(self, nodes, edges):
+        return self.file("graph.json", json.dumps({"nodes": nodes, "edges": edges}))
+
+    def test_both_forms_of_a_graph_have_the_same_placement(self):
+        triple = run_json("place", "--format", "triple", self.triple(), *LINKS)
+        self.assertEqual(triple["makespan_us"], 10 + 20 + 30 + 5)  # b's tensor is there long before a ends
+        self.assertEqual(set(triple["placement"]), set(TIMES))
+        self.assertEqual(len({triple["placement"][name] for name in ("a0", "a1", "a2", "end")}), 1)
+        self.assertNotEqual(triple["placement"]["a0"], triple["placement"]["b0"])
+        self.assertEqual((triple["work_us"], triple["critical_path_us"]), (110, 65))
+        self.assertEqual(len(triple["peak_bytes"]), 2)
+        self.assertLessEqual(triple["makespan_us"], min(us for us in triple["members_us"].values()))
+        graph = self.graph([{"name": name, "us": us, "output_bytes": 1000} for name, us in TIMES.items()], CHAINS)
+        result = run_json("place", "--format", "json", graph, *LINKS)
+        self.assertEqual(result["makespan_us"], triple["makespan_us"])
+
+    def test_every_method_answers_and_auto_is_the_best(self):
+        draw = random.Random(5)
+        nodes = [{"name": f"n{i}", "us": draw.randint(1, 90), "output_bytes": draw.randint(0, 5000)} for i in range(200)]
+        edges = [[draw.randrange(max(0, i - 30), i), i] for i in range(1, 200) for _ in range(2)]
+        graph = self.graph(nodes, edges)
+        best = run_json("place", "--format", "json", graph, *LINKS)["makespan_us"]
+        for method in ("pardnn", "etf", "metis"):
+            process = run("place", "--format", "json", graph, *LINKS, "--method", method, "--json")
+            if method == "metis" and "not built in" in process.stderr:
+                self.assertEqual(process.returncode, 2)
+                continue
+            self.assertEqual(process.returncode, 0, process.stderr)
+            self.assertLessEqual(best, json.loads(process.stdout)["makespan_us"])
+        one = run_json("place", "--format", "json", graph, "--devices", 1)
+        self.assertEqual(one["makespan_us"], sum(node["us"] for node in nodes))
+        self.assertIn("us by ", run("place", "--format", "json", graph, *LINKS).stdout)
+
+    def test_memory_spreads_the_nodes(self):
+        nodes = [{"name": f"n{i}", "us": 10, "resident_bytes": 1000, "output_bytes": 10} for i in range(6)]
+        graph = self.graph(nodes, [[i, i + 1] for i in range(5)])
+        self.assertEqual(run_json("place", "--format", "json", graph, *LINKS)["makespan_us"], 60)
+        result = run_json("place", "--format", "json", graph, *LINKS, "--memory", 3100)
+        self.assertEqual(result["makespan_us"], 60 + 1 + 4)
+        self.assertLessEqual(max(result["peak_bytes"]), 3100)
+
+    def test_a_missing_size_is_told(self):
+        process = run("place", "--format", "triple", self.triple(sizes={"a0": 5}), *LINKS)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertIn("5 nodes with consumers have no line in sizes.txt", process.stderr)
+
+    def test_bad_graphs_are_named(self):
+        def refused(words, *more):
+            self.assert_refused(words, "place", "--format", "triple", self.folder, *LINKS, *more)
+        refused("a triple is a folder with graph.dot")
+        self.triple(edges=[*CHAINS, ("end", "a1")])
+        refused("the graph has a cycle: 'a1' -> 'a2' -> 'end' -> 'a1'")
+        self.triple(times={name: us for name, us in TIMES.items() if name != "b1"})
+        refused("durations.txt: node 'b1' of graph.dot has no duration")
+        self.triple()
+        refused("fits no device: with its inputs and its output it needs 2000 bytes, and a device has 1999", "--memory", 1999)
+        self.file("graph.dot", "digraph {\n a -> \n}\n")
+        refused("graph.dot: line 3: a name was expected, not '}'")
+        nodes = [{"name": "a", "us": 1, "group": "g", "device": 0}, {"name": "b", "us": 1, "group": "g", "device": 1}]
+        self.assert_refused("group 'g': node 'a' is fixed to device 0 and node 'b' to device 1", "place", "--format", "json",
+                            self.graph(nodes, []), *LINKS)
+        self.assert_refused("edge 0 names the node \"x\"", "place", "--format", "json", self.graph(nodes[:1], [["a", "x"]]), *LINKS)
+        self.assert_refused("node 'a' has no time", "place", "--format", "json", self.graph([{"name": "a"}], []), *LINKS)
+
+    def test_wrong_words_are_named(self):
+        self.triple()
+        for words, arguments in (("--method", ("triple", "--devices", 2, "--method", "magic")), ("--format", ("pickle", "--devices", 2)),
+                                 ("cannot read ONNX files", ("onnx", "--devices", 2)), ("--devices", ("triple", "--devices", 0)),
+                                 ("--bandwidth-gbps", ("triple", "--devices", 2, "--bandwidth-gbps", 0))):
+            self.assert_refused(words, "place", self.folder, "--format", *arguments)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: any text becomes a trace, a mapping problem or samples that keep their promises, or
-// an Error. The first byte chooses which.
+// Fuzz target: any text becomes a trace, a mapping problem, samples or a graph that keep their
+// promises, or an Error. The first byte chooses which.
 #include <cstdlib>
 #include <sstream>
 
 #include "common/error.h"
+#include "planner/graph/graph_files.h"
 #include "planner/mapping/qaplib_file.h"
 #include "planner/mapping/qubo_file.h"
 #include "planner/pipeline/layer_trace.h"
@@ -40,6 +41,23 @@ void check_samples(std::istream& in) {
   }
 }
 
+void check_graph(const OperatorGraph& graph) {
+  check(graph.order().size() == static_cast<std::size_t>(graph.num_nodes()));
+  for (int id = 0; id < graph.num_edges(); ++id) {
+    check(graph.edge(id).to < graph.num_nodes() && graph.edge_bytes(id) >= 0);
+  }
+}
+
+// Graph, times and sizes, divided by '%'.
+void check_triple(std::istream& in) {
+  std::string dot, times, sizes;
+  std::getline(in, dot, '%');
+  std::getline(in, times, '%');
+  std::getline(in, sizes, '%');
+  std::istringstream dot_in(dot), times_in(times), sizes_in(sizes);
+  check_graph(read_triple(dot_in, times_in, sizes_in).graph);
+}
+
 }  // namespace
 }  // namespace tandem::planner
 
@@ -47,7 +65,9 @@ void tandem::test::add_fuzz_seeds(std::vector<std::string>& seeds) {
   for (const char* text :
        {"0layer,time_us,bytes\na,1.5,10\nb,2,20\n", "0step,time_ms\n0,1\n0,2\n1,3\n1,4\n",
         "0a,1\nb,2\n", "12\n0 1 1 0\n0 3\n3 0\n", "12 9\n0 1 1 0\n0 3 3 0\n", "20110\n1 -1 -1 1\n",
-        "2{\"samples\": [[0, 1, 1, 0]]}"}) {
+        "2{\"samples\": [[0, 1, 1, 0]]}",
+        "3{\"nodes\": [{\"name\": \"a\", \"us\": 1}], \"edges\": [[0, \"a\", 7]]}",
+        "4digraph g { a -> \"b\" [x=1]; /* c */ }%a::1\nb::2.5\n%a::100\n"}) {
     seeds.emplace_back(text);
   }
 }
@@ -57,12 +77,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 1) return 0;
   std::istringstream in(std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
   try {
-    if (data[0] % 3 == 0) {
-      p::check_trace(in);
-    } else if (data[0] % 3 == 1) {
-      p::check_problem(in);
-    } else {
-      p::check_samples(in);
+    switch (data[0] % 5) {
+      case 0:
+        p::check_samples(in);
+        break;
+      case 1:
+        p::check_graph(p::read_graph_json(in));
+        break;
+      case 2:
+        p::check_triple(in);
+        break;
+      case 3:
+        p::check_trace(in);
+        break;
+      default:
+        p::check_problem(in);
     }
   } catch (const tandem::Error&) {
   }

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tandem place`: a device for every operator of a graph.
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+
+#include "apps/command.h"
+#include "apps/command_words.h"
+#include "apps/planner/planner_files.h"
+#include "common/error.h"
+#include "planner/graph/graph_files.h"
+#include "planner/partition/levels.h"
+#include "planner/partition/place_graph.h"
+
+namespace tandem::apps {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMostDevices = 1024;
+
+struct PlaceOptions {
+  std::string format, path, method = "auto";
+  int devices = 0;
+  double latency_us = 25, bandwidth_gbps = 140;
+  std::int64_t memory = std::numeric_limits<std::int64_t>::max();
+  bool as_json = false;
+};
+
+planner::OperatorGraph read_graph(const PlaceOptions& options) {
+  if (options.format == "json") {
+    std::ifstream file = opened_input("place", options.path);
+    return planner::read_graph_json(file);
+  }
+  if (options.format == "onnx") {
+    throw Error("place",
+                "this build cannot read ONNX files: convert '" + options.path +
+                    "' to --format json, which needs a measured time per operator as well");
+  }
+  planner::TripleGraph triple = planner::read_graph_triple(options.path);
+  if (triple.num_without_size > 0) {
+    spdlog::warn("{} nodes with consumers have no line in sizes.txt: their outputs count 0 bytes",
+                 triple.num_without_size);
+  }
+  return std::move(triple.graph);
+}
+
+planner::DeviceLinks links_of(const PlaceOptions& options) {
+  planner::DeviceLinks links;
+  links.num_devices = options.devices;
+  links.latency_ps = std::llround(options.latency_us * planner::kPicosecondsPerMicrosecond);
+  links.bytes_per_us = options.bandwidth_gbps * 1000;
+  links.memory_bytes = options.memory;
+  return links;
+}
+
+json members_json(const planner::PlacedGraph& placed) {
+  json members = json::object();
+  for (const auto& [name, makespan_ps] : placed.members) {
+    members[name] = makespan_ps ? us_json(*makespan_ps) : json();
+  }
+  return members;
+}
+
+json place_json(const planner::OperatorGraph& graph, const planner::PlacedGraph& placed) {
+  json placement = json::object();
+  for (int node = 0; node < graph.num_nodes(); ++node) {
+    placement[graph.node(node).name] = placed.placement[static_cast<std::size_t>(node)];
+  }
+  return {{"makespan_us", us_json(placed.makespan_ps)},
+          {"peak_bytes", placed.peak_bytes},
+          {"placement", std::move(placement)},
+          {"method", placed.method},
+          {"members_us", members_json(placed)},
+          {"num_nodes", graph.num_nodes()},
+          {"num_edges", graph.num_edges()},
+          {"work_us", us_json(graph.work_ps())},
+          {"critical_path_us", us_json(planner::critical_path_ps(graph))}};
+}
+
+void print_placement(const planner::OperatorGraph& graph, const planner::PlacedGraph& placed) {
+  fmt::print("{} us by {}; work {} us, longest way {} us, {} nodes, {} edges\n",
+             us_json(placed.makespan_ps).dump(), placed.method, us_json(graph.work_ps()).dump(),
+             us_json(planner::critical_path_ps(graph)).dump(), graph.num_nodes(),
+             graph.num_edges());
+  std::vector<std::int64_t> nodes(placed.peak_bytes.size()), work_ps(placed.peak_bytes.size());
+  for (int node = 0; node < graph.num_nodes(); ++node) {
+    const auto device = static_cast<std::size_t>(placed.placement[static_cast<std::size_t>(node)]);
+    ++nodes[device];
+    work_ps[device] += graph.node(node).time_ps;
+  }
+  fmt::print("{:<8} {:>10} {:>16} {:>16}\n", "device", "nodes", "us", "peak bytes");
+  for (std::size_t device = 0; device < nodes.size(); ++device) {
+    fmt::print("{:<8} {:>10} {:>16} {:>16}\n", device, nodes[device],
+               us_json(work_ps[device]).dump(), placed.peak_bytes[device]);
+  }
+}
+
+void run_place(const PlaceOptions& options) {
+  const planner::OperatorGraph graph = read_graph(options);
+  const planner::PlacedGraph placed =
+      planner::place_graph(graph, links_of(options), planner::place_method_of(options.method));
+  if (options.as_json) {
+    fmt::print("{}\n", place_json(graph, placed).dump(2));
+  } else {
+    print_placement(graph, placed);
+  }
+}
+
+}  // namespace
+
+void add_place(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("place", "Place the operators of a graph onto devices");
+  auto options = std::make_shared<PlaceOptions>();
+  PlaceOptions& o = *options;
+  command->add_option("path", o.path, "graph: a file, or the folder of a triple")->required();
+  command
+      ->add_option("--format", o.format,
+                   "json; triple: a folder with graph.dot, durations.txt and sizes.txt; onnx is "
+                   "not built in")
+      ->required()
+      ->check(CLI::IsMember({"json", "triple", "onnx"}));
+  command->add_option("--devices", o.devices, "of one kind, each linked to every other one")
+      ->required()
+      ->check(in_range(1, kMostDevices));
+  command->add_option("--latency-us", o.latency_us, "of a link")
+      ->check(in_range(0, 1e6))
+      ->capture_default_str();
+  command->add_option("--bandwidth-gbps", o.bandwidth_gbps, "of a link, GB/s")
+      ->check(in_range(1e-3, 1e6))
+      ->capture_default_str();
+  command->add_option("--memory", o.memory, "of each device, such as 16GiB")
+      ->transform(size_value())
+      ->default_str("no limit");
+  command
+      ->add_option("--method", o.method,
+                   "auto: the best of all; pardnn; metis; etf: each node where it starts first")
+      ->check(CLI::IsMember({"auto", "pardnn", "metis", "etf"}))
+      ->capture_default_str();
+  command->add_flag("--json", o.as_json, "print JSON");
+  command->callback([options] { run_place(*options); });
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Links are taken as free here; the evaluator judges with serial ones.
+#include "planner/partition/list_placement.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "planner/partition/levels.h"
+
+namespace tandem::planner {
+namespace {
+
+std::size_t place_of(int id) { return static_cast<std::size_t>(id); }
+
+std::vector<std::int64_t> ways_of(const OperatorGraph& graph, const DeviceLinks& links) {
+  const std::vector<int> none(place_of(graph.num_nodes()), kNoCluster);
+  return levels_of(graph, links, none).bottom_ps;
+}
+
+// Devices fill up as nodes are placed.
+class GrowingPlacement {
+ public:
+  GrowingPlacement(const OperatorGraph& graph, const DeviceLinks& links)
+      : graph_(graph),
+        links_(links),
+        placement_(place_of(graph.num_nodes()), kAnyDevice),
+        end_ps_(place_of(graph.num_nodes())),
+        free_ps_(place_of(links.num_devices)),
+        resident_(place_of(links.num_devices)),
+        unit_device_(place_of(graph.num_units()), kAnyDevice) {
+    for (int unit = 0; unit < graph.num_units(); ++unit) {
+      unit_device_[place_of(unit)] = graph.device_of_unit(unit);
+    }
+  }
+
+  std::int64_t data_ps(int node, int device) const {
+    std::int64_t most = 0;
+    for (const int id : graph_.in(node)) {
+      const int from = graph_.edge(id).from;
+      const bool is_near = placement_[place_of(from)] == device;
+      most = std::max(
+          most, end_ps_[place_of(from)] + (is_near ? 0 : links_.edge_ps(graph_.edge_bytes(id))));
+    }
+    return most;
+  }
+
+  bool may_take(int node, int device) const {
+    const int fixed = unit_device_[place_of(graph_.unit_of(node))];
+    if (fixed != kAnyDevice) return fixed == device;
+    const OperatorNode& each = graph_.node(node);
+    const std::int64_t rest = links_.memory_bytes - resident_[place_of(device)];
+    return each.resident_bytes <= rest && each.output_bytes <= rest - each.resident_bytes;
+  }
+
+  std::int64_t free_ps(int device) const { return free_ps_[place_of(device)]; }
+
+  void place(int node, int device, std::int64_t start) {
+    placement_[place_of(node)] = device;
+    unit_device_[place_of(graph_.unit_of(node))] = device;
+    end_ps_[place_of(node)] = start + graph_.node(node).time_ps;
+    free_ps_[place_of(device)] = end_ps_[place_of(node)];
+    resident_[place_of(device)] += graph_.node(node).resident_bytes;
+  }
+
+  Placement finish() { return std::move(placement_); }
+
+ private:
+  const OperatorGraph& graph_;
+  const DeviceLinks& links_;
+  Placement placement_;
+  std::vector<std::int64_t> end_ps_, free_ps_, resident_;
+  std::vector<int> unit_device_;
+};
+
+// The device that starts a node first; where none has the room, all count.
+std::pair<std::int64_t, int> earliest_start(const GrowingPlacement& growing, int node,
+                                            const std::vector<std::int64_t>& data_ps) {
+  std::pair<std::int64_t, int> best{kMostGraphPs * 4, 0};
+  for (const bool asks : {true, false}) {
+    for (std::size_t device = 0; device < data_ps.size(); ++device) {
+      const int number = static_cast<int>(device);
+      if (asks && !growing.may_take(node, number)) continue;
+      best = std::min(best, {std::max(data_ps[device], growing.free_ps(number)), number});
+    }
+    if (best.first < kMostGraphPs * 4) return best;
+  }
+  return best;
+}
+
+std::vector<std::int64_t> data_times(const GrowingPlacement& growing, int node, int num_devices) {
+  std::vector<std::int64_t> times;
+  for (int device = 0; device < num_devices; ++device)
+    times.push_back(growing.data_ps(node, device));
+  return times;
+}
+
+}  // namespace
+
+Placement place_earliest(const OperatorGraph& graph, const DeviceLinks& links) {
+  constexpr int kMostSeen = 64;
+  const std::vector<std::int64_t> ways = ways_of(graph, links);
+  GrowingPlacement growing(graph, links);
+  std::vector<int> num_missing;
+  std::vector<std::vector<std::int64_t>> data(place_of(graph.num_nodes()));
+  std::set<std::pair<std::int64_t, int>> ready;  // by the way to the end, longest first
+  const auto make_ready = [&](int node) {
+    data[place_of(node)] = data_times(growing, node, links.num_devices);
+    ready.emplace(-ways[place_of(node)], node);
+  };
+  for (int node = 0; node < graph.num_nodes(); ++node) {
+    num_missing.push_back(static_cast<int>(graph.in(node).size()));
+    if (num_missing.back() == 0) make_ready(node);
+  }
+  while (!ready.empty()) {
+    auto best = ready.begin();
+    std::pair<std::int64_t, int> first{kMostGraphPs * 4, 0};
+    int seen = 0;
+    for (auto each = ready.begin(); each != ready.end() && seen < kMostSeen; ++each, ++seen) {
+      const auto start = earliest_start(growing, each->second, data[place_of(each->second)]);
+      if (start.first >= first.first) continue;
+      first = start;
+      best = each;
+    }
+    const int node = best->second;
+    ready.erase(best);
+    growing.place(node, first.second, first.first);
+    std::vector<std::int64_t>().swap(data[place_of(node)]);
+    for (const int id : graph.out(node)) {
+      const int to = graph.edge(id).to;
+      if (--num_missing[place_of(to)] == 0) make_ready(to);
+    }
+  }
+  return growing.finish();
+}
+
+Placement place_by_rank(const OperatorGraph& graph, const DeviceLinks& links) {
+  const std::vector<std::int64_t> ways = ways_of(graph, links);
+  std::vector<int> nodes(graph.order());  // stable: producers of no time stay before consumers
+  std::ranges::stable_sort(nodes, std::greater<>(), [&](int node) { return ways[place_of(node)]; });
+  GrowingPlacement growing(graph, links);
+  for (const int node : nodes) {
+    const auto start = earliest_start(growing, node, data_times(growing, node, links.num_devices));
+    growing.place(node, start.second, start.first);
+  }
+  return growing.finish();
+}
+
+Placement place_in_order(const OperatorGraph& graph, const DeviceLinks& links) {
+  Placement placement(place_of(graph.num_nodes()));
+  const double share = static_cast<double>(graph.work_ps()) / links.num_devices;
+  double before = 0;
+  for (const int node : graph.order()) {
+    const double middle = before + static_cast<double>(graph.node(node).time_ps) / 2;
+    const int device = share > 0 ? static_cast<int>(middle / share) : 0;
+    placement[place_of(node)] = std::min(device, links.num_devices - 1);
+    before += static_cast<double>(graph.node(node).time_ps);
+  }
+  return placement;
+}
+
+}  // namespace tandem::planner

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One object per call keeps the work of every device by level.
+#include "planner/partition/pardnn.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "planner/partition/level_work.h"
+
+namespace tandem::planner {
+namespace {
+
+constexpr int kUnmapped = -1;
+constexpr int kMostRounds = 20;  // of mapping and of refinement; later ones change next to nothing
+
+std::size_t slot(int id) { return static_cast<std::size_t>(id); }
+
+struct ClusterSpan {
+  std::int64_t begin_ps = 0, end_ps = 0, work_ps = 0;
+};
+
+class ParDnn {
+ public:
+  ParDnn(const OperatorGraph& graph, const DeviceLinks& links, const LinearClusters& clusters)
+      : graph_(graph),
+        links_(links),
+        clusters_(clusters),
+        placement_(slot(graph.num_nodes()), kUnmapped),
+        times_(clusters.levels.top_ps),
+        exchange_(slot(links.num_devices)) {
+    std::ranges::sort(times_);
+    times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
+    all_.emplace_back(times_);
+    for (int device = 0; device < links.num_devices; ++device) work_.emplace_back(times_);
+    for (int node = 0; node < graph.num_nodes(); ++node) {
+      all_.front().add(clusters.levels.top_ps[slot(node)], graph.node(node).time_ps);
+    }
+    for (const auto& path : clusters.paths) spans_.push_back(span_of(path));
+    unmapped_ps_ = graph.work_ps();
+    for (int device = 0; device < links.num_devices; ++device) map_to(device, device);
+  }
+
+  Placement run() {
+    for (const bool has_levels : {true, false}) map_clusters(has_levels);
+    map_leftovers();
+    for (int round = 0; round < kMostRounds && switch_paths(); ++round) continue;
+    for (int round = 0; round < kMostRounds && switch_nodes(); ++round) continue;
+    return std::move(placement_);
+  }
+
+ private:
+  ClusterSpan span_of(const std::vector<int>& path) const {
+    ClusterSpan span;
+    span.end_ps = times_.back();
+    if (path.empty()) return span;
+    const std::vector<std::int64_t>& top = clusters_.levels.top_ps;
+    span.begin_ps = top[slot(path.front())];
+    for (const int id : graph_.out(path.back())) {
+      span.end_ps = std::min(span.end_ps, top[slot(graph_.edge(id).to)]);
+    }
+    for (const int node : path) span.work_ps += graph_.node(node).time_ps;
+    return span;
+  }
+
+  void map_to(int cluster, int device) {
+    for (const int node : clusters_.paths[slot(cluster)]) {
+      const int before = placement_[slot(node)];
+      const std::int64_t time = graph_.node(node).time_ps;
+      const std::int64_t level = clusters_.levels.top_ps[slot(node)];
+      if (before == kUnmapped) unmapped_ps_ -= time;
+      if (before != kUnmapped) work_[slot(before)].add(level, -time);
+      work_[slot(device)].add(level, time);
+      placement_[slot(node)] = device;
+    }
+  }
+
+  // What nodes of a cluster exchange with each device, into exchange_; edges within count not.
+  void sum_exchange(std::span<const int> nodes, int cluster) {
+    std::ranges::fill(exchange_, 0);
+    const auto add = [&](int edge, int other) {
+      if (cluster != kNoCluster && clusters_.cluster_of[slot(other)] == cluster) return;
+      const int device = placement_[slot(other)];
+      if (device != kUnmapped) exchange_[slot(device)] += links_.edge_ps(graph_.edge_bytes(edge));
+    };
+    for (const int node : nodes) {
+      for (const int id : graph_.in(node)) add(id, graph_.edge(id).from);
+      for (const int id : graph_.out(node)) add(id, graph_.edge(id).to);
+    }
+  }
+
+  bool is_merged(const ClusterSpan& span, int device) const {
+    const std::int64_t exchange = exchange_[slot(device)];
+    const std::int64_t elsewhere =
+        std::accumulate(exchange_.begin(), exchange_.end(), std::int64_t{0}) - exchange;
+    if (exchange < elsewhere || exchange <= links_.latency_ps) return false;
+    std::int64_t least = kMostGraphPs, most = 0;
+    for (const LevelWork& work : work_) {
+      const std::int64_t here = work.between(span.begin_ps, span.end_ps);
+      least = std::min(least, here);
+      most = std::max(most, here);
+    }
+    const std::int64_t own = work_[slot(device)].between(span.begin_ps, span.end_ps);
+    const std::int64_t together = own + span.work_ps;
+    if (together <= all_.front().between(span.begin_ps, span.end_ps) / links_.num_devices) {
+      return true;
+    }
+    const std::int64_t room =
+        least + span.work_ps + exchange + links_.latency_ps + unmapped_ps_ / links_.num_devices;
+    return together <= std::max(most, room) || own <= exchange || exchange >= most - least;
+  }
+
+  // Secondary clusters that have no device, the longest ways first.
+  std::vector<int> unmapped_clusters() const {
+    std::vector<int> ids;
+    for (int id = links_.num_devices; id < static_cast<int>(clusters_.paths.size()); ++id) {
+      if (placement_[slot(clusters_.paths[slot(id)].front())] == kUnmapped) ids.push_back(id);
+    }
+    const auto weight = [&](int id) {
+      return clusters_.levels.weight_ps(clusters_.paths[slot(id)].front());
+    };
+    std::ranges::stable_sort(ids, std::greater<>(), weight);
+    return ids;
+  }
+
+  void map_clusters(bool has_levels) {
+    constexpr int kFirstPercent = 50, kPercentStep = 10;
+    for (int percent = kFirstPercent; percent <= 100; percent += kPercentStep) {
+      bool has_merged = true;
+      for (int round = 0; round < kMostRounds && has_merged; ++round) {
+        std::vector<int> ids = unmapped_clusters();
+        ids.resize((ids.size() * slot(percent) + 99) / 100);
+        std::ranges::stable_sort(
+            ids, {}, [&](int id) { return spans_[slot(id)].end_ps - spans_[slot(id)].begin_ps; });
+        has_merged = false;
+        for (const int id : ids) has_merged = merge(id, has_levels) || has_merged;
+      }
+    }
+  }
+
+  bool merge(int cluster, bool has_levels) {
+    sum_exchange(clusters_.paths[slot(cluster)], cluster);
+    const int device = static_cast<int>(std::ranges::max_element(exchange_) - exchange_.begin());
+    ClusterSpan span = spans_[slot(cluster)];
+    if (!has_levels) {
+      span.begin_ps = times_.front();
+      span.end_ps = times_.back();
+    }
+    if (!is_merged(span, device)) return false;
+    map_to(cluster, device);
+    return true;
+  }
+
+  void map_leftovers() {
+    for (const int id : unmapped_clusters()) {
+      sum_exchange(clusters_.paths[slot(id)], id);
+      const ClusterSpan& span = spans_[slot(id)];
+      int best = 0;
+      std::int64_t least = std::numeric_limits<std::int64_t>::max();
+      for (int device = 0; device < links_.num_devices; ++device) {
+        const std::int64_t load =
+            work_[slot(device)].between(span.begin_ps, span.end_ps) - exchange_[slot(device)];
+        if (load < least) {
+          least = load;
+          best = device;
+        }
+      }
+      map_to(id, best);
+    }
+  }
+
+  bool switch_paths() {
+    bool has_switched = false;
+    for (int id = 0; id < static_cast<int>(clusters_.paths.size()); ++id) {
+      const std::vector<int>& path = clusters_.paths[slot(id)];
+      if (path.empty()) continue;
+      const int here = placement_[slot(path.front())];
+      sum_exchange(path, id);
+      int other = kUnmapped, num_others = 0;
+      for (int device = 0; device < links_.num_devices; ++device) {
+        if (exchange_[slot(device)] == 0) continue;
+        other = device;
+        ++num_others;
+      }
+      if (num_others != 1 || other == here) continue;
+      if (spans_[slot(id)].work_ps > exchange_[slot(other)] && id < links_.num_devices) continue;
+      map_to(id, other);
+      has_switched = true;
+    }
+    return has_switched;
+  }
+
+  bool switch_nodes() {
+    bool has_switched = false;
+    for (const int node : graph_.order()) {
+      sum_exchange({&node, 1}, kNoCluster);
+      const int here = placement_[slot(node)];
+      const int best = static_cast<int>(std::ranges::max_element(exchange_) - exchange_.begin());
+      const std::int64_t gain =
+          exchange_[slot(best)] - exchange_[slot(here)] - graph_.node(node).time_ps;
+      if (best == here || gain <= 0) continue;
+      placement_[slot(node)] = best;
+      has_switched = true;
+    }
+    return has_switched;
+  }
+
+  const OperatorGraph& graph_;
+  const DeviceLinks& links_;
+  const LinearClusters& clusters_;
+  Placement placement_;
+  std::vector<std::int64_t> times_, exchange_;
+  std::vector<LevelWork> work_, all_;  // by device; of all nodes
+  std::vector<ClusterSpan> spans_;
+  std::int64_t unmapped_ps_ = 0;
+};
+
+}  // namespace
+
+Placement place_by_pardnn(const OperatorGraph& graph, const DeviceLinks& links,
+                          const LinearClusters& clusters) {
+  return ParDnn(graph, links, clusters).run();
+}
+
+}  // namespace tandem::planner

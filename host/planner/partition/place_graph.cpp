@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Members are judged one after the other; the best one is kept.
+#include "planner/partition/place_graph.h"
+
+#include <algorithm>
+#include <array>
+
+#include "common/error.h"
+#include "planner/graph/schedule.h"
+#include "planner/partition/list_placement.h"
+#include "planner/partition/local_search.h"
+#include "planner/partition/memory_repair.h"
+#include "planner/partition/metis_placement.h"
+#include "planner/partition/pardnn.h"
+#include "planner/partition/placement_rules.h"
+
+namespace tandem::planner {
+namespace {
+
+// Nodes and edges that the search may evaluate, over all its steps: some seconds.
+constexpr std::int64_t kSearchedNodes = 40'000'000;
+constexpr std::int64_t kMostSearchSteps = 10'000;
+// Placements that are all tried, where there are no more.
+constexpr std::int64_t kMostTried = 20'000;
+
+// Whether no more than kMostTried placements keep groups and fixed nodes.
+bool is_small(const OperatorGraph& graph, const DeviceLinks& links) {
+  std::int64_t count = 1;
+  for (int unit = 0; unit < graph.num_units() && count <= kMostTried; ++unit) {
+    if (graph.device_of_unit(unit) == kAnyDevice) count *= links.num_devices;
+  }
+  return count <= kMostTried;
+}
+
+// The fastest of all placements that keep the memory; empty where none does.
+Placement place_by_trial(const OperatorGraph& graph, const DeviceLinks& links) {
+  Evaluator evaluator(graph, links);
+  std::vector<int> free_units;
+  Placement placement(static_cast<std::size_t>(graph.num_nodes())), best;
+  for (int unit = 0; unit < graph.num_units(); ++unit) {
+    if (graph.device_of_unit(unit) == kAnyDevice) free_units.push_back(unit);
+  }
+  keep_rules(graph, links, placement);
+  std::int64_t least = 0;
+  for (std::size_t at = 0;;) {
+    const std::int64_t makespan = evaluator.run(placement).makespan_ps;
+    if ((best.empty() || makespan < least) &&
+        std::ranges::max(peak_bytes(graph, links, placement, evaluator.memory_spans(placement))) <=
+            links.memory_bytes) {
+      best = placement;
+      least = makespan;
+    }
+    for (at = 0; at < free_units.size(); ++at) {
+      const auto nodes = graph.unit(free_units[at]);
+      const int here = placement[static_cast<std::size_t>(nodes.front())];
+      const int next = (here + 1) % links.num_devices;
+      for (const int node : nodes) placement[static_cast<std::size_t>(node)] = next;
+      if (next != 0) break;
+    }
+    if (at == free_units.size()) return best;
+  }
+}
+
+class Portfolio {
+ public:
+  Portfolio(const OperatorGraph& graph, const DeviceLinks& links)
+      : graph_(graph), links_(links), evaluator_(graph, links) {}
+
+  void judge(const std::string& name, Placement placement) {
+    keep_rules(graph_, links_, placement);
+    const bool fits =
+        !links_.has_memory_limit() || repair_memory(graph_, links_, evaluator_, placement);
+    const std::int64_t makespan = evaluator_.run(placement).makespan_ps;
+    const auto peaks = peak_bytes(graph_, links_, placement, evaluator_.memory_spans(placement));
+    if (!fits) {
+      const std::int64_t most = std::ranges::max(peaks);
+      least_peak_ = least_peak_ < 0 ? most : std::min(least_peak_, most);
+      result_.members.emplace_back(name, std::nullopt);
+      return;
+    }
+    result_.members.emplace_back(name, makespan);
+    if (!result_.placement.empty() && makespan >= result_.makespan_ps) return;
+    result_.makespan_ps = makespan;
+    result_.placement = std::move(placement);
+    result_.peak_bytes = peaks;
+    result_.method = name;
+  }
+
+  const Placement& best() const { return result_.placement; }
+
+  PlacedGraph finish() {
+    if (result_.placement.empty()) {
+      throw Error("place", "no placement was found that keeps within " +
+                               std::to_string(links_.memory_bytes) +
+                               " bytes per device: the best one needs " +
+                               std::to_string(least_peak_) +
+                               "; give more memory, more devices or --method auto");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  const OperatorGraph& graph_;
+  const DeviceLinks& links_;
+  Evaluator evaluator_;
+  PlacedGraph result_;
+  std::int64_t least_peak_ = -1;
+};
+
+}  // namespace
+
+PlacedGraph place_graph(const OperatorGraph& graph, const DeviceLinks& links, PlaceMethod method) {
+  check_placeable(graph, links);
+  Portfolio portfolio(graph, links);
+  const bool is_auto = method == PlaceMethod::kAuto;
+  if (is_auto) {
+    portfolio.judge("one", Placement(static_cast<std::size_t>(graph.num_nodes()), 0));
+    portfolio.judge("order", place_in_order(graph, links));
+    portfolio.judge("rank", place_by_rank(graph, links));
+  }
+  if (is_auto || method == PlaceMethod::kEarliest) {
+    portfolio.judge("etf", place_earliest(graph, links));
+  }
+  if (method == PlaceMethod::kMetis || (is_auto && has_metis())) {
+    portfolio.judge("metis", place_by_metis(graph, links));
+  }
+  if (is_auto || method == PlaceMethod::kParDnn) {
+    const LinearClusters clusters = slice_graph(graph, links);
+    portfolio.judge("pardnn", place_by_pardnn(graph, links, clusters));
+    if (is_auto && !portfolio.best().empty()) {
+      ImproveOptions options;
+      options.steps =
+          std::min(kMostSearchSteps, kSearchedNodes / (graph.num_nodes() + graph.num_edges()));
+      const Placement best = portfolio.best();
+      portfolio.judge("search", improve_placement(graph, links, clusters, best, options));
+    }
+  }
+  if (is_auto && is_small(graph, links)) {
+    Placement best = place_by_trial(graph, links);
+    if (!best.empty()) portfolio.judge("trial", std::move(best));
+  }
+  return portfolio.finish();
+}
+
+PlaceMethod place_method_of(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, PlaceMethod>, 4> kNames = {
+      {{"auto", PlaceMethod::kAuto},
+       {"pardnn", PlaceMethod::kParDnn},
+       {"metis", PlaceMethod::kMetis},
+       {"etf", PlaceMethod::kEarliest}}};
+  for (const auto& [known, method] : kNames) {
+    if (name == known) return method;
+  }
+  throw Error("place",
+              "no method is called '" + std::string(name) + "': auto, pardnn, metis or etf");
+}
+
+}  // namespace tandem::planner

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// place_graph: a device for every operator, by one method or by all of them.
+//
+// kAuto tries one device, parts in order, ParDNN, m-ETF, ranks and METIS where it is built in, then
+// searches from the best of them, and tries all placements of small graphs. The evaluator judges,
+// and the best one that keeps the memory wins: never worse than its best member. Every placement keeps groups and fixed nodes,
+// and overflows are repaired. Threads: pure; the same input gives the same placement. Errors: Error
+// naming what cannot be placed, with bytes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "planner/graph/device_links.h"
+
+namespace tandem::planner {
+
+enum class PlaceMethod { kAuto, kParDnn, kMetis, kEarliest };
+
+struct PlacedGraph {
+  Placement placement;
+  std::int64_t makespan_ps = 0;
+  std::vector<std::int64_t> peak_bytes;  // [num_devices]
+  std::string method;                    // that won
+  // Name and makespan of each that was tried; none where it could not keep the memory.
+  std::vector<std::pair<std::string, std::optional<std::int64_t>>> members;
+};
+
+PlacedGraph place_graph(const OperatorGraph& graph, const DeviceLinks& links, PlaceMethod method);
+
+// "auto", "pardnn", "metis", "etf". Throws Error for another name.
+PlaceMethod place_method_of(std::string_view name);
+
+}  // namespace tandem::planner

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Placements of small graphs against all placements, and what every method keeps.
+#include "planner/partition/place_graph.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "host/planner/graph/graphs.h"
+#include "host/planner/message_of.h"
+#include "planner/graph/schedule.h"
+#include "planner/partition/level_work.h"
+#include "planner/partition/linear_clusters.h"
+#include "planner/partition/local_search.h"
+#include "planner/partition/metis_placement.h"
+
+namespace tandem::planner {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr PlaceMethod kMethods[] = {PlaceMethod::kAuto, PlaceMethod::kParDnn,
+                                    PlaceMethod::kEarliest};
+
+bool keeps_rules(const OperatorGraph& graph, const Placement& placement) {
+  for (int node = 0; node < graph.num_nodes(); ++node) {
+    const int unit = graph.unit_of(node), here = placement[static_cast<std::size_t>(node)];
+    const int first = graph.unit(unit).front();
+    if (placement[static_cast<std::size_t>(first)] != here) return false;
+    if (graph.device_of_unit(unit) != kAnyDevice && graph.device_of_unit(unit) != here)
+      return false;
+  }
+  return true;
+}
+
+std::vector<std::int64_t> evaluated_peaks(const OperatorGraph& graph, const DeviceLinks& links,
+                                          const Placement& placement) {
+  Evaluator evaluator(graph, links);
+  evaluator.run(placement);
+  return peak_bytes(graph, links, placement, evaluator.memory_spans(placement));
+}
+
+// The least makespan of all placements that keep rules and memory; -1 where none does.
+std::int64_t least_makespan(const OperatorGraph& graph, const DeviceLinks& links) {
+  Evaluator evaluator(graph, links);
+  std::int64_t least = -1;
+  Placement placement(static_cast<std::size_t>(graph.num_nodes()));
+  for (std::size_t at = 0; at < placement.size();) {
+    if (keeps_rules(graph, placement)) {
+      const std::int64_t makespan = evaluator.run(placement).makespan_ps;
+      const auto peaks = peak_bytes(graph, links, placement, evaluator.memory_spans(placement));
+      const bool fits = std::ranges::max(peaks) <= links.memory_bytes;
+      if (fits && (least < 0 || makespan < least)) least = makespan;
+    }
+    for (at = 0; at < placement.size() && ++placement[at] == links.num_devices; ++at) {
+      placement[at] = 0;
+    }
+  }
+  return least;
+}
+
+TEST(PlaceGraph, AutoFindsTheLeastOfAllPlacements) {
+  std::mt19937_64 random(9);
+  for (int round = 0; round < 60; ++round) {
+    const OperatorGraph graph = random_graph({8, 25, false, round % 2 == 1}, random);
+    const DeviceLinks links = slow_links(2, round % 4);
+    const PlacedGraph placed = place_graph(graph, links, PlaceMethod::kAuto);
+    ASSERT_TRUE(keeps_rules(graph, placed.placement));
+    ASSERT_EQ(placed.makespan_ps, least_makespan(graph, links));
+  }
+}
+
+TEST(PlaceGraph, EveryMethodKeepsMemoryRulesAndBounds) {
+  std::mt19937_64 random(19);
+  int num_placed = 0, num_refused = 0;
+  for (int round = 0; round < 60; ++round) {
+    const OperatorGraph graph = random_graph({9, 25, true, round % 2 == 1}, random);
+    DeviceLinks links = slow_links(2, 1);
+    links.memory_bytes = 35 + 5 * (round % 12);
+    for (const PlaceMethod method : kMethods) {
+      PlacedGraph placed;
+      const std::string refused = message_of([&] { placed = place_graph(graph, links, method); });
+      if (!refused.empty()) {
+        ++num_refused;
+        EXPECT_THAT(refused,
+                    testing::AnyOf(HasSubstr("fits no device"), HasSubstr("bytes per device"),
+                                   HasSubstr("larger than that of all")));
+        continue;
+      }
+      ++num_placed;
+      ASSERT_TRUE(keeps_rules(graph, placed.placement));
+      ASSERT_LE(std::ranges::max(placed.peak_bytes), links.memory_bytes);
+      ASSERT_EQ(placed.peak_bytes, evaluated_peaks(graph, links, placed.placement));
+      ASSERT_EQ(placed.makespan_ps, Evaluator(graph, links).run(placed.placement).makespan_ps);
+      ASSERT_GE(placed.makespan_ps, critical_path_ps(graph));
+      ASSERT_GE(placed.makespan_ps, graph.work_ps() / 2);
+    }
+  }
+  EXPECT_GT(num_placed, 30);
+  EXPECT_GT(num_refused, 5);
+}
+
+TEST(PlaceGraph, AutoIsTheBestOfItsMembers) {
+  std::mt19937_64 random(29);
+  for (int round = 0; round < 5; ++round) {
+    const OperatorGraph graph = random_graph({60, 6}, random);
+    const PlacedGraph placed = place_graph(graph, slow_links(3, 2), PlaceMethod::kAuto);
+    std::int64_t least = placed.members.front().second.value();
+    std::set<std::string> names;
+    for (const auto& [name, makespan] : placed.members) {
+      least = std::min(least, makespan.value());
+      names.insert(name);
+      if (name != placed.method) continue;
+      EXPECT_EQ(makespan.value(), placed.makespan_ps);
+    }
+    EXPECT_EQ(placed.makespan_ps, least);
+    EXPECT_EQ(names.count("pardnn") + names.count("etf") + names.count("one"), 3u);
+    EXPECT_EQ(names.count("metis"), has_metis() ? 1u : 0u);
+    for (const PlaceMethod method : {PlaceMethod::kParDnn, PlaceMethod::kEarliest}) {
+      EXPECT_LE(placed.makespan_ps, place_graph(graph, slow_links(3, 2), method).makespan_ps);
+    }
+    EXPECT_EQ(place_graph(graph, slow_links(3, 2), PlaceMethod::kAuto).placement, placed.placement);
+  }
+}
+
+// Two chains that exchange nothing: each method gives each its device.
+TEST(PlaceGraph, TwoChainsGetTwoDevices) {
+  std::vector<OperatorNode> nodes;
+  std::vector<OperatorEdge> edges;
+  for (int id = 0; id < 20; ++id) {
+    nodes.push_back(node_named("n" + std::to_string(id), 10, 5));
+    if (id >= 2) edges.push_back(edge_of(id - 2, id));
+  }
+  const OperatorGraph graph(nodes, edges);
+  for (const PlaceMethod method : kMethods) {
+    EXPECT_EQ(place_graph(graph, slow_links(2, 5), method).makespan_ps,
+              100 * kPicosecondsPerMicrosecond);
+  }
+  if (has_metis()) {
+    EXPECT_EQ(place_graph(graph, slow_links(2, 5), PlaceMethod::kMetis).makespan_ps,
+              100 * kPicosecondsPerMicrosecond);
+  }
+}
+
+// Weights of 30 bytes on devices of 100: three fit each device.
+TEST(PlaceGraph, AModelLargerThanOneMemoryIsSpread) {
+  std::vector<OperatorNode> nodes;
+  std::vector<OperatorEdge> edges;
+  for (int id = 0; id < 9; ++id) {
+    nodes.push_back(node_named("layer" + std::to_string(id), 10, 1));
+    nodes.back().resident_bytes = 30;
+    if (id > 0) edges.push_back(edge_of(id - 1, id));
+  }
+  const OperatorGraph graph(nodes, edges);
+  DeviceLinks links = slow_links(3, 4);
+  links.memory_bytes = 100;
+  for (const PlaceMethod method : kMethods) {
+    const PlacedGraph placed = place_graph(graph, links, method);
+    EXPECT_LE(std::ranges::max(placed.peak_bytes), 100);
+  }
+  const PlacedGraph best = place_graph(graph, links, PlaceMethod::kAuto);
+  EXPECT_EQ(best.makespan_ps, (90 + 2 * 5) * kPicosecondsPerMicrosecond);
+}
+
+TEST(PlaceGraph, WhatFitsNowhereIsNamed) {
+  std::vector<OperatorNode> nodes = {node_named("a", 1, 10), node_named("b", 1, 3)};
+  nodes[1].resident_bytes = 40;
+  nodes[1].workspace_bytes = 7;
+  const OperatorGraph graph(nodes, {edge_of(0, 1)});
+  DeviceLinks links = slow_links(2, 0);
+  links.memory_bytes = 59;
+  EXPECT_THAT(
+      message_of([&] { place_graph(graph, links, PlaceMethod::kAuto); }),
+      HasSubstr("node 'b' fits no device: with its inputs and its output it needs 60 bytes, "
+                "and a device has 59"));
+  links.memory_bytes = 60;
+  EXPECT_EQ(place_graph(graph, links, PlaceMethod::kAuto).makespan_ps,
+            2 * kPicosecondsPerMicrosecond);
+  nodes[0].resident_bytes = nodes[1].resident_bytes = 10;
+  std::vector<OperatorNode> many(7, nodes[0]);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i].name = std::to_string(i);
+  links.memory_bytes = 30;
+  EXPECT_THAT(message_of([&] { place_graph(OperatorGraph(many, {}), links, PlaceMethod::kAuto); }),
+              HasSubstr("larger than that of all 2 devices"));
+  nodes[0].device = 2;
+  EXPECT_THAT(message_of([&] { place_graph(OperatorGraph(nodes, {}), links, PlaceMethod::kAuto); }),
+              HasSubstr("node 'a' is fixed to device 2, but there are 2"));
+}
+
+TEST(PlaceGraph, MethodsHaveNames) {
+  EXPECT_EQ(place_method_of("etf"), PlaceMethod::kEarliest);
+  EXPECT_THAT(message_of([] { place_method_of("magic"); }), HasSubstr("'magic': auto, pardnn"));
+}
+
+TEST(PlaceGraph, MetisIsThereOrSaysThatItIsNot) {
+  const OperatorGraph graph({node_named("a", 1), node_named("b", 1)}, {});
+  const std::string text =
+      message_of([&] { place_graph(graph, slow_links(2, 0), PlaceMethod::kMetis); });
+  if (has_metis()) {
+    EXPECT_EQ(text, "");
+  } else {
+    EXPECT_THAT(text, HasSubstr("install libmetis-dev"));
+  }
+}
+
+TEST(LinearClustersTest, PathsHoldEveryNodeOnceAndFollowEdges) {
+  std::mt19937_64 random(39);
+  for (int round = 0; round < 20; ++round) {
+    const OperatorGraph graph = random_graph({30, 10}, random);
+    const LinearClusters clusters = slice_graph(graph, slow_links(3, 1));
+    std::vector<int> nodes;
+    for (std::size_t id = 0; id < clusters.paths.size(); ++id) {
+      const auto& path = clusters.paths[id];
+      for (std::size_t i = 0; i < path.size(); ++i) {
+        nodes.push_back(path[i]);
+        EXPECT_EQ(clusters.cluster_of[static_cast<std::size_t>(path[i])], static_cast<int>(id));
+        if (i == 0) continue;
+        EXPECT_TRUE(std::ranges::any_of(
+            graph.in(path[i]), [&](int edge) { return graph.edge(edge).from == path[i - 1]; }));
+      }
+    }
+    std::ranges::sort(nodes);
+    std::vector<int> all(30);
+    std::iota(all.begin(), all.end(), 0);
+    EXPECT_EQ(nodes, all);
+  }
+}
+
+TEST(LinearClustersTest, ThePrimaryPathIsTheLongestWay) {
+  const OperatorGraph graph(
+      {node_named("a", 1, 3), node_named("b", 9), node_named("c", 2), node_named("d", 1)},
+      {edge_of(0, 1), edge_of(0, 2), edge_of(1, 3), edge_of(2, 3)});
+  const LinearClusters clusters = slice_graph(graph, slow_links(2, 4));
+  EXPECT_THAT(clusters.paths[0], ElementsAre(0, 1, 3));
+  EXPECT_THAT(clusters.paths[1], ElementsAre(2));
+  constexpr std::int64_t kUs = kPicosecondsPerMicrosecond;
+  EXPECT_THAT(clusters.levels.top_ps, ElementsAre(0, 1 * kUs, 8 * kUs, 14 * kUs));
+  EXPECT_THAT(clusters.levels.bottom_ps, ElementsAre(15 * kUs, 10 * kUs, 7 * kUs, 1 * kUs));
+  EXPECT_EQ(critical_path_ps(graph), 11 * kUs);
+}
+
+TEST(LevelWorkTest, SumsWithinSpans) {
+  const std::vector<std::int64_t> times = {0, 3, 7, 20};
+  LevelWork work(times);
+  work.add(0, 1);
+  work.add(7, 10);
+  work.add(20, 100);
+  work.add(7, 1000);
+  EXPECT_EQ(work.between(0, 20), 1111);
+  EXPECT_EQ(work.between(1, 7), 1010);
+  EXPECT_EQ(work.between(7, 19), 1010);
+  EXPECT_EQ(work.between(8, 7), 0);
+  work.add(7, -1000);
+  EXPECT_EQ(work.between(4, 30), 110);
+}
+
+TEST(LocalSearch, ImprovesAnAlternatingChain) {
+  std::vector<OperatorNode> nodes;
+  std::vector<OperatorEdge> edges;
+  Placement start;
+  for (int id = 0; id < 12; ++id) {
+    nodes.push_back(node_named("n" + std::to_string(id), 2, 3));
+    if (id > 0) edges.push_back(edge_of(id - 1, id));
+    start.push_back(id % 2);
+  }
+  const OperatorGraph graph(nodes, edges);
+  const DeviceLinks links = slow_links(2, 6);
+  ImproveOptions options;
+  options.steps = 400;
+  const Placement found =
+      improve_placement(graph, links, slice_graph(graph, links), start, options);
+  EXPECT_EQ(Evaluator(graph, links).run(found).makespan_ps, 24 * kPicosecondsPerMicrosecond);
+  EXPECT_EQ(improve_placement(graph, links, slice_graph(graph, links), start, options), found);
+}
+
+}  // namespace
+}  // namespace tandem::planner
