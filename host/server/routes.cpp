@@ -14,6 +14,7 @@
 #include "server/openai/api_error.h"
 #include "server/openai/endpoints.h"
 #include "server/openai/text_endpoints.h"
+#include "server/web/web_page.h"
 
 namespace tandem::server {
 namespace {
@@ -32,6 +33,7 @@ enum class RouteId {
   kChat,
   kTokenize,
   kDetokenize,
+  kPage,
   kAdminRequests,
   kAdminCancel,
   kAdminDrain,
@@ -57,6 +59,7 @@ constexpr std::array kRoutes = {
     Route{RouteId::kChat, "/v1/chat/completions", true},
     Route{RouteId::kTokenize, "/tokenize", true},
     Route{RouteId::kDetokenize, "/detokenize", true},
+    Route{RouteId::kPage, "/ui", false},
     Route{RouteId::kAdminRequests, "/admin/requests", false, Role::kAdmin},
     Route{RouteId::kAdminCancel, "/admin/cancel", true, Role::kAdmin},
     Route{RouteId::kAdminDrain, "/admin/drain", true, Role::kAdmin},
@@ -68,6 +71,7 @@ constexpr std::string_view kModelPrefix = "/v1/models/";
 const Route* find_route(std::string_view path) {
   for (const Route& route : kRoutes) {
     if (path == route.label && route.id != RouteId::kModel) return &route;
+    if (route.id == RouteId::kPage && is_web_path(path)) return &route;
     if (route.id == RouteId::kModel && path.size() > kModelPrefix.size() &&
         path.starts_with(kModelPrefix)) {
       return &route;
@@ -123,6 +127,18 @@ http::Response empty_with(std::vector<http::Header> headers) {
   http::Response response;
   response.status = 204;
   response.headers = std::move(headers);
+  return response;
+}
+
+http::Response nothing_at(const std::string& path) {
+  return openai::error_response(ApiError(404, "there is nothing at " + path, "", "unknown_url"));
+}
+
+http::Response key_missing(const Route* route) {
+  auto response = openai::error_response(
+      ApiError(401, "this server needs an API key: send 'Authorization: Bearer KEY'", "",
+               "invalid_api_key"));
+  if (route != nullptr && route->id == RouteId::kPage) response.headers = {ask_for_key()};
   return response;
 }
 
@@ -265,15 +281,12 @@ std::optional<http::Response> Routes::admit(http::Request& request) {
   const Route* route = find_route(request.path);
   if (!is_probe_route(route) && keys_.required()) {
     record.set_caller(keys_.find(request.header("authorization")));
-    if (record.key() == nullptr) {
-      return openai::error_response(
-          ApiError(401, "this server needs an API key: send 'Authorization: Bearer KEY'", "",
-                   "invalid_api_key"));
-    }
+    if (record.key() == nullptr) return key_missing(route);
   }
-  if (route == nullptr) {
+  if (route == nullptr) return nothing_at(request.path);
+  if (route->id == RouteId::kPage && !options_.serves_page) {
     return openai::error_response(
-        ApiError(404, "there is nothing at " + request.path, "", "unknown_url"));
+        ApiError(404, "the page is off here; `tandem serve --ui` turns it on", "", "unknown_url"));
   }
   if (!is_probe_route(route)) {
     if (auto refusal = check_role(route->role, request)) return refusal;
@@ -344,6 +357,10 @@ void Routes::dispatch(http::Exchange& exchange) {
       return openai::handle_tokenize(exchange, context_);
     case RouteId::kDetokenize:
       return openai::handle_detokenize(exchange, context_);
+    case RouteId::kPage: {
+      auto page = web_page(exchange.request());
+      return exchange.respond(page ? std::move(*page) : nothing_at(path));
+    }
     case RouteId::kAdminRequests:
       return exchange.respond(admin_.requests());
     case RouteId::kAdminCancel:

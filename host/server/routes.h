@@ -39,6 +39,7 @@ struct RouteOptions {
   std::vector<std::string> allowed_hosts;
   // When the engine's last heartbeat is older, /livez and /readyz answer 503.
   std::chrono::milliseconds live_timeout{60'000};
+  bool serves_page = false;                     // /ui, see web/web_page.h
   bool strict = false;                          // fields of common clients are refused
   std::chrono::milliseconds heartbeat{10'000};  // of streams that have nothing to send
   std::size_t max_delayed_refusals = 128;       // see RefusalDelay

@@ -49,6 +49,21 @@ void add_transport_options(CLI::App& command, ServeOptions& o) {
       ->group("HTTP");
 }
 
+void add_page_options(CLI::App& command, ServeOptions& o) {
+  CLI::Option* on = command.add_flag(
+      "--ui", o.ui,
+      "serve the page /ui, for browsers (default: where only this machine can connect)");
+  on->group("HTTP");
+  command.add_flag("--no-ui", o.no_ui, "do not serve the page /ui")->excludes(on)->group("HTTP");
+}
+
+// Whether only this machine can connect over TCP; sockets of a service manager may be open to all.
+bool is_loopback_only(const server::http::ListenOptions& listen) {
+  const std::string& host = listen.host;
+  return listen.inherited.empty() &&
+         (host.empty() || host == "localhost" || host == "::1" || host.starts_with("127."));
+}
+
 void add_access_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--api-keys", o.key_file,
@@ -206,6 +221,7 @@ void take_server_options(ServeOptions& o) {
   using std::chrono::milliseconds;
   using std::chrono::seconds;
   if (o.server.listen.host == "none") o.server.listen.host.clear();
+  o.server.routes.serves_page = o.ui || (!o.no_ui && is_loopback_only(o.server.listen));
   o.server.listen.port = static_cast<std::uint16_t>(o.port);
   o.server.limits.read_timeout = milliseconds(o.read_timeout_ms);
   o.server.limits.stall_timeout = milliseconds(o.stall_timeout_ms);
@@ -230,6 +246,7 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       ->group("HTTP");
   add_address_options(command, o);
   add_transport_options(command, o);
+  add_page_options(command, o);
   add_access_options(command, o);
   add_limit_options(command, o);
   add_patience_options(command, o);

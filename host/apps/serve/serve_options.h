@@ -22,6 +22,7 @@ struct ServeOptions {
   std::string model_name;
   std::vector<std::string> model_aliases;
   std::string key_file;
+  bool ui = false, no_ui = false;  // neither: where only this machine can connect
   int port = 8080;
   int drain_seconds = 30;
   int read_timeout_ms = 30000;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Source of the header's form: RFC 6750 section 2.1; the scheme's name is case-insensitive.
+// Sources of the header's forms: RFC 6750 section 2.1, RFC 7617; names of schemes are
+// case-insensitive.
 #include "server/access/key_store.h"
 
 #include <openssl/crypto.h>
 #include <spdlog/spdlog.h>
 
+#include <cstdint>
 #include <utility>
 
 #include "server/http/wire.h"
@@ -13,14 +15,42 @@
 namespace tandem::server {
 namespace {
 
-// The key of "Bearer KEY"; empty when the header is none of that form.
-std::string_view bearer_key(std::string_view authorization) {
-  constexpr std::string_view kScheme = "Bearer ";
-  if (!http::equals_ignoring_case(authorization.substr(0, kScheme.size()), kScheme)) return {};
-  const std::string_view rest = authorization.substr(kScheme.size());
+// What follows the scheme, without blanks; empty when the header is of another scheme.
+std::string_view after_scheme(std::string_view authorization, std::string_view scheme) {
+  if (!http::equals_ignoring_case(authorization.substr(0, scheme.size()), scheme)) return {};
+  const std::string_view rest = authorization.substr(scheme.size());
   const std::size_t first = rest.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
   return rest.substr(first, rest.find_last_not_of(" \t") - first + 1);
+}
+
+// Empty when the text is no base64 (RFC 4648).
+std::string base64_decoded(std::string_view text) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string decoded;
+  std::uint32_t bits = 0;
+  int num_bits = 0;
+  while (text.ends_with('=')) text.remove_suffix(1);
+  for (const char c : text) {
+    const std::size_t digit = kDigits.find(c);
+    if (digit == std::string_view::npos) return {};
+    bits = bits << 6 | static_cast<std::uint32_t>(digit);
+    num_bits += 6;
+    if (num_bits < 8) continue;
+    num_bits -= 8;
+    decoded += static_cast<char>(bits >> num_bits & 0xFF);
+  }
+  return decoded;
+}
+
+// The key of "Bearer KEY", or of "Basic BASE64" with "NAME:KEY"; else empty.
+std::string given_key(std::string_view authorization) {
+  const std::string_view bearer = after_scheme(authorization, "Bearer ");
+  if (!bearer.empty()) return std::string(bearer);
+  const std::string pair = base64_decoded(after_scheme(authorization, "Basic "));
+  const std::size_t colon = pair.find(':');
+  return colon == std::string::npos ? std::string() : pair.substr(colon + 1);
 }
 
 }  // namespace
@@ -36,7 +66,7 @@ Caller KeyStore::find(std::string_view authorization) const {
     const std::lock_guard lock(mutex_);
     entries = entries_;
   }
-  const std::string_view given = bearer_key(authorization);
+  const std::string given = given_key(authorization);
   if (given.empty()) return {};
   const KeyHash hash = hash_key(given);
   const Entry* found = nullptr;

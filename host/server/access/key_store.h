@@ -35,7 +35,8 @@ class KeyStore {
 
   bool required() const { return required_; }
 
-  // `authorization`: the header's value ("Bearer KEY").
+  // `authorization`: the header's value ("Bearer KEY", or from a browser "Basic ..." with any name
+  // and the key as password).
   Caller find(std::string_view authorization) const;
 
   // Throws what load_api_keys() throws; then the keys stay as they were. Logs its warning. Returns
