@@ -99,6 +99,7 @@ function(tandem_add_test name)
   # The cost of a test is its compilation. Assertions gain nothing from the release's -O3.
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   tandem_share_headers(${name})
+  tandem_compile_together(${name} 10)
   if("unit" IN_LIST ARG_LABELS)
     if("interpreted" IN_LIST ARG_LABELS)
       tandem_unit_program(${name} INTERPRETED)
