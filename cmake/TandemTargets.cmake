@@ -71,6 +71,11 @@ function(tandem_share_headers name)
   endif()
 endfunction()
 
+# tandem_compile_together(target sources): a fast build compiles up to so many of its sources as one.
+function(tandem_compile_together name sources)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${TANDEM_UNITY} UNITY_BUILD_BATCH_SIZE ${sources})
+endfunction()
+
 # tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [CONCURRENT] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
 # A GoogleTest program; every case becomes a ctest case. Label `unit` unless others are given. CONCURRENT: threads or
 # processes share memory in what it tests, so the thread sanitizer runs it; label `concurrent`.
@@ -94,6 +99,7 @@ function(tandem_add_test name)
   # The cost of a test is its compilation. Assertions gain nothing from the release's -O3.
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   tandem_share_headers(${name})
+  tandem_compile_together(${name} 10)
   if("unit" IN_LIST ARG_LABELS)
     if("interpreted" IN_LIST ARG_LABELS)
       tandem_unit_program(${name} INTERPRETED)

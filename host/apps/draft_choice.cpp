@@ -16,7 +16,7 @@
 namespace tandem::apps {
 namespace {
 
-constexpr int kPageTokens = 16;
+constexpr int kDraftPageTokens = 16;
 constexpr std::uint64_t kShareOfKv = 8;
 constexpr std::uint64_t kUsualKvBytes = 1ull << 30;
 
@@ -56,7 +56,7 @@ device::AttentionGeometry DraftChoice::geometry() const {
   geometry.q_heads = config.q_heads;
   geometry.kv_heads = config.kv_heads;
   geometry.head_dim = config.head_dim;
-  geometry.page_tokens = kPageTokens;
+  geometry.page_tokens = kDraftPageTokens;
   geometry.kv_dtype = DType::kF16;
   return geometry;
 }
@@ -64,8 +64,9 @@ device::AttentionGeometry DraftChoice::geometry() const {
 std::uint64_t DraftChoice::kv_bytes() const {
   const int most = model_->config().context_length;
   const int context = options_.context_length > 0 ? std::min(options_.context_length, most) : most;
-  const auto pages = static_cast<std::uint64_t>((context + kPageTokens - 1) / kPageTokens) *
-                     static_cast<std::uint64_t>(options_.max_running);
+  const auto pages =
+      static_cast<std::uint64_t>((context + kDraftPageTokens - 1) / kDraftPageTokens) *
+      static_cast<std::uint64_t>(options_.max_running);
   const std::uint64_t served = options_.kv_bytes > 0 ? options_.kv_bytes : kUsualKvBytes;
   return std::min(pages * kv_page_bytes(geometry()), served / kShareOfKv);
 }
@@ -93,7 +94,7 @@ std::unique_ptr<engine::Drafter> DraftChoice::make(device::Device& device) const
     executor.device_timeout = std::chrono::milliseconds(options_.device_timeout_ms);
     executor.weights.num_threads = options_.threads;
     return engine::ExecutorSource(*model_, device.make_compute_unit(), executor)
-        .make({options_.max_step_tokens, kPageTokens, DType::kF16});
+        .make({options_.max_step_tokens, kDraftPageTokens, DType::kF16});
   };
   return std::make_unique<engine::DraftModel>(std::move(parts));
 }

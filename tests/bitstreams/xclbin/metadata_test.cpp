@@ -19,7 +19,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string refusal(const std::string& text) {
+std::string metadata_refusal(const std::string& text) {
   try {
     load_metadata(text, "bad.xclbin");
     return "";
@@ -80,7 +80,7 @@ TEST(XclbinMetadata, WhatIsNoDocumentIsRefusedAtItsByte) {
            {"<a><b></a>"s, 8, "mismatch"},
            {"<a"s, 1, ""},
        }) {
-    EXPECT_THAT(refusal(text),
+    EXPECT_THAT(metadata_refusal(text),
                 AllOf(HasSubstr("bad.xclbin"), HasSubstr("byte " + std::to_string(byte) + ":"),
                       HasSubstr(what)))
         << text;
@@ -88,12 +88,13 @@ TEST(XclbinMetadata, WhatIsNoDocumentIsRefusedAtItsByte) {
 }
 
 TEST(XclbinMetadata, DepthAndNumberOfElementsAreBounded) {
-  EXPECT_EQ(refusal(nested(33)), "");
-  EXPECT_THAT(refusal(nested(34)), HasSubstr("byte 100: elements nest deeper than 32"));
-  EXPECT_THAT(refusal(nested(100000)), HasSubstr("elements nest deeper than 32"));
-  EXPECT_EQ(refusal(siblings(1 << 16)), "");
-  EXPECT_THAT(refusal(siblings((1 << 16) + 1)), HasSubstr("too many elements"));
-  EXPECT_THAT(refusal(siblings(1 << 20)), HasSubstr("byte 0: there are too many elements"));
+  EXPECT_EQ(metadata_refusal(nested(33)), "");
+  EXPECT_THAT(metadata_refusal(nested(34)), HasSubstr("byte 100: elements nest deeper than 32"));
+  EXPECT_THAT(metadata_refusal(nested(100000)), HasSubstr("elements nest deeper than 32"));
+  EXPECT_EQ(metadata_refusal(siblings(1 << 16)), "");
+  EXPECT_THAT(metadata_refusal(siblings((1 << 16) + 1)), HasSubstr("too many elements"));
+  EXPECT_THAT(metadata_refusal(siblings(1 << 20)),
+              HasSubstr("byte 0: there are too many elements"));
 }
 
 TEST(XclbinMetadata, NamesWithMarkupAreReadAsTheyWereWritten) {

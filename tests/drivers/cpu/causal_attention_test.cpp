@@ -15,7 +15,7 @@
 namespace tandem::device {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kCausalNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Rules {
   DType kv_dtype = DType::kF16;
@@ -128,7 +128,7 @@ TEST_P(CpuCausal, CapsSmallScoresByNothing) {
 
 TEST_P(CpuCausal, RowsSeeNeitherWhatComesNorWhatTheWindowLeftBehind) {
   Rows rows = make_rows(2, 1, 16, 0, 60);
-  for (int d = 0; d < 16; ++d) rows.v[20 * 16 + d] = kNan;
+  for (int d = 0; d < 16; ++d) rows.v[20 * 16 + d] = kCausalNan;
   const Answer answer = attend(rows, {.window = 18});
   for (int row = 0; row < 60; ++row) {
     EXPECT_EQ(std::isnan(answer.o[row * 2 * 16]), row >= 20 && row < 38) << row;

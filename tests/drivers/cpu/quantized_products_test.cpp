@@ -16,8 +16,9 @@ namespace {
 
 using reference::nmse;
 
-constexpr DType kTypes[] = {DType::kQ8_0,   DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
-                            DType::kIQ4_NL, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
+constexpr DType kProductTypes[] = {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
+                                   DType::kQ5_0, DType::kQ5_1, DType::kIQ4_NL,
+                                   DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
 constexpr double kRounding = 1e-11;   // of f32 sums
 constexpr double kQuantising = 1e-4;  // of int8 activations, normally distributed
 
@@ -45,7 +46,7 @@ class CpuQuantizedProducts : public ComputeFixture {
 };
 
 TEST_P(CpuQuantizedProducts, MultiplyEveryType) {
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : kProductTypes) {
     for (const int rows : {1, 3, 8, 21}) expect_product(dtype, rows, 50, 512);
   }
 }
@@ -65,7 +66,7 @@ TEST_P(CpuQuantizedProducts, MultiplyEnoughToWakeTheTeamAndToCutRows) {
 }
 
 TEST_P(CpuQuantizedProducts, DoNotDependOnTheBatchBitForBit) {
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : kProductTypes) {
     const Matrix w = matrix(dtype, 70, 768);
     const auto x = randoms(40 * 768);
     const auto all = multiply(w, x);

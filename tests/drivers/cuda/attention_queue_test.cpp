@@ -18,7 +18,7 @@ using device::MemoryKind;
 using device::Slice;
 using device::WaitResult;
 
-constexpr double kBound = 1e-6;
+constexpr double kQueueBound = 1e-6;
 
 class CudaAttentionQueueTest : public testing::Test {
  protected:
@@ -105,7 +105,7 @@ TEST_F(CudaAttentionQueueTest, RowsInDeviceBuffersAreUsedInTheOrderOfTheQueue) {
     const auto lse = device::host_floats(results[2 * i + 1], out.lse.size());
     std::copy(o.begin(), o.end(), out.o.begin());
     std::copy(lse.begin(), lse.end(), out.lse.begin());
-    batches[i]->expect_reference(kBound);
+    batches[i]->expect_reference(kQueueBound);
   }
 }
 
@@ -138,7 +138,7 @@ TEST_F(CudaAttentionQueueTest, SharedPrefixesAnswerAsIfNothingWereShared) {
       }
       const std::uint64_t before = launches();
       ASSERT_EQ(unit->wait(scenario.submit(*unit), Deadline::after(kPatience)), WaitResult::kDone);
-      scenario.expect_reference(kBound);
+      scenario.expect_reference(kQueueBound);
       // Copies in and out, the append, what each has alone, what is shared, and the merge.
       EXPECT_EQ(launches() - before, 6u);
     }

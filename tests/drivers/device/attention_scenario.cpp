@@ -15,7 +15,7 @@ namespace tandem::device_test {
 namespace {
 
 constexpr float kUntouched = -12345.0f;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kUnreadQuery = std::numeric_limits<float>::quiet_NaN();
 
 void overwrite(std::vector<float>* rows, std::size_t at, std::span<const float> from) {
   rows->resize(std::max(rows->size(), at + from.size()));
@@ -33,7 +33,7 @@ void ScenarioBatch::add(SequenceModel& sequence, const Request& request) {
   const auto q_row = static_cast<std::size_t>(geometry_.q_heads) * geometry_.head_dim;
   const auto kv_row = static_cast<std::size_t>(geometry_.kv_heads) * geometry_.head_dim;
   const std::int32_t before = sequence.num_tokens(geometry_, layer_);
-  if (request.has_gap) q_.insert(q_.end(), q_row, kNan);
+  if (request.has_gap) q_.insert(q_.end(), q_row, kUnreadQuery);
 
   device::AttentionSequence s;
   s.q_begin = static_cast<std::int32_t>(q_.size() / q_row);

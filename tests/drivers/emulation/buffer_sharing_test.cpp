@@ -17,12 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 
-uint64_t free_bytes(const xrt::device& device) {
-  xclDeviceInfo2 info;
-  TANDEM_SHIM(xclGetDeviceInfo2)(static_cast<xclDeviceHandle>(device), &info);
-  return info.mDDRFreeSize;
-}
-
 // Has the card's kernel write `value` into `buffer`.
 bool kernel_writes(TrialCard& card, uint32_t value, const xrt::bo& buffer) {
   auto run = card.kernel(static_cast<uint32_t>(kWrite), value, buffer);

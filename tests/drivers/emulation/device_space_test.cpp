@@ -13,16 +13,16 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr uint64_t kBytes = uint64_t{64} << 20;
+constexpr uint64_t kMemoryBytes = uint64_t{64} << 20;
 constexpr uint64_t kPage = kAllocationGranule;
 
 struct TestCard {
   TestCard() {
     areas.state = SharedArea::create("test-state", sizeof(SharedState));
-    areas.device = DeviceSpace::make_memory(kBytes);
+    areas.device = DeviceSpace::make_memory(kMemoryBytes);
     space.emplace(areas);
   }
-  uint64_t allocate(uint64_t bytes) { return space->allocate(bytes, 0, kBytes).value(); }
+  uint64_t allocate(uint64_t bytes) { return space->allocate(bytes, 0, kMemoryBytes).value(); }
   uint64_t free_bytes() const { return areas.shared().free_bytes.load(); }
   std::byte* at(uint64_t address) const { return areas.device.data() + address; }
 
@@ -35,19 +35,19 @@ bool is_open(int descriptor) { return fcntl(descriptor, F_GETFD) >= 0; }
 
 TEST(DeviceSpace, APieceLastsUntilItsLastHolderReleasesIt) {
   TestCard card;
-  EXPECT_EQ(card.free_bytes(), kBytes);
+  EXPECT_EQ(card.free_bytes(), kMemoryBytes);
   const uint64_t piece = card.allocate(100);
   EXPECT_EQ(card.space->size_of(piece), 100u);
-  EXPECT_EQ(card.free_bytes(), kBytes - kPage);
+  EXPECT_EQ(card.free_bytes(), kMemoryBytes - kPage);
   card.space->hold(piece);
   card.space->release(piece);
   EXPECT_EQ(card.space->size_of(piece), 100u);
-  EXPECT_EQ(card.free_bytes(), kBytes - kPage);
+  EXPECT_EQ(card.free_bytes(), kMemoryBytes - kPage);
   card.space->release(piece);
   EXPECT_EQ(card.space->size_of(piece), 0u);
-  EXPECT_EQ(card.free_bytes(), kBytes);
+  EXPECT_EQ(card.free_bytes(), kMemoryBytes);
   card.space->release(piece);  // no piece is there any more
-  EXPECT_EQ(card.free_bytes(), kBytes);
+  EXPECT_EQ(card.free_bytes(), kMemoryBytes);
 }
 
 TEST(DeviceSpace, FreedMemoryReadsAsZeroAndItsNeighbourStays) {
@@ -76,13 +76,13 @@ TEST(DeviceSpace, AWindowShowsTheOtherCardsPiece) {
   const int memory = duplicate(other.areas.device.descriptor());
   const int lease = duplicate(other.areas.state.descriptor());
   const uint64_t window = card.space->map_peer(memory, piece, kPage, lease);
-  EXPECT_GE(window, DeviceSpace::first_peer_address(kBytes));
+  EXPECT_GE(window, DeviceSpace::first_peer_address(kMemoryBytes));
   EXPECT_EQ(*card.at(window), std::byte{7});
   *card.at(window) = std::byte{8};
   EXPECT_EQ(*other.at(piece), std::byte{8});
   EXPECT_EQ(card.space->size_of(window), kPage);
   EXPECT_EQ(card.space->backing(window), std::pair(memory, piece));
-  EXPECT_EQ(card.free_bytes(), kBytes);
+  EXPECT_EQ(card.free_bytes(), kMemoryBytes);
 
   card.space->hold(window);
   card.space->release(window);
@@ -97,9 +97,9 @@ TEST(DeviceSpace, AWindowBeyondTheOthersMemoryIsRefused) {
   TestCard card, other;
   const int memory = other.areas.device.descriptor();
   EXPECT_THROW(card.space->map_peer(memory, 1, kPage, -1), std::runtime_error);
-  EXPECT_THROW(card.space->map_peer(memory, kBytes, kPage, -1), std::runtime_error);
-  EXPECT_THROW(card.space->map_peer(memory, kBytes + kPage, kPage, -1), std::runtime_error);
-  EXPECT_THROW(card.space->map_peer(memory, 0, kBytes + 1, -1), std::runtime_error);
+  EXPECT_THROW(card.space->map_peer(memory, kMemoryBytes, kPage, -1), std::runtime_error);
+  EXPECT_THROW(card.space->map_peer(memory, kMemoryBytes + kPage, kPage, -1), std::runtime_error);
+  EXPECT_THROW(card.space->map_peer(memory, 0, kMemoryBytes + 1, -1), std::runtime_error);
   EXPECT_THROW(card.space->map_peer(-1, 0, kPage, -1), std::runtime_error);
 }
 

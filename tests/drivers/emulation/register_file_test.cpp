@@ -15,8 +15,8 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr uint32_t kArgument = 0x20;  // of a kernel with counter and mailbox
-constexpr uint32_t kBytes = 0x30;     // four arguments
+constexpr uint32_t kArgument = 0x20;   // of a kernel with counter and mailbox
+constexpr uint32_t kFileBytes = 0x30;  // four arguments
 constexpr uint32_t kForEver = ~uint32_t{0};
 
 using Words = std::vector<uint32_t>;
@@ -142,7 +142,7 @@ TEST_F(RegisterFileTest, PairsOutsideTheRegistersAreRefused) {
 }
 
 TEST_F(RegisterFileTest, ACommandWithACounterRepeatsAsOftenAsItSays) {
-  RegisterFile file(*channel_, kBytes, kArgument);
+  RegisterFile file(*channel_, kFileBytes, kArgument);
   for (const uint32_t count : {1u, 2u, 5u}) {
     ASSERT_TRUE(load(file, ERT_START_CU, map(0, count, {1, 2, 3, 4})));
     EXPECT_EQ(calls(file), count);
@@ -154,7 +154,7 @@ TEST_F(RegisterFileTest, ACommandWithACounterRepeatsAsOftenAsItSays) {
 }
 
 TEST_F(RegisterFileTest, AClearedCounterInThePacketStopsTheRepetitions) {
-  RegisterFile file(*channel_, kBytes, kArgument);
+  RegisterFile file(*channel_, kFileBytes, kArgument);
   ASSERT_TRUE(load(file, ERT_START_CU, map(0, kForEver, {1, 2, 3, 4})));
   for (int call = 0; call < 3; ++call) {
     file.begin();
@@ -166,7 +166,7 @@ TEST_F(RegisterFileTest, AClearedCounterInThePacketStopsTheRepetitions) {
 }
 
 TEST_F(RegisterFileTest, AMailboxRepeatsAsOftenAsItsRegisterSays) {
-  RegisterFile file(*channel_, kBytes, kArgument);
+  RegisterFile file(*channel_, kFileBytes, kArgument);
   for (const uint32_t count : {1u, 2u, 5u}) {
     ASSERT_TRUE(load(file, ERT_START_CU, {0, 0, 0, 0}));
     channel_->registers[kCounterOffset / 4].store(count);
@@ -182,7 +182,7 @@ TEST_F(RegisterFileTest, AMailboxRepeatsAsOftenAsItsRegisterSays) {
 }
 
 TEST_F(RegisterFileTest, AMailboxGivesItsInputsToOneCall) {
-  RegisterFile file(*channel_, kBytes, kArgument);
+  RegisterFile file(*channel_, kFileBytes, kArgument);
   release({7, 8, 9, 10});
   ASSERT_TRUE(load(file, ERT_START_CU, {0, 0, 0, 0}));
   file.begin();
@@ -196,7 +196,7 @@ TEST_F(RegisterFileTest, AMailboxGivesItsInputsToOneCall) {
 }
 
 TEST_F(RegisterFileTest, AMailboxKeepsWhatWasNeverAnOutput) {
-  RegisterFile file(*channel_, kBytes, kArgument);
+  RegisterFile file(*channel_, kFileBytes, kArgument);
   release({7, 8, 9, 10});
   ASSERT_TRUE(load(file, ERT_START_CU, {0, 0, 0, 0}));
   file.begin();
@@ -210,7 +210,7 @@ TEST_F(RegisterFileTest, AMailboxKeepsWhatWasNeverAnOutput) {
 }
 
 TEST_F(RegisterFileTest, AnOutputThatEqualsItsInputReplacesTheOutputBefore) {
-  RegisterFile file(*channel_, kBytes, kArgument);
+  RegisterFile file(*channel_, kFileBytes, kArgument);
   release({7, 8, 9, 10});
   ASSERT_TRUE(load(file, ERT_START_CU, {0, 0, 0, 0}));
   file.begin();
@@ -277,7 +277,7 @@ TEST_F(RegisterFileTest, AFreshUnitHasNothingOfTheOneBefore) {
   release({7, 8, 9, 10});
   channel_->mailbox.output_words = ~uint64_t{0};
   channel_->mailbox.outputs[3] = 4;
-  const RegisterFile file(*channel_, kBytes, kArgument);
+  const RegisterFile file(*channel_, kFileBytes, kArgument);
   EXPECT_EQ(shared(9), 0u);
   EXPECT_EQ(channel_->calls_begun.load(), 0u);
   EXPECT_EQ(channel_->calls_finished.load(), 0u);

@@ -17,12 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 
-uint64_t free_bytes(const xrt::device& device) {
-  xclDeviceInfo2 info;
-  TANDEM_SHIM(xclGetDeviceInfo2)(static_cast<xclDeviceHandle>(device), &info);
-  return info.mDDRFreeSize;
-}
-
 bool launches_well(TrialCard& card, uint32_t value) {
   return card.run(kWrite, value) == ERT_CMD_STATE_COMPLETED && card.fetch()[0] == value;
 }

@@ -5,7 +5,9 @@
 
 #include <dlfcn.h>
 #include <xrt.h>
+#include <xrt/xrt_device.h>
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -22,5 +24,12 @@ Function* shim_function(const char* name) {
 
 #define TANDEM_SHIM(function) \
   (tandem::emulation_test::shim_function<decltype(::function)>(#function))
+
+// Of the card's memory.
+inline uint64_t free_bytes(const xrt::device& device) {
+  xclDeviceInfo2 info;
+  TANDEM_SHIM(xclGetDeviceInfo2)(static_cast<xclDeviceHandle>(device), &info);
+  return info.mDDRFreeSize;
+}
 
 }  // namespace tandem::emulation_test

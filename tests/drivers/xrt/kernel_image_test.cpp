@@ -19,14 +19,14 @@
 namespace tandem::device_test {
 namespace {
 
-const device::AttentionGeometry kGeometry = {
+const device::AttentionGeometry kImageGeometry = {
     .num_layers = 2, .q_heads = 6, .kv_heads = 2, .head_dim = 40, .page_tokens = 16};
 
 std::string message_of(const std::string& image) {
   try {
     device::xrt_backend()
         .open(0, {.values = {{"xclbin", image}}})
-        ->make_attention_unit({.geometry = kGeometry, .max_pages = 4});
+        ->make_attention_unit({.geometry = kImageGeometry, .max_pages = 4});
   } catch (const Error& error) {
     return error.what();
   }

@@ -16,16 +16,16 @@
 namespace tandem::hls_runtime_test {
 namespace {
 
-struct Block {
+struct WideBlock {
   std::array<char, 64 << 10> bytes;
 };
 
 TEST(FullStream, StopsGrowingWhenThatHelpsNobody) {
   Unit unit;
   const Outcome outcome = unit.run([] {
-    hls::stream<Block> endless("endless");
+    hls::stream<WideBlock> endless("endless");
     hls::stream<int> never("never");
-    hls::task source([](hls::stream<Block>& out) { out.write(Block()); }, endless);
+    hls::task source([](hls::stream<WideBlock>& out) { out.write(WideBlock()); }, endless);
     (void)never.read();
   });
   EXPECT_EQ(outcome.end, End::kDeadlock);
@@ -56,8 +56,8 @@ TEST(FullStream, OfAFreeRunningUnitHidesNoDeadlockOfOthers) {
 }
 
 TEST(FullStream, IsFullToANonBlockingWriterAlthoughNoDepthIsStated) {
-  hls::stream<Block> stream("stream");
-  const Block block{};
+  hls::stream<WideBlock> stream("stream");
+  const WideBlock block{};
   int written = 0;
   while (written < 5000 && stream.write_nb(block)) ++written;
   EXPECT_EQ(written, 4096);

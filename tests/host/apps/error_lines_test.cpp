@@ -29,8 +29,10 @@ class ErrorLinesTest : public testing::Test {
     logger->set_level(spdlog::level::debug);
     spdlog::set_default_logger(logger);
   }
+  ~ErrorLinesTest() override { spdlog::set_default_logger(before_); }
 
   std::ostringstream log_;
+  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
 };
 
 TEST_F(ErrorLinesTest, AreLoggedWhenTheyAreWhole) {

@@ -13,7 +13,7 @@ namespace {
 
 using torch::Tensor;
 
-struct Layer {
+struct LstmLayer {
   Tensor input, recurrent, bias, forget;
 };
 
@@ -25,15 +25,16 @@ class Lstm final : public LanguagePass {
     output_bias_ = parameter("output.bias");
     for (int number = 0; number < sizes.num_layers; ++number) {
       const std::string name = "lstm." + std::to_string(number);
-      const Layer layer{parameter(name + ".input.weight"), parameter(name + ".recurrent.weight"),
-                        parameter(name + ".bias"), parameter(name + ".forget.bias")};
+      const LstmLayer layer{parameter(name + ".input.weight"),
+                            parameter(name + ".recurrent.weight"), parameter(name + ".bias"),
+                            parameter(name + ".forget.bias")};
       add_layer([this, layer](const Tensor& x) { return states(layer, x); });
     }
   }
 
  private:
   // x and the result: [rows, tokens, width].
-  Tensor states(const Layer& layer, const Tensor& x) const {
+  Tensor states(const LstmLayer& layer, const Tensor& x) const {
     const Tensor inputs = linear(x, layer.input, bf16()) + layer.bias;
     Tensor h = torch::zeros({x.size(0), sizes_.width}), c = h;
     std::vector<Tensor> all;

@@ -13,7 +13,7 @@ namespace {
 
 using torch::Tensor;
 
-struct Layer {
+struct LinearLayer {
   Tensor weight, bias;
 };
 
@@ -53,7 +53,7 @@ class Recommender final : public RecommenderComputation {
   }
 
  private:
-  Layer find(const std::string& part, int layer) const {
+  LinearLayer find(const std::string& part, int layer) const {
     const std::string name = part + "." + std::to_string(layer);
     return {leaves_.get(name + ".weight"), leaves_.get(name + ".bias")};
   }
@@ -63,7 +63,7 @@ class Recommender final : public RecommenderComputation {
                             {batch.rows, sizes_.tables, sizes_.width});
   }
 
-  Tensor through(const std::vector<Layer>& layers, Tensor x, bool last_is_linear) const {
+  Tensor through(const std::vector<LinearLayer>& layers, Tensor x, bool last_is_linear) const {
     for (std::size_t at = 0; at < layers.size(); ++at) {
       x = linear(x, layers[at].weight, bf16_) + layers[at].bias;
       if (!last_is_linear || at + 1 < layers.size()) x = torch::relu(x);
@@ -83,7 +83,7 @@ class Recommender final : public RecommenderComputation {
   RecommenderSizes sizes_;
   bool bf16_;
   Leaves leaves_;
-  std::vector<Layer> bottom_, top_;
+  std::vector<LinearLayer> bottom_, top_;
   Tensor pairs_;
 };
 

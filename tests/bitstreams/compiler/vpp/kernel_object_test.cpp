@@ -21,7 +21,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using vpp_test::message_of;
 
-std::vector<KernelDescription> two_kernels() {
+std::vector<KernelDescription> two_units() {
   KernelDescription first;
   first.name = "first";
   first.source = "/src/first \"one\".cpp";
@@ -75,7 +75,7 @@ std::vector<KernelDescription> read(const std::string& bytes) {
 }
 
 TEST_F(KernelObject, IsReadBackAsWritten) {
-  const auto kernels = read(xclbin::read_text(make("two", two_kernels())));
+  const auto kernels = read(xclbin::read_text(make("two", two_units())));
   ASSERT_EQ(kernels.size(), 2u);
   EXPECT_EQ(kernels[0].name, "first");
   EXPECT_EQ(kernels[0].source, "/src/first \"one\".cpp");
@@ -116,14 +116,14 @@ TEST_F(KernelObject, OtherFilesAreRefusedWithAReason) {
 }
 
 TEST_F(KernelObject, TruncatedFilesAreRefused) {
-  const std::string good = xclbin::read_text(make("two", two_kernels()));
+  const std::string good = xclbin::read_text(make("two", two_units()));
   for (size_t size = 0; size < good.size(); size += 1 + size / 16) {
     EXPECT_NE(message_of([&] { read(good.substr(0, size)); }), "") << size;
   }
 }
 
 TEST_F(KernelObject, RandomDamageNeverCrashes) {
-  const std::string good = xclbin::read_text(make("two", two_kernels()));
+  const std::string good = xclbin::read_text(make("two", two_units()));
   const size_t json = good.find("{\"kernels\"");
   ASSERT_NE(json, std::string::npos);
   std::mt19937 random(13);
@@ -142,7 +142,7 @@ TEST_F(KernelObject, RandomDamageNeverCrashes) {
 }
 
 TEST_F(KernelObject, DescriptionsOfAnotherVersionAreTold) {
-  std::string bytes = xclbin::read_text(make("two", two_kernels()));
+  std::string bytes = xclbin::read_text(make("two", two_units()));
   const size_t at = bytes.find("\"version\":1");
   ASSERT_NE(at, std::string::npos);
   bytes[at + 10] = '7';

@@ -15,7 +15,7 @@
 namespace tandem::apps {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::size_t kHeapMiB = std::size_t{1} << 20;
 
 std::size_t resident_bytes() {
   std::size_t all = 0, resident = 0;
@@ -37,10 +37,10 @@ TEST(HeapTrim, FreeMemoryGoesBackToTheSystem) {
   if (mallinfo2().arena == 0) GTEST_SKIP() << "a sanitizer's heap";
   const std::size_t before = resident_bytes();
   const auto end_of_heap = leave_a_hole();
-  ASSERT_GT(resident_bytes(), before + 32 * kMiB) << "without a trim it stays";
+  ASSERT_GT(resident_bytes(), before + 32 * kHeapMiB) << "without a trim it stays";
   const HeapTrim trim(std::chrono::milliseconds(1));
-  for (int i = 0; i < 2000 && resident_bytes() > before + 16 * kMiB; ++i) usleep(10'000);
-  EXPECT_LT(resident_bytes(), before + 16 * kMiB);
+  for (int i = 0; i < 2000 && resident_bytes() > before + 16 * kHeapMiB; ++i) usleep(10'000);
+  EXPECT_LT(resident_bytes(), before + 16 * kHeapMiB);
 }
 
 TEST(HeapTrim, NothingIsDoneWhileTheProcessTouchesNoNewMemory) {
@@ -48,12 +48,12 @@ TEST(HeapTrim, NothingIsDoneWhileTheProcessTouchesNoNewMemory) {
   EXPECT_TRUE(growth.has_grown());
   EXPECT_FALSE(growth.has_grown());
   {
-    const std::vector<char> touched(8 * kMiB, 'x');
+    const std::vector<char> touched(8 * kHeapMiB, 'x');
     EXPECT_TRUE(growth.has_grown());
     EXPECT_FALSE(growth.has_grown());
   }
   EXPECT_FALSE(growth.has_grown());
-  const std::vector<char> again(8 * kMiB, 'x');
+  const std::vector<char> again(8 * kHeapMiB, 'x');
   EXPECT_TRUE(growth.has_grown()) << "it had gone back";
 }
 

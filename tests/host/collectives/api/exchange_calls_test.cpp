@@ -13,10 +13,6 @@ namespace {
 
 using Bytes = RawVector<std::byte>;
 
-void expect_all_done(const std::vector<RankResult>& results) {
-  for (const RankResult& result : results) EXPECT_EQ(result.outcome, Outcome::kDone) << result.text;
-}
-
 // `size` bytes that only this pair of ranks has.
 Bytes letter(int from, int to, std::size_t size) {
   Bytes bytes(size);

@@ -6,6 +6,8 @@
 // tell them. A rank's group is destroyed when its body ends.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <map>
 #include <memory>
@@ -39,6 +41,13 @@ inline RankResult outcome_of(const std::function<void()>& body) {
     return {Outcome::kError, error.what()};
   } catch (const std::exception& error) {
     return {Outcome::kOther, error.what()};
+  }
+}
+
+inline void expect_all_done(const std::vector<RankResult>& results) {
+  for (std::size_t rank = 0; rank < results.size(); ++rank) {
+    EXPECT_EQ(results[rank].outcome, Outcome::kDone)
+        << "rank " << rank << ": " << results[rank].text;
   }
 }
 

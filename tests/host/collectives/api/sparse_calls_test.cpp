@@ -12,12 +12,6 @@
 namespace tandem::collectives::test {
 namespace {
 
-void expect_all_done(const std::vector<RankResult>& results) {
-  for (std::size_t rank = 0; rank < results.size(); ++rank) {
-    EXPECT_EQ(results[rank].outcome, Outcome::kDone) << "rank " << rank << results[rank].text;
-  }
-}
-
 TEST(SparseCalls, SumUnsortedRepeatedEntriesOnEveryWorld) {
   for (const int world : {1, 2, 3, 4, 5, 7, 8, 16}) {
     std::vector<Tensor> tensors;

@@ -72,10 +72,6 @@ void reduce_beyond_memory(Group& group) {
   EXPECT_NE(later.text.find("shrink()"), std::string::npos) << later.text;
 }
 
-void expect_all_done(const std::vector<RankResult>& results) {
-  for (const RankResult& result : results) EXPECT_EQ(result.outcome, Outcome::kDone) << result.text;
-}
-
 TEST(OutOfMemory, BreaksTheGroupAndNotTheProcess) {
   if (!TANDEM_TEST_HAS_OWN_NEW) GTEST_SKIP() << "sanitizers have an operator new of their own";
   expect_all_done(run_groups(2, reduce_beyond_memory));

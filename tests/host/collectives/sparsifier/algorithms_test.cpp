@@ -14,22 +14,15 @@
 namespace tandem::collectives::test {
 namespace {
 
-Training of_name(const std::string& name, double density = 0.05) {
-  Training training;
-  training.name = name;
-  training.options = plain_options(density);
-  return training;
-}
-
 TEST(ExclusiveSparsifiers, HaveABuildUpOfExactlyOneAndTopkMore) {
   for (const std::string name : {"micro", "exdyna", "deft", "cltk", "randomk"}) {
-    const auto ranks = train(of_name(name));
+    const auto ranks = train(training_of(name));
     for (const StepResult& step : ranks[0].steps) {
       EXPECT_EQ(step.build_up, 1) << name;
       EXPECT_EQ(step.selected_total, step.mean.num_entries) << name;
     }
   }
-  const auto ranks = train(of_name("topk"));
+  const auto ranks = train(training_of("topk"));
   for (const StepResult& step : ranks[0].steps) {
     EXPECT_EQ(step.selected_total, 4 * 50u);
     EXPECT_DOUBLE_EQ(step.build_up, static_cast<double>(step.mean.num_entries) / 50);
@@ -38,7 +31,7 @@ TEST(ExclusiveSparsifiers, HaveABuildUpOfExactlyOneAndTopkMore) {
 }
 
 TEST(ExclusiveSparsifiers, SendWholeFragmentsWithoutIndices) {
-  Training training = of_name("deft", 0.5);
+  Training training = training_of("deft", 0.5);
   training.options.layer_sizes = {900, 100};
   training.gradient = [](int rank, std::uint64_t step) {
     Gradient gradient = training_gradient(1000, rank, step);
@@ -54,7 +47,7 @@ TEST(ExclusiveSparsifiers, SendWholeFragmentsWithoutIndices) {
 }
 
 TEST(Dgc, CorrectsMomentumAndMasksItWhereItSends) {
-  Training training = of_name("dgc");
+  Training training = training_of("dgc");
   training.world = 1;
   training.steps = 6;
   training.options.momentum = 0.5;
@@ -85,7 +78,7 @@ TEST(Dgc, CorrectsMomentumAndMasksItWhereItSends) {
 }
 
 TEST(Dgc, WarmsUpOverFourEpochs) {
-  Training training = of_name("dgc", 0.001);
+  Training training = training_of("dgc", 0.001);
   training.num_values = 9000;
   training.world = 1;
   training.steps = 10;
@@ -129,7 +122,7 @@ TEST(SidcoFits, UpperGammaIsTheKnownFunction) {
 TEST(Sidco, TrainsWithEveryFitNearTheTarget) {
   for (const SidcoFit fit :
        {SidcoFit::kExponential, SidcoFit::kGeneralisedPareto, SidcoFit::kGamma}) {
-    Training training = of_name("sidco", 0.01);
+    Training training = training_of("sidco", 0.01);
     training.num_values = 20'000;
     training.world = 1;
     training.steps = 60;
@@ -167,7 +160,7 @@ std::vector<std::uint32_t> bisected(const Gradient& gradient, std::size_t k) {
 }
 
 TEST(Redsync, SelectsWhatTheBisectionAcceptsWhetherOrNotTheSampleHasToldIt) {
-  Training training = of_name("redsync");
+  Training training = training_of("redsync");
   training.num_values = 60'000;
   training.world = 1;
   training.steps = 1;
@@ -214,7 +207,7 @@ TEST(DeftPlan, SpreadsTheWorkOverAllBins) {
 }
 
 TEST(ChunkTopk, SelectsTheLargestOfEveryChunkAndKeepsWhatTwoBitsLose) {
-  Training training = of_name("chunk_topk", 0.01);
+  Training training = training_of("chunk_topk", 0.01);
   training.num_values = 10'000;  // chunks of 4096, 4096 and 1808: 41, 41 and 18 entries
   training.world = 1;
   training.steps = 3;
@@ -244,7 +237,7 @@ TEST(ChunkTopk, SelectsTheLargestOfEveryChunkAndKeepsWhatTwoBitsLose) {
 }
 
 TEST(ChunkTopk, ExchangesOnceInSoManyLocalStepsAndDecaysBetweenThem) {
-  Training training = of_name("chunk_topk", 0.01);
+  Training training = training_of("chunk_topk", 0.01);
   training.world = 2;
   training.steps = 8;
   training.options.local_steps = 4;

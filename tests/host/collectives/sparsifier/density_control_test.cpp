@@ -12,16 +12,9 @@
 namespace tandem::collectives::test {
 namespace {
 
-Training of_name(const std::string& name, double density) {
-  Training training;
-  training.name = name;
-  training.options = plain_options(density);
-  return training;
-}
-
 TEST(DensityControl, HoldsTheTargetWithinOnePercentAfterTwoHundredSteps) {
   for (const std::string name : {"micro", "exdyna"}) {
-    Training training = of_name(name, 0.01);
+    Training training = training_of(name, 0.01);
     training.num_values = 20'000;
     training.steps = 320;
     training.keep_residuals = false;
@@ -33,7 +26,7 @@ TEST(DensityControl, HoldsTheTargetWithinOnePercentAfterTwoHundredSteps) {
 
 TEST(DensityControl, ExdynaBalancesPartitionsWhereGradientsAreSkewed) {
   for (const bool balances : {false, true}) {
-    Training training = of_name(balances ? "exdyna" : "micro", 0.01);
+    Training training = training_of(balances ? "exdyna" : "micro", 0.01);
     training.num_values = 64'000;
     training.world = 8;
     training.keep_residuals = false;
@@ -73,7 +66,7 @@ GradientOf layered_gradients(std::uint64_t num_values, double skew) {
 
 TEST(DensityControl, HoldsTheTargetOnSteepAndOnFlatTails) {
   for (const double skew : {0.0, 1.5, 3.0}) {
-    Training training = of_name("micro", 0.01);
+    Training training = training_of("micro", 0.01);
     training.num_values = 40'000;
     training.steps = 280;
     training.keep_residuals = false;
@@ -85,7 +78,7 @@ TEST(DensityControl, HoldsTheTargetOnSteepAndOnFlatTails) {
 
 TEST(DensityControl, BeginsWithTheFirstGradientThatIsNotZero) {
   for (const std::string name : {"micro", "exdyna"}) {
-    Training training = of_name(name, 0.01);
+    Training training = training_of(name, 0.01);
     training.num_values = 20'000;
     training.steps = 4;
     const GradientOf later = drifting_gradients(training.num_values);
@@ -98,13 +91,13 @@ TEST(DensityControl, BeginsWithTheFirstGradientThatIsNotZero) {
   }
 }
 
-struct Outcome {
+struct ControlOutcome {
   double density, inefficiency, loss_before, loss_after;
   bool exclusive = true;
 };
 
-Outcome train_word_model(const std::string& name, double density) {
-  Training training = of_name(name, density);
+ControlOutcome train_word_model(const std::string& name, double density) {
+  Training training = training_of(name, density);
   training.num_values = WordModel::kParameters;
   training.world = 8;
   training.steps = 300;
@@ -116,7 +109,7 @@ Outcome train_word_model(const std::string& name, double density) {
   training.apply = [&](int rank, const StepResult& step) {
     models[static_cast<std::size_t>(rank)].descend(step.mean);
   };
-  Outcome outcome{0, 0, models[0].loss(), 0};
+  ControlOutcome outcome{0, 0, models[0].loss(), 0};
   const auto ranks = train(training);
   for (const RankHistory& rank : ranks) EXPECT_EQ(rank.error, "");
   outcome.loss_after = models[0].loss();
@@ -130,7 +123,7 @@ Outcome train_word_model(const std::string& name, double density) {
 
 TEST(DensityControl, HoldsTheTargetOnTheGradientsOfAModelThatTrains) {
   for (const std::string name : {"micro", "exdyna"}) {
-    const Outcome outcome = train_word_model(name, 0.02);
+    const ControlOutcome outcome = train_word_model(name, 0.02);
     EXPECT_NEAR(outcome.density, 0.02, 0.0002) << name;
     EXPECT_TRUE(outcome.exclusive) << name;
     EXPECT_LT(outcome.loss_after, 0.9 * outcome.loss_before) << name;

@@ -51,6 +51,13 @@ SparsifierOptions plain_options(double density) {
   return options;
 }
 
+Training training_of(const std::string& name, double density) {
+  Training training;
+  training.name = name;
+  training.options = plain_options(density);
+  return training;
+}
+
 std::unique_ptr<Sparsifier> make(const Training& training) {
   if (!training.residence.make) {
     return make_sparsifier(training.name, training.num_values, training.options);

@@ -56,6 +56,8 @@ struct RankHistory {
 
 // Options that make the mass of every algorithm exact: no momentum, no decay.
 SparsifierOptions plain_options(double density);
+// A training with the sparsifier `name` and those options.
+Training training_of(const std::string& name, double density = 0.05);
 
 std::vector<RankHistory> train(const Training& training);
 std::unique_ptr<Sparsifier> make(const Training& training);

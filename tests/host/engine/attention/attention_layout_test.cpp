@@ -13,7 +13,7 @@
 namespace tandem::engine {
 namespace {
 
-constexpr int kPageTokens = 4;
+constexpr int kLayoutPageTokens = 4;
 
 // Replays a layout on pages that remember which token (sequence, position) they hold.
 class Replay {
@@ -66,14 +66,14 @@ class Replay {
   }
   Slot slot(std::size_t group, int position) const {
     const BlockPlace& place =
-        groups_[group].blocks[static_cast<std::size_t>(position / kPageTokens)];
-    return {place.unit, place.page, position % kPageTokens};
+        groups_[group].blocks[static_cast<std::size_t>(position / kLayoutPageTokens)];
+    return {place.unit, place.page, position % kLayoutPageTokens};
   }
   Slot slot(const UnitShare& share, const device::AttentionSequence& entry, int held) const {
-    EXPECT_LT(held / kPageTokens, entry.num_pages);
+    EXPECT_LT(held / kLayoutPageTokens, entry.num_pages);
     return {share.unit,
-            share.pages[static_cast<std::size_t>(entry.page_begin + held / kPageTokens)],
-            held % kPageTokens};
+            share.pages[static_cast<std::size_t>(entry.page_begin + held / kLayoutPageTokens)],
+            held % kLayoutPageTokens};
   }
   Token token_of(int row) const {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -140,7 +140,8 @@ TEST(AttentionLayout, LetsEveryQueryMeetEveryTokenOnce) {
       const int home = static_cast<int>(random() % static_cast<unsigned>(num_units));
       std::vector<BlockPlace>& table = tables.emplace_back();
       const int spare = static_cast<int>(random() % 3);
-      for (int first = 0; first < past + num_rows + spare * kPageTokens; first += kPageTokens) {
+      for (int first = 0; first < past + num_rows + spare * kLayoutPageTokens;
+           first += kLayoutPageTokens) {
         const int unit =
             dealt ? static_cast<int>(random() % static_cast<unsigned>(num_units)) : home;
         table.push_back({unit, next_page[static_cast<std::size_t>(unit)]++});
@@ -151,9 +152,9 @@ TEST(AttentionLayout, LetsEveryQueryMeetEveryTokenOnce) {
     for (std::size_t i = 0; i < groups.size(); ++i) groups[i].blocks = tables[i];
     std::vector<bool> early;
     for (int unit = 0; unit < num_units; ++unit) early.push_back(random() % 3 == 0);
-    for (const int window : {0, 1, 2, kPageTokens, 7, 11, 100}) {
+    for (const int window : {0, 1, 2, kLayoutPageTokens, 7, 11, 100}) {
       SCOPED_TRACE(window);
-      layout.build(groups, kPageTokens, early, window);
+      layout.build(groups, kLayoutPageTokens, early, window);
       Replay(groups, layout, window).run();
     }
   }
@@ -163,16 +164,16 @@ TEST(AttentionLayout, NeedsNoMergeWhenOnePartialIsTheWholeAnswer) {
   const std::vector<BlockPlace> left = {{0, 0}, {0, 1}}, right = {{1, 0}, {1, 1}};
   AttentionLayout layout;
   const RowGroup decodes[] = {{left, 4, 1, 0}, {left, 5, 1, 1}};
-  layout.build(decodes, kPageTokens, {false, false});
+  layout.build(decodes, kLayoutPageTokens, {false, false});
   EXPECT_EQ(layout.only_share, 0);
   const RowGroup apart[] = {{left, 4, 1, 0}, {right, 5, 1, 1}};
-  layout.build(apart, kPageTokens, {false, false});
+  layout.build(apart, kLayoutPageTokens, {false, false});
   EXPECT_EQ(layout.only_share, -1);
   const RowGroup fresh[] = {{left, 0, 6, 0}};
-  layout.build(fresh, kPageTokens, {false, false});
+  layout.build(fresh, kLayoutPageTokens, {false, false});
   EXPECT_TRUE(layout.only_causal);
   const RowGroup later[] = {{left, 4, 3, 0}};
-  layout.build(later, kPageTokens, {false, false});
+  layout.build(later, kLayoutPageTokens, {false, false});
   EXPECT_FALSE(layout.only_causal);
   EXPECT_EQ(layout.only_share, -1);
 }
@@ -181,7 +182,7 @@ TEST(AttentionLayout, LeavesOutPagesBeforeTheWindow) {
   const std::vector<BlockPlace> blocks = {{0, 5}, {0, 6}, {0, 7}, {0, 8}};
   AttentionLayout layout;
   const RowGroup decode[] = {{blocks, 13, 1, 0}};  // sees 9..13
-  layout.build(decode, kPageTokens, {false}, 5);
+  layout.build(decode, kLayoutPageTokens, {false}, 5);
   ASSERT_EQ(layout.shares.size(), 1u);
   EXPECT_EQ(layout.shares[0].pages, (std::vector<PageId>{7, 8}));
   EXPECT_EQ(layout.shares[0].sequences[0].append_at, 5);
@@ -193,7 +194,7 @@ TEST(AttentionLayout, ReadsWhatAllRowsOfAChunkSeeOnce) {
   const std::vector<BlockPlace> blocks = {{0, 0}, {0, 1}, {0, 2}, {0, 3}};
   AttentionLayout layout;
   const RowGroup chunk[] = {{blocks, 12, 3, 0}};  // 5..12, 6..13, 7..14
-  layout.build(chunk, kPageTokens, {false}, 8);
+  layout.build(chunk, kLayoutPageTokens, {false}, 8);
   ASSERT_EQ(layout.shares.size(), 2u);
   ASSERT_EQ(layout.shares[0].sequences.size(), 1u);
   EXPECT_EQ(layout.shares[0].sequences[0].num_q, 3);
@@ -207,7 +208,7 @@ TEST(AttentionLayout, GivesAUnitOnlyTheRowsItNeeds) {
   const std::vector<BlockPlace> left = {{0, 0}, {0, 1}}, right = {{1, 0}, {1, 1}};
   const RowGroup groups[] = {{left, 4, 1, 0}, {left, 2, 1, 1}, {right, 5, 1, 2}};
   AttentionLayout layout;
-  layout.build(groups, kPageTokens, {false, false});
+  layout.build(groups, kLayoutPageTokens, {false, false});
   ASSERT_EQ(layout.shares.size(), 2u);
   EXPECT_EQ(layout.shares[0].rows_read.begin, 0);
   EXPECT_EQ(layout.shares[0].rows_read.end, 2);
@@ -220,7 +221,7 @@ TEST(AttentionLayout, AsksAUnitForThePastBeforeItAppends) {
   const std::vector<BlockPlace> card = {{0, 0}, {0, 1}}, host = {{1, 0}, {1, 1}};
   const RowGroup groups[] = {{card, 5, 1, 0}, {host, 5, 1, 1}};
   AttentionLayout layout;
-  layout.build(groups, kPageTokens, {true, false});
+  layout.build(groups, kLayoutPageTokens, {true, false});
   ASSERT_EQ(layout.shares.size(), 3u);
   EXPECT_EQ(layout.shares[0].part, SharePart::kQueries);
   EXPECT_EQ(layout.shares[0].sequences[0].num_attend, 5);

@@ -87,7 +87,7 @@ struct RecordedCase {
   }
 };
 
-constexpr int kPageTokens = 16, kPages = 16;
+constexpr int kRecordedPageTokens = 16, kPages = 16;
 
 // An executor on one or two attention units of the device.
 class Rig {
@@ -95,12 +95,13 @@ class Rig {
   Rig(const model::Model& model, std::optional<DType> weights, int num_units)
       : device_(families_device().backend.open(0, {.num_threads = 2})),
         compute_(device_->make_compute_unit()),
-        kv_(kPageTokens, num_units > 1 ? Placement::kInterleave : Placement::kSequences, false),
+        kv_(kRecordedPageTokens, num_units > 1 ? Placement::kInterleave : Placement::kSequences,
+            false),
         executor_(model, *compute_, executor_options(weights)) {
     const model::ModelConfig& config = model.config();
     device::AttentionUnitOptions options;
-    options.geometry = {config.num_layers, config.q_heads, config.kv_heads,
-                        config.head_dim,   kPageTokens,    DType::kF16};
+    options.geometry = {config.num_layers, config.q_heads,      config.kv_heads,
+                        config.head_dim,   kRecordedPageTokens, DType::kF16};
     options.kv_bytes = device::page_image_bytes(options.geometry) * 100;
     options.max_pages = kPages;
     for (int i = 0; i < num_units; ++i) {

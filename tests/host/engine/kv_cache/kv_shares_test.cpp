@@ -11,42 +11,43 @@
 namespace tandem::engine {
 namespace {
 
-constexpr int kPageTokens = 4;
+constexpr int kSharedPageTokens = 4;
 
 TEST(KvShares, DealsSequencesAndPagesByShares) {
-  KvCache whole(kPageTokens, Placement::kSequences, false);
+  KvCache whole(kSharedPageTokens, Placement::kSequences, false);
   for (const double share : {0.5, 0.3, 0.2}) whole.add_unit(100, 1e9, share);
   std::vector<PageTable> tables(20);
-  for (PageTable& table : tables) ASSERT_TRUE(whole.extend(table, 2 * kPageTokens));
+  for (PageTable& table : tables) ASSERT_TRUE(whole.extend(table, 2 * kSharedPageTokens));
   EXPECT_EQ(whole.unit_pages(0).used, 20u);
   EXPECT_EQ(whole.unit_pages(1).used, 12u);
   EXPECT_EQ(whole.unit_pages(2).used, 8u);
   for (PageTable& table : tables) whole.release(table);
 
-  KvCache dealt(kPageTokens, Placement::kPages, false);
+  KvCache dealt(kSharedPageTokens, Placement::kPages, false);
   dealt.add_unit(30, 1e12, 0.5);  // neither bandwidth nor how full it is counts
   dealt.add_unit(1000, 1e9, 0.3);
   dealt.add_unit(1000, 1e9, 0.2);
   PageTable table;
-  ASSERT_TRUE(dealt.extend(table, 50 * kPageTokens));
+  ASSERT_TRUE(dealt.extend(table, 50 * kSharedPageTokens));
   EXPECT_THAT(table.held, testing::ElementsAre(25u, 15u, 10u));
-  ASSERT_TRUE(dealt.extend(table, 100 * kPageTokens)) << "a full unit's share goes to the others";
+  ASSERT_TRUE(dealt.extend(table, 100 * kSharedPageTokens))
+      << "a full unit's share goes to the others";
   EXPECT_THAT(table.held, testing::ElementsAre(30u, 42u, 28u));
   dealt.release(table);
 }
 
 TEST(KvShares, ANewShareHoldsForPagesThatAreDealtLater) {
   for (const Placement placement : {Placement::kSequences, Placement::kPages}) {
-    KvCache cache(kPageTokens, placement, false);
+    KvCache cache(kSharedPageTokens, placement, false);
     for (int unit = 0; unit < 2; ++unit) cache.add_unit(100, 1e9);
     cache.set_share(0, 0.9), cache.set_share(1, 0.1);
     std::vector<PageTable> tables(20);
-    for (PageTable& table : tables) ASSERT_TRUE(cache.extend(table, kPageTokens));
+    for (PageTable& table : tables) ASSERT_TRUE(cache.extend(table, kSharedPageTokens));
     const std::uint32_t first = cache.unit_pages(0).used;
     EXPECT_GE(first, 18u);
     cache.set_share(0, 1e-9), cache.set_share(1, 1);
     PageTable late;
-    ASSERT_TRUE(cache.extend(late, 10 * kPageTokens));
+    ASSERT_TRUE(cache.extend(late, 10 * kSharedPageTokens));
     EXPECT_EQ(cache.unit_pages(0).used, first) << "what lies there stays";
     for (PageTable& table : tables) cache.release(table);
     cache.release(late);
@@ -55,17 +56,18 @@ TEST(KvShares, ANewShareHoldsForPagesThatAreDealtLater) {
 
 TEST(KvShares, JoinsTheUnitOfAPrefixWhileItsLoadIsAtMostTwiceTheLeast) {
   for (const bool has_other_work : {true, false}) {
-    KvCache cache(kPageTokens, Placement::kSequences, true);
+    KvCache cache(kSharedPageTokens, Placement::kSequences, true);
     for (int unit = 0; unit < 2; ++unit) cache.add_unit(40, 1.0);
     PageTable first, other, joins;
-    const std::vector<TokenId> tokens(6 * kPageTokens, 7);
+    const std::vector<TokenId> tokens(6 * kSharedPageTokens, 7);
     ASSERT_TRUE(cache.extend(first, tokens.size()));
     cache.publish(first, tokens, tokens.size());
     if (has_other_work) {
-      ASSERT_TRUE(cache.extend(other, 4 * kPageTokens));
+      ASSERT_TRUE(cache.extend(other, 4 * kSharedPageTokens));
     }
-    EXPECT_EQ(cache.attach(joins, std::span(tokens).first(3 * kPageTokens)), 2u * kPageTokens);
-    ASSERT_TRUE(cache.extend(joins, 3 * kPageTokens));
+    EXPECT_EQ(cache.attach(joins, std::span(tokens).first(3 * kSharedPageTokens)),
+              2u * kSharedPageTokens);
+    ASSERT_TRUE(cache.extend(joins, 3 * kSharedPageTokens));
     EXPECT_EQ(joins.blocks.back().unit, has_other_work ? 0 : 1) << "7 pages here, 5 or 1 there";
     for (PageTable* table : {&first, &other, &joins}) cache.release(*table);
   }

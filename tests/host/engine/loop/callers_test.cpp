@@ -11,8 +11,6 @@
 namespace tandem::engine {
 namespace {
 
-constexpr int kEndless = 3000;
-
 class Callers : public VirtualTime {
  protected:
   // Steps until the request has its first token.

@@ -11,9 +11,9 @@
 namespace tandem::engine {
 namespace {
 
-constexpr int kEndless = 3000;
-
-double seconds(Clock::Duration duration) { return std::chrono::duration<double>(duration).count(); }
+double seconds_in(Clock::Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 class Fairness : public VirtualTime {
  protected:
@@ -59,7 +59,7 @@ class Fairness : public VirtualTime {
     arrive(at, std::move(request));
     const RequestId id = last_id_ + 1;
     while (!served_.contains(id) || served_.at(id).tokens.empty()) go_on();
-    return seconds(clock_.now() - at);
+    return seconds_in(clock_.now() - at);
   }
   std::size_t tokens_of(const std::string& caller) const {
     std::size_t count = 0;

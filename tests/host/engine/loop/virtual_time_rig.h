@@ -18,6 +18,7 @@
 namespace tandem::engine {
 
 constexpr int kVirtualVocab = 50;
+constexpr int kEndless = 3000;  // tokens, more than a test waits for
 constexpr device::AttentionGeometry kVirtualGeometry{1, 1, 1, 2, 16, DType::kF16};
 
 struct Served {

@@ -15,13 +15,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr SchedulerOptions kOptions{
+constexpr SchedulerOptions kPrecedenceOptions{
     .max_running = 8, .max_step_tokens = 32, .rows_beside = 2, .page_tokens = 4};
-constexpr CallerView kTwo[2] = {};
 
 StepPlan plan_of(std::span<const WaitingView> waiting, std::span<const RunningView> running,
-                 int available, int total, std::span<const CallerView> callers = kTwo,
-                 const SchedulerOptions& options = kOptions) {
+                 int available, int total, std::span<const CallerView> callers = kTwoCallers,
+                 const SchedulerOptions& options = kPrecedenceOptions) {
   return plan_step({waiting, running, callers, available, total}, options, planner::cost_of_rows());
 }
 
@@ -47,9 +46,9 @@ TEST(Precedence, NobodyIsHeldBackWithoutAPromptOrWithoutALimit) {
   const StepPlan plan = plan_of({}, running, 100, 108);
   EXPECT_EQ(plan.items.size(), 4u);
   EXPECT_FALSE(plan.holds_back);
-  SchedulerOptions options = kOptions;
+  SchedulerOptions options = kPrecedenceOptions;
   options.rows_beside = 0;
-  const StepPlan beside = plan_of({&kPrompt, 1}, running, 100, 108, kTwo, options);
+  const StepPlan beside = plan_of({&kPrompt, 1}, running, 100, 108, kTwoCallers, options);
   EXPECT_EQ(beside.items.size(), 5u);
   EXPECT_FALSE(beside.holds_back);
 }
@@ -83,13 +82,13 @@ TEST(Precedence, OfTwoPromptsTheCallerThatWantsLessGoesFirst) {
 
 TEST(Precedence, AWishGoesBeforeByItsPromptItsRowsAndWhatItHasHad) {
   const CallerWish prompt{6, true, 10}, streams{8, false, 0};
-  EXPECT_TRUE(goes_before(prompt, streams, kOptions));
-  EXPECT_FALSE(goes_before(streams, prompt, kOptions)) << "no prompt";
-  EXPECT_FALSE(goes_before(prompt, {2, false, 0}, kOptions)) << "few rows";
-  EXPECT_TRUE(goes_before(prompt, {3, false, 0}, kOptions));
-  EXPECT_FALSE(goes_before(prompt, prompt, kOptions)) << "nobody before himself";
-  EXPECT_FALSE(goes_before(prompt, {8, false, -22}, kOptions)) << "served a step more";
-  EXPECT_TRUE(goes_before(prompt, {8, false, -21}, kOptions));
+  EXPECT_TRUE(goes_before(prompt, streams, kPrecedenceOptions));
+  EXPECT_FALSE(goes_before(streams, prompt, kPrecedenceOptions)) << "no prompt";
+  EXPECT_FALSE(goes_before(prompt, {2, false, 0}, kPrecedenceOptions)) << "few rows";
+  EXPECT_TRUE(goes_before(prompt, {3, false, 0}, kPrecedenceOptions));
+  EXPECT_FALSE(goes_before(prompt, prompt, kPrecedenceOptions)) << "nobody before himself";
+  EXPECT_FALSE(goes_before(prompt, {8, false, -22}, kPrecedenceOptions)) << "served a step more";
+  EXPECT_TRUE(goes_before(prompt, {8, false, -21}, kPrecedenceOptions));
 }
 
 // 20 pages, 10 for each caller. Caller 1 wants 13.
@@ -136,14 +135,14 @@ TEST(Overdue, ASequenceKeepsItsPagesAndItsSlotUntilItsTurnIsOver) {
   EXPECT_THAT(plan_of(waiting, running, 5, 20).preempted, ElementsAre(1));
   running[0].overdue = true;
   EXPECT_THAT(plan_of(waiting, running, 5, 20).preempted, IsEmpty());
-  SchedulerOptions options = kOptions;
+  SchedulerOptions options = kPrecedenceOptions;
   options.max_running = 1;
   running[0].overdue = false;
   running[0].had_turn = true;
-  EXPECT_THAT(plan_of(waiting, running, 20, 40, kTwo, options).preempted, ElementsAre(1));
+  EXPECT_THAT(plan_of(waiting, running, 20, 40, kTwoCallers, options).preempted, ElementsAre(1));
   running[0] = decoding(1, 1, 57);
   running[0].overdue = true;
-  EXPECT_THAT(plan_of(waiting, running, 20, 40, kTwo, options).preempted, IsEmpty());
+  EXPECT_THAT(plan_of(waiting, running, 20, 40, kTwoCallers, options).preempted, IsEmpty());
 }
 
 // Sequence 2 needs a page. Caller 1 has most of them, and its only sequence keeps them.

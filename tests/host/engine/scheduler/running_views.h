@@ -18,4 +18,7 @@ inline RunningView decoding(SequenceId id, int caller, int num_tokens = 5) {
           .caller = caller};
 }
 
+// Two callers that have had nothing.
+inline constexpr CallerView kTwoCallers[2] = {};
+
 }  // namespace tandem::engine

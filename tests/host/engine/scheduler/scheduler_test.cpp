@@ -24,25 +24,27 @@ StepPlan plan_step(std::span<const WaitingView> waiting, std::span<const Running
                            planner::cost_of_rows());
 }
 
-constexpr SchedulerOptions kOptions{.max_running = 4, .max_step_tokens = 8, .page_tokens = 4};
+constexpr SchedulerOptions kStepOptions{.max_running = 4, .max_step_tokens = 8, .page_tokens = 4};
 
 TEST(Scheduler, PlansNothingForAnEmptyQueue) {
-  EXPECT_EQ(plan_step({}, {}, 10, kOptions), StepPlan{});
+  EXPECT_EQ(plan_step({}, {}, 10, kStepOptions), StepPlan{});
 }
 
 TEST(Scheduler, PutsDecodeRowsBeforePrefillChunks) {
   const RunningView running[] = {{.id = 1, .num_tokens = 20, .num_computed = 4, .num_blocks = 5},
                                  {.id = 2, .num_tokens = 7, .num_computed = 6, .num_blocks = 2}};
-  const StepPlan plan = plan_step({}, running, 10, kOptions);
+  const StepPlan plan = plan_step({}, running, 10, kStepOptions);
   EXPECT_THAT(plan.items, ElementsAre(StepItem{2, 6, 1, true, 0}, StepItem{1, 4, 7, false, 0}));
   EXPECT_EQ(plan.num_sub_batches, 1);
 }
 
 TEST(Scheduler, CutsAPromptIntoChunksAndSamplesAfterTheLast) {
   const RunningView first[] = {{.id = 1, .num_tokens = 10, .num_computed = 0, .num_blocks = 3}};
-  EXPECT_THAT(plan_step({}, first, 0, kOptions).items, ElementsAre(StepItem{1, 0, 8, false, 0}));
+  EXPECT_THAT(plan_step({}, first, 0, kStepOptions).items,
+              ElementsAre(StepItem{1, 0, 8, false, 0}));
   const RunningView second[] = {{.id = 1, .num_tokens = 10, .num_computed = 8, .num_blocks = 3}};
-  EXPECT_THAT(plan_step({}, second, 0, kOptions).items, ElementsAre(StepItem{1, 8, 2, true, 0}));
+  EXPECT_THAT(plan_step({}, second, 0, kStepOptions).items,
+              ElementsAre(StepItem{1, 8, 2, true, 0}));
 }
 
 TEST(Scheduler, AdmitsInOrderWhileRowsAndPagesLast) {
@@ -50,7 +52,7 @@ TEST(Scheduler, AdmitsInOrderWhileRowsAndPagesLast) {
                                  {.id = 2, .num_tokens = 4},
                                  {.id = 3, .num_tokens = 4},
                                  {.id = 4, .num_tokens = 4}};
-  const StepPlan plan = plan_step(waiting, {}, 10, kOptions);
+  const StepPlan plan = plan_step(waiting, {}, 10, kStepOptions);
   EXPECT_THAT(plan.admitted, ElementsAre(1, 2, 3)) << "no row is left for the fourth";
   EXPECT_THAT(plan.items, ElementsAre(StepItem{1, 0, 3, true, 0}, StepItem{2, 0, 4, true, 0},
                                       StepItem{3, 0, 1, false, 0}));
@@ -58,7 +60,7 @@ TEST(Scheduler, AdmitsInOrderWhileRowsAndPagesLast) {
 
 TEST(Scheduler, DoesNotCutAPromptThatEndsInTheStep) {
   const WaitingView waiting[] = {{.id = 1, .num_tokens = 6}, {.id = 2, .num_tokens = 6}};
-  EXPECT_THAT(plan_step(waiting, {}, 1000, kOptions).items,
+  EXPECT_THAT(plan_step(waiting, {}, 1000, kStepOptions).items,
               ElementsAre(StepItem{1, 0, 6, true, 0}, StepItem{2, 0, 2, false, 0}));
 }
 
@@ -67,15 +69,15 @@ TEST(Scheduler, GivesTheOldestPromptHalfAStepAndTheShortestTheOtherHalf) {
       {.id = 1, .num_tokens = 900, .num_computed = 8, .num_blocks = 225},
       {.id = 2, .num_tokens = 800, .num_computed = 4, .num_blocks = 200}};
   const WaitingView waiting[] = {{.id = 3, .num_tokens = 700}, {.id = 4, .num_tokens = 3}};
-  const StepPlan plan = plan_step(waiting, running, 1000, kOptions);
+  const StepPlan plan = plan_step(waiting, running, 1000, kStepOptions);
   EXPECT_THAT(plan.admitted, ElementsAre(3, 4));
   EXPECT_THAT(plan.items, ElementsAre(StepItem{1, 8, 4, false, 0}, StepItem{3, 0, 1, false, 0},
                                       StepItem{4, 0, 3, true, 0}));
-  SchedulerOptions options = kOptions;
+  SchedulerOptions options = kStepOptions;
   options.max_prefill_rows = 6;
   EXPECT_THAT(plan_step(waiting, running, 1000, options).items,
               ElementsAre(StepItem{1, 8, 6, false, 0}, StepItem{4, 0, 2, false, 0}));
-  EXPECT_THAT(plan_step({}, std::span(running).first(1), 0, kOptions).items,
+  EXPECT_THAT(plan_step({}, std::span(running).first(1), 0, kStepOptions).items,
               ElementsAre(StepItem{1, 8, 8, false, 0}))
       << "alone it gets the whole step";
 }
@@ -83,22 +85,22 @@ TEST(Scheduler, GivesTheOldestPromptHalfAStepAndTheShortestTheOtherHalf) {
 TEST(Scheduler, DoesNotLetASmallRequestOvertakeTheHeadOfTheQueue) {
   const WaitingView waiting[] = {{.id = 1, .num_tokens = 40}, {.id = 2, .num_tokens = 1}};
   const RunningView running[] = {{.id = 9, .num_tokens = 4, .num_computed = 3, .num_blocks = 1}};
-  EXPECT_THAT(plan_step(waiting, running, 9, kOptions).admitted, IsEmpty());
+  EXPECT_THAT(plan_step(waiting, running, 9, kStepOptions).admitted, IsEmpty());
 }
 
 TEST(Scheduler, KeepsAPagePerRunningSequenceInReserveWhenItAdmits) {
   const WaitingView waiting[] = {{.id = 2, .num_tokens = 8}};
   const RunningView running[] = {{.id = 1, .num_tokens = 4, .num_computed = 3, .num_blocks = 1}};
-  EXPECT_THAT(plan_step(waiting, running, 2, kOptions).admitted, IsEmpty());
-  EXPECT_THAT(plan_step(waiting, running, 3, kOptions).admitted, ElementsAre(2));
-  EXPECT_THAT(plan_step(waiting, {}, 2, kOptions).admitted, ElementsAre(2));
+  EXPECT_THAT(plan_step(waiting, running, 2, kStepOptions).admitted, IsEmpty());
+  EXPECT_THAT(plan_step(waiting, running, 3, kStepOptions).admitted, ElementsAre(2));
+  EXPECT_THAT(plan_step(waiting, {}, 2, kStepOptions).admitted, ElementsAre(2));
 }
 
 TEST(Scheduler, CountsPagesOfASharedPrefixOnlyOnce) {
   const WaitingView waiting[] = {
       {.id = 2, .num_tokens = 16, .num_cached_tokens = 12, .num_cached_in_use = 3}};
   const RunningView running[] = {{.id = 1, .num_tokens = 14, .num_computed = 13, .num_blocks = 4}};
-  const StepPlan plan = plan_step(waiting, running, 2, kOptions);
+  const StepPlan plan = plan_step(waiting, running, 2, kStepOptions);
   EXPECT_THAT(plan.admitted, ElementsAre(2));
   EXPECT_THAT(plan.items, ElementsAre(StepItem{1, 13, 1, true, 0}, StepItem{2, 12, 4, true, 0}));
 }
@@ -109,7 +111,7 @@ TEST(Scheduler, PreemptsNewestSequenceWhenPagesRunOut) {
       {.id = 1, .num_tokens = 9, .num_computed = 8, .num_blocks = 2, .num_sole = 2},
       {.id = 2, .num_tokens = 9, .num_computed = 8, .num_blocks = 2, .num_sole = 2},
       {.id = 3, .num_tokens = 5, .num_computed = 4, .num_blocks = 2, .num_sole = 2}};
-  const StepPlan plan = plan_step(waiting, running, 0, kOptions);
+  const StepPlan plan = plan_step(waiting, running, 0, kStepOptions);
   EXPECT_THAT(plan.preempted, ElementsAre(3));
   EXPECT_THAT(plan.admitted, IsEmpty());
   EXPECT_THAT(plan.items, ElementsAre(StepItem{1, 8, 1, true, 0}, StepItem{2, 8, 1, true, 0}));
@@ -120,7 +122,7 @@ TEST(Scheduler, PreemptsOnWhenTheNewestSharesItsPages) {
       {.id = 1, .num_tokens = 9, .num_computed = 8, .num_blocks = 2, .num_sole = 2},
       {.id = 2, .num_tokens = 8, .num_computed = 7, .num_blocks = 2, .num_sole = 2},
       {.id = 3, .num_tokens = 5, .num_computed = 4, .num_blocks = 2, .num_sole = 0}};
-  const StepPlan plan = plan_step({}, running, 0, kOptions);
+  const StepPlan plan = plan_step({}, running, 0, kStepOptions);
   EXPECT_THAT(plan.preempted, ElementsAre(3, 2)) << "the pages of 3 stay with others";
   EXPECT_THAT(plan.items, ElementsAre(StepItem{1, 8, 1, true, 0}));
 }
@@ -129,13 +131,13 @@ TEST(Scheduler, PreemptsASequenceForItsOwnPageWhenItIsTheNewest) {
   const RunningView running[] = {
       {.id = 1, .num_tokens = 8, .num_computed = 7, .num_blocks = 2, .num_sole = 2},
       {.id = 2, .num_tokens = 9, .num_computed = 8, .num_blocks = 2, .num_sole = 2}};
-  const StepPlan plan = plan_step({}, running, 0, kOptions);
+  const StepPlan plan = plan_step({}, running, 0, kStepOptions);
   EXPECT_THAT(plan.preempted, ElementsAre(2));
   EXPECT_THAT(plan.items, ElementsAre(StepItem{1, 7, 1, true, 0}));
 }
 
 TEST(Scheduler, SplitsRowsEvenlyOverTwoSubBatches) {
-  SchedulerOptions options = kOptions;
+  SchedulerOptions options = kStepOptions;
   options.num_sub_batches = 2;
   options.max_step_tokens = 64;
   std::vector<RunningView> running;
@@ -158,7 +160,7 @@ TEST(Scheduler, SplitsRowsEvenlyOverTwoSubBatches) {
 }
 
 TEST(Scheduler, CutsSubBatchesWhereTheCostTableSaysThatTheyTakeTheSameTime) {
-  SchedulerOptions options = kOptions;
+  SchedulerOptions options = kStepOptions;
   options.num_sub_batches = 2;
   const RunningView running[] = {{.id = 1, .num_tokens = 61, .num_computed = 60, .num_blocks = 16},
                                  {.id = 2, .num_tokens = 21, .num_computed = 20, .num_blocks = 6},
@@ -179,7 +181,7 @@ TEST(Scheduler, CutsSubBatchesWhereTheCostTableSaysThatTheyTakeTheSameTime) {
 TEST(Scheduler, AdmitsTheNextSequenceWhenThePrefixOfTheFirstIsCached) {
   const WaitingView waiting[] = {{.id = 1, .num_tokens = 12, .num_cached_tokens = 8},
                                  {.id = 2, .num_tokens = 4}};
-  const StepPlan plan = plan_step(waiting, {}, 10, kOptions);
+  const StepPlan plan = plan_step(waiting, {}, 10, kStepOptions);
   EXPECT_THAT(plan.admitted, ElementsAre(1, 2));
   EXPECT_THAT(plan.items, ElementsAre(StepItem{1, 8, 4, true, 0}, StepItem{2, 0, 4, true, 0}));
 }

@@ -17,12 +17,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr SchedulerOptions kOptions{.max_running = 4, .max_step_tokens = 8, .page_tokens = 4};
-constexpr CallerView kTwo[2] = {};
+constexpr SchedulerOptions kShareOptions{.max_running = 4, .max_step_tokens = 8, .page_tokens = 4};
 
-StepPlan plan_of(std::span<const WaitingView> waiting, std::span<const RunningView> running,
-                 int available, int total, const SchedulerOptions& options = kOptions,
-                 std::span<const CallerView> callers = kTwo) {
+StepPlan plan_of_shares(std::span<const WaitingView> waiting, std::span<const RunningView> running,
+                        int available, int total, const SchedulerOptions& options = kShareOptions,
+                        std::span<const CallerView> callers = kTwoCallers) {
   return plan_step({waiting, running, callers, available, total}, options, planner::cost_of_rows());
 }
 
@@ -33,7 +32,7 @@ TEST(Shares, ACallerWithinItsShareTakesASlotFromTheNewestOfTheOther) {
                                  {.id = 6, .num_tokens = 2, .caller = 1},
                                  {.id = 7, .num_tokens = 2, .caller = 1},
                                  {.id = 8, .num_tokens = 2, .caller = 1}};
-  const StepPlan plan = plan_of(waiting, running, 100, 108);
+  const StepPlan plan = plan_of_shares(waiting, running, 100, 108);
   EXPECT_THAT(plan.preempted, ElementsAre(4, 3));
   EXPECT_THAT(plan.admitted, ElementsAre(6, 7)) << "half of the slots, not more";
   EXPECT_EQ(std::ranges::count(plan.items, 6u, &StepItem::id), 1) << "it starts in this step";
@@ -43,9 +42,9 @@ TEST(Shares, ACallerWithinItsShareTakesASlotFromTheNewestOfTheOther) {
 TEST(Shares, AShortStepTakesNobodysSlot) {
   const RunningView running[] = {decoding(1, 0), decoding(2, 0)};
   const WaitingView waiting[] = {{.id = 3, .num_tokens = 9, .caller = 1}};
-  SchedulerOptions options = kOptions;
+  SchedulerOptions options = kShareOptions;
   options.step_rows = 3;
-  const StepPlan plan = plan_of(waiting, running, 100, 102, options);
+  const StepPlan plan = plan_of_shares(waiting, running, 100, 102, options);
   EXPECT_THAT(plan.preempted, IsEmpty());
   EXPECT_THAT(plan.admitted, ElementsAre(3));
   int rows = 0;
@@ -57,7 +56,8 @@ TEST(Shares, ACallerAloneTakesAllSlots) {
   const WaitingView waiting[] = {{.id = 1, .num_tokens = 2, .caller = 0},
                                  {.id = 2, .num_tokens = 2, .caller = 0},
                                  {.id = 3, .num_tokens = 2, .caller = 0}};
-  EXPECT_THAT(plan_of(waiting, {}, 100, 100, kOptions, std::span(kTwo).first(1)).admitted,
+  EXPECT_THAT(plan_of_shares(waiting, {}, 100, 100, kShareOptions, std::span(kTwoCallers).first(1))
+                  .admitted,
               ElementsAre(1, 2, 3));
 }
 
@@ -67,20 +67,22 @@ TEST(Shares, TheCallerWithFewerSlotsIsAdmittedFirstAndThenTheOneServedLeast) {
                                  {.id = 3, .num_tokens = 1, .caller = 1},
                                  {.id = 4, .num_tokens = 1, .caller = 1}};
   const CallerView callers[] = {{.served_rows = 90}, {.served_rows = 100}};
-  EXPECT_THAT(plan_of(waiting, running, 100, 100, kOptions, callers).admitted,
+  EXPECT_THAT(plan_of_shares(waiting, running, 100, 100, kShareOptions, callers).admitted,
               ElementsAre(3, 2, 4));
 }
 
 TEST(Shares, ACallerWithinItsShareTakesPagesFromTheNewestOfTheOther) {
   const RunningView running[] = {decoding(1, 0, 13), decoding(2, 0, 13)};  // 8 of 8 pages
   const WaitingView fits[] = {{.id = 3, .num_tokens = 9, .caller = 1}};
-  const StepPlan plan = plan_of(fits, running, 0, 8);
+  const StepPlan plan = plan_of_shares(fits, running, 0, 8);
   EXPECT_THAT(plan.preempted, ElementsAre(2));
   EXPECT_THAT(plan.admitted, ElementsAre(3));
   const WaitingView beyond[] = {{.id = 3, .num_tokens = 17, .caller = 1}};
-  EXPECT_EQ(plan_of(beyond, running, 0, 8).preempted.size(), 0u) << "5 pages, its share are 4";
+  EXPECT_EQ(plan_of_shares(beyond, running, 0, 8).preempted.size(), 0u)
+      << "5 pages, its share are 4";
   const WaitingView greedy[] = {{.id = 3, .num_tokens = 9, .caller = 0}};
-  EXPECT_THAT(plan_of(greedy, running, 0, 8, kOptions, std::span(kTwo).first(1)).preempted,
+  EXPECT_THAT(plan_of_shares(greedy, running, 0, 8, kShareOptions, std::span(kTwoCallers).first(1))
+                  .preempted,
               IsEmpty());
 }
 
@@ -89,7 +91,7 @@ TEST(Shares, ARequestThatWaitsForPagesDoesNotHoldUpAnotherCallerWithinItsShare) 
   const WaitingView waiting[] = {{.id = 2, .num_tokens = 33, .caller = 0},
                                  {.id = 3, .num_tokens = 1, .caller = 0},
                                  {.id = 4, .num_tokens = 5, .caller = 1}};
-  EXPECT_THAT(plan_of(waiting, running, 6, 10).admitted, ElementsAre(4));
+  EXPECT_THAT(plan_of_shares(waiting, running, 6, 10).admitted, ElementsAre(4));
 }
 
 // Caller 1 has one small sequence, the newest; caller 0 needs a page and has most of them.
@@ -98,19 +100,19 @@ TEST(Shares, WhenPagesRunOutTheCallerWithMostGivesThem) {
       {.id = 1, .num_tokens = 17, .num_computed = 16, .num_blocks = 4, .num_sole = 4, .caller = 0},
       decoding(2, 0, 8),
       decoding(3, 1, 7)};
-  const StepPlan plan = plan_of({}, running, 0, 8);
+  const StepPlan plan = plan_of_shares({}, running, 0, 8);
   EXPECT_THAT(plan.preempted, ElementsAre(2));
   EXPECT_EQ(plan.items.size(), 2u);
 }
 
 TEST(Shares, WithMoreCallersThanSlotsASequenceGivesItsPlaceAfterItsTurn) {
-  SchedulerOptions options = kOptions;
+  SchedulerOptions options = kShareOptions;
   options.max_running = 1;
   RunningView running[] = {decoding(1, 0)};
   const WaitingView waiting[] = {{.id = 2, .num_tokens = 3, .caller = 1}};
-  EXPECT_THAT(plan_of(waiting, running, 10, 12, options).preempted, IsEmpty());
+  EXPECT_THAT(plan_of_shares(waiting, running, 10, 12, options).preempted, IsEmpty());
   running[0].had_turn = true;
-  const StepPlan plan = plan_of(waiting, running, 10, 12, options);
+  const StepPlan plan = plan_of_shares(waiting, running, 10, 12, options);
   EXPECT_THAT(plan.preempted, ElementsAre(1));
   EXPECT_THAT(plan.admitted, ElementsAre(2));
 }
@@ -118,7 +120,7 @@ TEST(Shares, WithMoreCallersThanSlotsASequenceGivesItsPlaceAfterItsTurn) {
 TEST(Shares, NobodyIsPreemptedForARequestThatThenLacksPages) {
   const RunningView running[] = {decoding(1, 0), decoding(2, 0), decoding(3, 0), decoding(4, 0)};
   const WaitingView waiting[] = {{.id = 5, .num_tokens = 40, .caller = 1}};
-  const StepPlan plan = plan_of(waiting, running, 1, 9);
+  const StepPlan plan = plan_of_shares(waiting, running, 1, 9);
   EXPECT_THAT(plan.preempted, IsEmpty());
   EXPECT_THAT(plan.admitted, IsEmpty());
   EXPECT_EQ(plan.items.size(), 4u);
@@ -131,7 +133,7 @@ TEST(Shares, RowsAreHalvedBetweenTwoCallersThatWantMore) {
       decoding(2, 0),
       {.id = 3, .num_tokens = 40, .num_computed = 0, .num_blocks = 10, .caller = 0},
       {.id = 4, .num_tokens = 40, .num_computed = 0, .num_blocks = 10, .caller = 1}};
-  EXPECT_THAT(plan_of({}, running, 0, 100).items,
+  EXPECT_THAT(plan_of_shares({}, running, 0, 100).items,
               ElementsAre(StepItem{1, 4, 1, true, 0}, StepItem{2, 4, 1, true, 0},
                           StepItem{3, 0, 2, false, 0}, StepItem{4, 0, 4, false, 0}));
 }
@@ -140,24 +142,24 @@ TEST(Shares, WhatACallerDoesNotWantGoesToTheOthers) {
   const RunningView running[] = {
       decoding(1, 0),
       {.id = 2, .num_tokens = 40, .num_computed = 0, .num_blocks = 10, .caller = 1}};
-  EXPECT_THAT(plan_of({}, running, 0, 100).items,
+  EXPECT_THAT(plan_of_shares({}, running, 0, 100).items,
               ElementsAre(StepItem{1, 4, 1, true, 0}, StepItem{2, 0, 7, false, 0}));
 }
 
 TEST(Shares, TheOddRowGoesToTheCallerThatWasServedLeast) {
-  SchedulerOptions options = kOptions;
+  SchedulerOptions options = kShareOptions;
   options.max_step_tokens = 5;
   const RunningView running[] = {
       {.id = 1, .num_tokens = 40, .num_computed = 0, .num_blocks = 10, .caller = 0},
       {.id = 2, .num_tokens = 40, .num_computed = 0, .num_blocks = 10, .caller = 1}};
   const CallerView callers[] = {{.served_rows = 7}, {.served_rows = 6}};
-  EXPECT_THAT(plan_of({}, running, 0, 100, options, callers).items,
+  EXPECT_THAT(plan_of_shares({}, running, 0, 100, options, callers).items,
               ElementsAre(StepItem{1, 0, 2, false, 0}, StepItem{2, 0, 3, false, 0}));
 }
 
 // More rows to decode than the caller's share: those that waited longest come first.
 TEST(Shares, DecodeRowsBeyondAShareTakeTurns) {
-  SchedulerOptions options = kOptions;
+  SchedulerOptions options = kShareOptions;
   options.max_running = options.max_step_tokens = 4;
   RunningView running[] = {
       decoding(1, 0),
@@ -166,7 +168,7 @@ TEST(Shares, DecodeRowsBeyondAShareTakeTurns) {
       {.id = 4, .num_tokens = 40, .num_computed = 0, .num_blocks = 10, .caller = 1}};
   running[1].last_step = 9;
   running[2].last_step = 8;
-  EXPECT_THAT(plan_of({}, running, 0, 100, options).items,
+  EXPECT_THAT(plan_of_shares({}, running, 0, 100, options).items,
               ElementsAre(StepItem{1, 4, 1, true, 0}, StepItem{3, 4, 1, true, 0},
                           StepItem{4, 0, 2, false, 0}));
 }

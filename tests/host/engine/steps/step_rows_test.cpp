@@ -17,7 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr int kPageTokens = 16;
+constexpr int kRowPageTokens = 16;
 
 class AddedRows : public Equivalence {
  protected:
@@ -47,7 +47,7 @@ class AddedRows : public Equivalence {
 TEST_F(AddedRows, RepeatTheLastRowBehindEachSubBatchAndAreInNoGroup) {
   const RunnerItem items[] = {item(0, 3, 0), item(1, 4, 1), item(2, 5, 0), item(3, 6, 1),
                               item(4, 7, 0)};
-  rows_.assign(items, kPageTokens, &by_fours_, 8);
+  rows_.assign(items, kRowPageTokens, &by_fours_, 8);
   EXPECT_TRUE(rows_.is_padded());
   EXPECT_THAT(rows_.ids(), ElementsAre(10, 12, 14, 14, 11, 13, 13, 13));
   EXPECT_THAT(rows_.positions(), ElementsAre(3, 5, 7, 7, 4, 6, 6, 6));
@@ -66,7 +66,7 @@ TEST_F(AddedRows, AreNoneInASubBatchThatIsEmpty) {
   for (const int only : {0, 1}) {
     SCOPED_TRACE(only);
     const RunnerItem items[] = {item(0, 3, only), item(1, 4, only)};
-    rows_.assign(items, kPageTokens, &by_fours_, 8);
+    rows_.assign(items, kRowPageTokens, &by_fours_, 8);
     EXPECT_TRUE(rows_.is_padded());
     EXPECT_THAT(rows_.ids(), ElementsAre(10, 11, 11, 11));
     const SubBatchRows &used = rows_.sub_batch(static_cast<std::size_t>(only)),
@@ -81,16 +81,16 @@ TEST_F(AddedRows, AreNoneInASubBatchThatIsEmpty) {
 
 TEST_F(AddedRows, AreNoneWithoutTheRoomForAllOrBesideAChunk) {
   const RunnerItem two[] = {item(0, 3, 0), item(1, 4, 1)};
-  rows_.assign(two, kPageTokens, &by_fours_, 8);
+  rows_.assign(two, kRowPageTokens, &by_fours_, 8);
   EXPECT_EQ(rows_.ids().size(), 8u);
-  rows_.assign(two, kPageTokens, &by_fours_, 7);
+  rows_.assign(two, kRowPageTokens, &by_fours_, 7);
   EXPECT_FALSE(rows_.is_padded());
   EXPECT_THAT(rows_.ids(), ElementsAre(10, 11));
   const RunnerItem chunk[] = {item(0, 3, 0), item(1, 0, 0, 3)};
-  rows_.assign(chunk, kPageTokens, &by_fours_, 8);
+  rows_.assign(chunk, kRowPageTokens, &by_fours_, 8);
   EXPECT_FALSE(rows_.is_padded());
   EXPECT_EQ(rows_.ids().size(), 4u);
-  rows_.assign(two, kPageTokens);
+  rows_.assign(two, kRowPageTokens);
   EXPECT_EQ(rows_.ids().size(), 2u);
   EXPECT_FALSE(rows_.is_padded());
 }

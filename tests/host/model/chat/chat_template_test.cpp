@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "common/error.h"
+#include "host/model/chat/repeated.h"
 
 namespace tandem::model {
 namespace {
@@ -16,19 +17,13 @@ std::string render(const std::string& source, const std::vector<ChatMessage>& me
   return ChatTemplate(source, "<s>", "</s>").render(messages, {});
 }
 
-std::string error_of(const std::string& source) {
+std::string template_error(const std::string& source) {
   try {
     render(source);
   } catch (const Error& error) {
     return error.what();
   }
   return {};
-}
-
-std::string repeated(const std::string& text, int times) {
-  std::string out;
-  for (int i = 0; i < times; ++i) out += text;
-  return out;
 }
 
 TEST(ChatTemplate, RendersAConversation) {
@@ -59,20 +54,20 @@ TEST(ChatTemplate, DoesNotInterpretWhatMessagesSay) {
 }
 
 TEST(ChatTemplate, ReportsTheTemplatesOwnMessage) {
-  EXPECT_EQ(error_of("{{ raise_exception('Roles must alternate') }}"),
+  EXPECT_EQ(template_error("{{ raise_exception('Roles must alternate') }}"),
             "[chat] Roles must alternate");
 }
 
 TEST(ChatTemplate, NamesLineColumnAndConstructOfAnError) {
-  EXPECT_EQ(error_of("a\n{% trans %}"),
+  EXPECT_EQ(template_error("a\n{% trans %}"),
             "[chat] template line 2, column 4: this statement is not supported, found 'trans'");
-  EXPECT_EQ(error_of("\n\n{{ 'ä' | frobnicate }}"),
+  EXPECT_EQ(template_error("\n\n{{ 'ä' | frobnicate }}"),
             "[chat] template line 3, column 10: unknown filter 'frobnicate'");
-  EXPECT_EQ(error_of("\n  {{ nobody.name }}"),
+  EXPECT_EQ(template_error("\n  {{ nobody.name }}"),
             "[chat] template line 2, column 6: 'nobody' is undefined");
-  EXPECT_EQ(error_of("{% if 1 %}\nx"),
+  EXPECT_EQ(template_error("{% if 1 %}\nx"),
             "[chat] template line 2, column 2: the template ends before 'endif'");
-  EXPECT_EQ(error_of("{# c #}{% include 'x' %}"),
+  EXPECT_EQ(template_error("{# c #}{% include 'x' %}"),
             "[chat] template line 1, column 11: 'include' needs other templates, and a model has "
             "only this one");
 }
@@ -132,36 +127,39 @@ TEST(ChatTemplate, RefusesFieldsThatAreNoJson) {
 
 TEST(ChatTemplate, IsASandbox) {
   EXPECT_EQ(render("{{ ''.__class__ }}|"), "|");
-  EXPECT_THAT(error_of("{{ ''.__class__.__mro__ }}"), HasSubstr("'__class__' is undefined"));
-  EXPECT_THAT(error_of("{{ '{0.__class__.__mro__}'.format(1) }}"), HasSubstr("is undefined"));
-  EXPECT_THAT(error_of("{% import 'os' as os %}"), HasSubstr("needs other templates"));
-  EXPECT_THAT(error_of("{{ [1].append(2) }}"), HasSubstr("may not change"));
-  EXPECT_THAT(error_of("{{ messages[0].update({}) }}{{ {}.update({}) }}"), HasSubstr("undefined"));
+  EXPECT_THAT(template_error("{{ ''.__class__.__mro__ }}"), HasSubstr("'__class__' is undefined"));
+  EXPECT_THAT(template_error("{{ '{0.__class__.__mro__}'.format(1) }}"), HasSubstr("is undefined"));
+  EXPECT_THAT(template_error("{% import 'os' as os %}"), HasSubstr("needs other templates"));
+  EXPECT_THAT(template_error("{{ [1].append(2) }}"), HasSubstr("may not change"));
+  EXPECT_THAT(template_error("{{ messages[0].update({}) }}{{ {}.update({}) }}"),
+              HasSubstr("undefined"));
 }
 
 TEST(ChatTemplate, StopsTemplatesThatNeverEnd) {
-  EXPECT_THAT(error_of("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), HasSubstr("nested"));
+  EXPECT_THAT(template_error("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"),
+              HasSubstr("nested"));
   const std::string loops =
       repeated("{% for i in range(100000) %}", 4) + repeated("{% endfor %}", 4);
-  EXPECT_THAT(error_of(loops), HasSubstr("too many steps"));
+  EXPECT_THAT(template_error(loops), HasSubstr("too many steps"));
 }
 
 TEST(ChatTemplate, StopsTemplatesThatGrow) {
-  EXPECT_THAT(error_of("{% set ns = namespace(x='a') %}{% for i in range(99) %}"
-                       "{% set ns.x = ns.x + ns.x %}{% endfor %}"),
+  EXPECT_THAT(template_error("{% set ns = namespace(x='a') %}{% for i in range(99) %}"
+                             "{% set ns.x = ns.x + ns.x %}{% endfor %}"),
               testing::AnyOf(HasSubstr("too large"), HasSubstr("too many steps")));
-  EXPECT_THAT(error_of("{% set ns = namespace(x=[1]) %}{% for i in range(99) %}"
-                       "{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}"),
+  EXPECT_THAT(template_error("{% set ns = namespace(x=[1]) %}{% for i in range(99) %}"
+                             "{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}"),
               testing::AnyOf(HasSubstr("too large"), HasSubstr("nested too deep")));
-  EXPECT_THAT(error_of("{% set ns = namespace(x=1) %}{% for i in range(99999) %}"
-                       "{% set ns.x = [ns.x] %}{% endfor %}"),
+  EXPECT_THAT(template_error("{% set ns = namespace(x=1) %}{% for i in range(99999) %}"
+                             "{% set ns.x = [ns.x] %}{% endfor %}"),
               HasSubstr("nested too deep"));
-  EXPECT_THAT(error_of("{{ 'a' * 9999999999 }}"), HasSubstr("too large"));
-  EXPECT_THAT(error_of("{{ ('a' * 10000).replace('a', 'b' * 10000) }}"), HasSubstr("too large"));
-  EXPECT_THAT(error_of("{{ range(10 ** 18) }}"), HasSubstr("range is too long"));
-  EXPECT_THAT(error_of("{{ 9223372036854775807 + 1 }}"), HasSubstr("out of range"));
-  EXPECT_THAT(error_of("{% set ns = namespace(x=[]) %}{% set ns.x = [ns] %}{{ ns.x == ns.x }}"),
-              "");
+  EXPECT_THAT(template_error("{{ 'a' * 9999999999 }}"), HasSubstr("too large"));
+  EXPECT_THAT(template_error("{{ ('a' * 10000).replace('a', 'b' * 10000) }}"),
+              HasSubstr("too large"));
+  EXPECT_THAT(template_error("{{ range(10 ** 18) }}"), HasSubstr("range is too long"));
+  EXPECT_THAT(template_error("{{ 9223372036854775807 + 1 }}"), HasSubstr("out of range"));
+  EXPECT_THAT(
+      template_error("{% set ns = namespace(x=[]) %}{% set ns.x = [ns] %}{{ ns.x == ns.x }}"), "");
 }
 
 TEST(ChatTemplate, BoundsEveryWayToGrow) {
@@ -186,7 +184,7 @@ TEST(ChatTemplate, BoundsEveryWayToGrow) {
                              "{{ [[1]] | tojson(indent='x' * 10000000) }}",
                              "{{ 'x' ~ 'a' * 16777216 }}",
                              "{{ ('a' * 9000000) + ('a' * 9000000) }}"}) {
-    EXPECT_THAT(error_of(source),
+    EXPECT_THAT(template_error(source),
                 testing::AnyOf(HasSubstr("too large"), HasSubstr("too many steps"),
                                HasSubstr("too long"), HasSubstr("out of range")))
         << source;
@@ -194,8 +192,9 @@ TEST(ChatTemplate, BoundsEveryWayToGrow) {
 }
 
 TEST(ChatTemplate, BoundsWhatItPrints) {
-  EXPECT_THAT(error_of("{% set a = 'a' * 1000000 %}{% for i in range(99) %}{{ a }}{% endfor %}"),
-              HasSubstr("the output grows too large"));
+  EXPECT_THAT(
+      template_error("{% set a = 'a' * 1000000 %}{% for i in range(99) %}{{ a }}{% endfor %}"),
+      HasSubstr("the output grows too large"));
   EXPECT_EQ(render("{% set a = 'a' * 1000000 %}{% for i in range(16) %}{{ a }}{% endfor %}").size(),
             16'000'000u);
 }
@@ -219,40 +218,43 @@ TEST(ChatTemplate, BoundsStepsOfEveryKindOfLoop) {
         "{% for i in range(100000) %}{{ ('a' * 15000 ~ 'b') in ('a' * 30000) }}{% endfor %}",
         "{% for i in range(100000) %}{% set x = ('<!--' * 9000) | striptags %}{% endfor %}",
         "{% for i in range(100000) %}{{ loop.changed(range(10000)) }}{% endfor %}"}) {
-    EXPECT_THAT(error_of(source), HasSubstr("too many steps")) << source;
+    EXPECT_THAT(template_error(source), HasSubstr("too many steps")) << source;
   }
 }
 
 TEST(ChatTemplate, BoundsRecursionOfLoopsAndCalls) {
-  EXPECT_THAT(error_of("{% for i in [1] recursive %}{{ loop([1]) }}{% endfor %}"),
+  EXPECT_THAT(template_error("{% for i in [1] recursive %}{{ loop([1]) }}{% endfor %}"),
               HasSubstr("nested too deep"));
-  EXPECT_THAT(error_of("{% macro m() %}{% call m() %}{% endcall %}{{ caller() if caller }}{% "
-                       "endmacro %}{{ m() }}"),
+  EXPECT_THAT(template_error("{% macro m() %}{% call m() %}{% endcall %}{{ caller() if caller }}{% "
+                             "endmacro %}{{ m() }}"),
               HasSubstr("nested too deep"));
-  EXPECT_THAT(error_of("{{ '{:{:{:{:5}}}}'.format(1, 2, 3, 4) }}"), HasSubstr("too deep"));
-  EXPECT_THAT(error_of("{% set n = namespace() %}{% set n.n = n %}{{ n }}"),
+  EXPECT_THAT(template_error("{{ '{:{:{:{:5}}}}'.format(1, 2, 3, 4) }}"), HasSubstr("too deep"));
+  EXPECT_THAT(template_error("{% set n = namespace() %}{% set n.n = n %}{{ n }}"),
               HasSubstr("cannot be printed"));
 }
 
 TEST(ChatTemplate, BoundsNestingOfTheSource) {
-  EXPECT_THAT(error_of("{{ " + repeated("(", 5000) + repeated(")", 5000) + " }}"),
+  EXPECT_THAT(template_error("{{ " + repeated("(", 5000) + repeated(")", 5000) + " }}"),
               HasSubstr("too deep"));
-  EXPECT_THAT(error_of("{{ " + repeated("[", 5000) + repeated("]", 5000) + " }}"),
+  EXPECT_THAT(template_error("{{ " + repeated("[", 5000) + repeated("]", 5000) + " }}"),
               HasSubstr("too deep"));
-  EXPECT_THAT(error_of("{{ " + repeated("-", 5000) + "1 }}"), HasSubstr("too deep"));
-  EXPECT_THAT(error_of("{{ " + repeated("1 if 1 else ", 5000) + "1 }}"), HasSubstr("too deep"));
-  EXPECT_THAT(error_of("{{ 1" + repeated(" + 1", 5000) + " }}"), HasSubstr("too deep"));
-  EXPECT_THAT(error_of("{{ x" + repeated(".y", 5000) + " }}"), HasSubstr("too deep"));
-  EXPECT_THAT(error_of("{{ f(**" + repeated("f(**", 5000) + "a" + repeated(")", 5001) + " }}"),
+  EXPECT_THAT(template_error("{{ " + repeated("-", 5000) + "1 }}"), HasSubstr("too deep"));
+  EXPECT_THAT(template_error("{{ " + repeated("1 if 1 else ", 5000) + "1 }}"),
               HasSubstr("too deep"));
-  EXPECT_THAT(error_of("{% set " + repeated("(", 5000) + "a" + repeated(")", 5000) + " = 1 %}"),
+  EXPECT_THAT(template_error("{{ 1" + repeated(" + 1", 5000) + " }}"), HasSubstr("too deep"));
+  EXPECT_THAT(template_error("{{ x" + repeated(".y", 5000) + " }}"), HasSubstr("too deep"));
+  EXPECT_THAT(
+      template_error("{{ f(**" + repeated("f(**", 5000) + "a" + repeated(")", 5001) + " }}"),
+      HasSubstr("too deep"));
+  EXPECT_THAT(
+      template_error("{% set " + repeated("(", 5000) + "a" + repeated(")", 5000) + " = 1 %}"),
+      HasSubstr("too deep"));
+  EXPECT_THAT(template_error(repeated("{% with %}", 5000) + repeated("{% endwith %}", 5000)),
               HasSubstr("too deep"));
-  EXPECT_THAT(error_of(repeated("{% with %}", 5000) + repeated("{% endwith %}", 5000)),
+  EXPECT_THAT(template_error(repeated("{% if 1 %}", 5000) + repeated("{% endif %}", 5000)),
               HasSubstr("too deep"));
-  EXPECT_THAT(error_of(repeated("{% if 1 %}", 5000) + repeated("{% endif %}", 5000)),
-              HasSubstr("too deep"));
-  EXPECT_EQ(error_of("{{ " + repeated("not ", 5000) + "1 }}"), "");
-  EXPECT_THAT(error_of(std::string(2 << 20, 'x')), HasSubstr("longer than"));
+  EXPECT_EQ(template_error("{{ " + repeated("not ", 5000) + "1 }}"), "");
+  EXPECT_THAT(template_error(std::string(2 << 20, 'x')), HasSubstr("longer than"));
 }
 
 TEST(ChatTemplate, RendersLongConversations) {

@@ -5,16 +5,11 @@
 #include <pthread.h>
 
 #include "common/error.h"
+#include "host/model/chat/repeated.h"
 #include "model/chat/chat_template.h"
 
 namespace tandem::model {
 namespace {
-
-std::string repeated(const std::string& text, int times) {
-  std::string out;
-  for (int i = 0; i < times; ++i) out += text;
-  return out;
-}
 
 struct Rendering {
   std::string source;

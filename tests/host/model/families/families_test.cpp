@@ -32,7 +32,7 @@ struct Read {
   FamilyWeights weights;
 };
 
-std::string error_of(const FamilyFile& description) {
+std::string family_error(const FamilyFile& description) {
   try {
     const Read read(description);
   } catch (const Error& error) {
@@ -60,7 +60,7 @@ TEST_P(EveryFamily, NamesEveryTensorThatIsMissing) {
   for (const auto& [name, dims] : file_.tensors) {
     FamilyFile file = file_;
     file.tensors.erase(name);
-    EXPECT_THAT(error_of(file), HasSubstr("'" + name + "'"));
+    EXPECT_THAT(family_error(file), HasSubstr("'" + name + "'"));
   }
 }
 
@@ -69,7 +69,7 @@ TEST_P(EveryFamily, NamesEveryTensorOfAnotherShape) {
     for (std::size_t i = 0; i < dims.size(); ++i) {
       FamilyFile file = file_;
       file.tensors[name][i] += 32;
-      EXPECT_THAT(error_of(file), HasSubstr("'" + name + "'")) << "dimension " << i;
+      EXPECT_THAT(family_error(file), HasSubstr("'" + name + "'")) << "dimension " << i;
     }
   }
 }
@@ -77,7 +77,7 @@ TEST_P(EveryFamily, NamesEveryTensorOfAnotherShape) {
 TEST_P(EveryFamily, RefusesATensorThatItDoesNotKnow) {
   FamilyFile file = file_;
   file.tensors["blk.1.attn_sinks.weight"] = {2};
-  EXPECT_THAT(error_of(file), HasSubstr("'blk.1.attn_sinks.weight'"));
+  EXPECT_THAT(family_error(file), HasSubstr("'blk.1.attn_sinks.weight'"));
 }
 
 TEST_P(EveryFamily, NamesEveryNumberOutOfRange) {
@@ -87,7 +87,7 @@ TEST_P(EveryFamily, NamesEveryNumberOutOfRange) {
       if (key == "attention.sliding_window" && value == 0x7fffffffu) continue;
       FamilyFile file = file_;
       file.numbers[key] = value;
-      const std::string error = error_of(file);
+      const std::string error = family_error(file);
       EXPECT_THAT(error, HasSubstr("'" + file.architecture + "." + key + "'")) << value;
     }
   }
@@ -100,7 +100,7 @@ TEST_P(EveryFamily, NamesEveryNumberThatIsMissing) {
     }
     FamilyFile file = file_;
     file.numbers.erase(key);
-    EXPECT_THAT(error_of(file), HasSubstr("'" + file.architecture + "." + key + "'"));
+    EXPECT_THAT(family_error(file), HasSubstr("'" + file.architecture + "." + key + "'"));
   }
 }
 
@@ -110,14 +110,14 @@ INSTANTIATE_TEST_SUITE_P(All, EveryFamily, testing::ValuesIn(test::kFamilyNames)
 TEST(Families, RefuseMoreExpertsPerTokenThanThereAre) {
   FamilyFile file = family_file("qwen3moe");
   file.numbers["expert_used_count"] = 4;
-  EXPECT_THAT(error_of(file), HasSubstr("'qwen3moe.expert_used_count'"));
-  EXPECT_THAT(error_of(file), HasSubstr("4 of 3 experts"));
+  EXPECT_THAT(family_error(file), HasSubstr("'qwen3moe.expert_used_count'"));
+  EXPECT_THAT(family_error(file), HasSubstr("4 of 3 experts"));
 }
 
 TEST(Families, RefuseCapsBelowNoneAndTakeZeroForNone) {
   FamilyFile file = family_file("gemma2");
   file.floats["attn_logit_softcapping"] = -1.0f;
-  EXPECT_THAT(error_of(file), HasSubstr("'gemma2.attn_logit_softcapping'"));
+  EXPECT_THAT(family_error(file), HasSubstr("'gemma2.attn_logit_softcapping'"));
   file.floats["attn_logit_softcapping"] = 0.0f;
   EXPECT_EQ(Read(file).weights.config.attention_softcap, 0.0f);
 }
@@ -126,7 +126,7 @@ TEST(Families, NeedTheirWindow) {
   for (const char* name : {"gemma2", "gemma3"}) {
     FamilyFile file = family_file(name);
     file.numbers.erase("attention.sliding_window");
-    EXPECT_THAT(error_of(file), HasSubstr(".attention.sliding_window'"));
+    EXPECT_THAT(family_error(file), HasSubstr(".attention.sliding_window'"));
   }
 }
 

@@ -28,7 +28,7 @@ class TemporaryModel {
   test::ScratchPath file_{"llama.gguf"};
 };
 
-std::string error_of(const GgufWriter& writer) {
+std::string llama_error(const GgufWriter& writer) {
   const TemporaryModel file(writer);
   try {
     load_model(file.path());
@@ -110,7 +110,7 @@ TEST(LlamaFamily, ReadsRopeScaling) {
                   static_cast<float>(1 + 0.1 * std::log(8.0)));
   GgufWriter unknown = test::random_llama(kSmall, DType::kF16, 2);
   unknown.set_string("llama.rope.scaling.type", "longrope");
-  EXPECT_THAT(error_of(unknown), HasSubstr("supported: none, linear, yarn"));
+  EXPECT_THAT(llama_error(unknown), HasSubstr("supported: none, linear, yarn"));
 }
 
 TEST(LlamaFamily, GivesEveryLayerTheSlidingWindow) {
@@ -126,25 +126,26 @@ TEST(LlamaFamily, GivesEveryLayerTheSlidingWindow) {
 TEST(LlamaFamily, RefusesWhatItCannotRun) {
   GgufWriter experts = test::random_llama(kSmall, DType::kF16, 2);
   experts.set_u32("llama.expert_count", 8);
-  EXPECT_THAT(error_of(experts), HasSubstr("field 'llama.expert_used_count'"));
+  EXPECT_THAT(llama_error(experts), HasSubstr("field 'llama.expert_used_count'"));
 
   GgufWriter other;
   other.set_string("general.architecture", "mamba");
   test::set_test_vocabulary(other, 320);
-  EXPECT_THAT(error_of(other),
+  EXPECT_THAT(llama_error(other),
               HasSubstr("architecture 'mamba' is not supported; supported: llama, mistral, "));
 
   GgufWriter extra = test::random_llama(kSmall, DType::kF16, 2);
   extra.add_tensor("blk.0.ffn_gate.bias", {96}, std::vector<float>(96, 1.0f));
-  EXPECT_THAT(error_of(extra), HasSubstr("field 'blk.0.ffn_gate.bias' at offset "));
+  EXPECT_THAT(llama_error(extra), HasSubstr("field 'blk.0.ffn_gate.bias' at offset "));
 
   GgufWriter part = test::random_llama(kSmall, DType::kF16, 2);
   part.set_raw("split.count", 2, std::string("\3\0", 2));
-  EXPECT_THAT(error_of(part), HasSubstr("split over 3 files"));
+  EXPECT_THAT(llama_error(part), HasSubstr("split over 3 files"));
 
   RandomLlama odd = kSmall;
   odd.kv_heads = 3;
-  EXPECT_THAT(error_of(test::random_llama(odd, DType::kF16, 2)), HasSubstr("not a multiple of 3"));
+  EXPECT_THAT(llama_error(test::random_llama(odd, DType::kF16, 2)),
+              HasSubstr("not a multiple of 3"));
 }
 
 TEST(LlamaFamily, RefusesTensorsThatDoNotFitTheConfiguration) {
@@ -161,11 +162,11 @@ TEST(LlamaFamily, RefusesTensorsThatDoNotFitTheConfiguration) {
     writer.add_tensor(name, dims, std::vector<float>(4096));
     return writer;
   };
-  EXPECT_THAT(error_of(with("other", {2})),
+  EXPECT_THAT(llama_error(with("other", {2})),
               HasSubstr("the tensor 'blk.0.attn_norm.weight' is missing"));
-  EXPECT_THAT(error_of(with("blk.0.attn_norm.weight", {2, 3})),
+  EXPECT_THAT(llama_error(with("blk.0.attn_norm.weight", {2, 3})),
               HasSubstr("has shape [3, 2], the configuration needs [1, 2]"));
-  EXPECT_THAT(error_of(with("blk.0.attn_norm.weight", {2, 1, 2})),
+  EXPECT_THAT(llama_error(with("blk.0.attn_norm.weight", {2, 1, 2})),
               HasSubstr("more than two dimensions"));
 }
 
@@ -179,7 +180,8 @@ TEST(LlamaFamily, RefusesNumbersOutOfRange) {
         writer.set_u32(std::string("llama.") + other, std::strcmp(key, other) == 0 ? value : 64);
       }
       test::set_test_vocabulary(writer, 320);
-      EXPECT_THAT(error_of(writer), HasSubstr(std::string("field 'llama.") + key + "' at offset "));
+      EXPECT_THAT(llama_error(writer),
+                  HasSubstr(std::string("field 'llama.") + key + "' at offset "));
     }
   }
 }

@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-std::string error_of(const std::string& text, const JsonLimits& limits = {}) {
+std::string json_error(const std::string& text, const JsonLimits& limits = {}) {
   try {
     parse_json(text, "f.json", limits);
   } catch (const Error& error) {
@@ -49,30 +49,30 @@ TEST(BoundedJson, CountsOnlyWhatItKeeps) {
   text += "]}";
   parse_json(text, "f", {.values = 10}, {stream});
   EXPECT_EQ(heard, 1000u);
-  EXPECT_THAT(error_of(text, {.values = 10}), HasSubstr("f.json: holds more than 10 values"));
+  EXPECT_THAT(json_error(text, {.values = 10}), HasSubstr("f.json: holds more than 10 values"));
 }
 
 TEST(BoundedJson, RefusesWhatIsTooMuch) {
-  EXPECT_THAT(error_of(std::string(1 << 20, '[')), HasSubstr("nested more than 32 deep"));
-  EXPECT_THAT(error_of("[1,2]", {.bytes = 4}), HasSubstr("has 5 bytes, more than the 4"));
-  EXPECT_EQ(error_of("[[1]]", {.depth = 2}), "");
+  EXPECT_THAT(json_error(std::string(1 << 20, '[')), HasSubstr("nested more than 32 deep"));
+  EXPECT_THAT(json_error("[1,2]", {.bytes = 4}), HasSubstr("has 5 bytes, more than the 4"));
+  EXPECT_EQ(json_error("[[1]]", {.depth = 2}), "");
 }
 
 TEST(BoundedJson, RefusesKeysThatStandTwice) {
-  EXPECT_THAT(error_of(R"({"a":1,"b":{"c":1,"c":2}})"), HasSubstr("the key 'c' occurs twice"));
-  EXPECT_THAT(error_of(R"({"a":null,"a":1})"), HasSubstr("the key 'a' occurs twice"));
+  EXPECT_THAT(json_error(R"({"a":1,"b":{"c":1,"c":2}})"), HasSubstr("the key 'c' occurs twice"));
+  EXPECT_THAT(json_error(R"({"a":null,"a":1})"), HasSubstr("the key 'a' occurs twice"));
 }
 
 TEST(BoundedJson, SaysWhereTextIsWrong) {
-  EXPECT_THAT(error_of("{\"a\": tru}"),
+  EXPECT_THAT(json_error("{\"a\": tru}"),
               HasSubstr("[safetensors] f.json: is not valid JSON at byte 10"));
-  EXPECT_THAT(error_of(""), HasSubstr("not valid JSON"));
-  EXPECT_THAT(error_of("[1] x"), HasSubstr("not valid JSON"));
-  EXPECT_THAT(error_of("[\"\xff\"]"), HasSubstr("not valid JSON"));
-  EXPECT_THAT(error_of("[1e999]"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(json_error(""), HasSubstr("not valid JSON"));
+  EXPECT_THAT(json_error("[1] x"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(json_error("[\"\xff\"]"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(json_error("[1e999]"), HasSubstr("not valid JSON"));
   std::string unclosed(1 << 20, 'x');
   unclosed[0] = '"';
-  EXPECT_LT(error_of(unclosed).size(), 300u);
+  EXPECT_LT(json_error(unclosed).size(), 300u);
 }
 
 }  // namespace

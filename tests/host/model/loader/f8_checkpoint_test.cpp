@@ -30,8 +30,8 @@ F8HubModel small_model(F8Layout layout) {
   return test::f8_hub_model({.width = 32, .ffn_width = 48}, layout, 5, kBlock);
 }
 
-struct InMemory {
-  InMemory(const SafetensorsWriter& writer, const json& config) : bytes(writer.bytes()) {
+struct F8InMemory {
+  F8InMemory(const SafetensorsWriter& writer, const json& config) : bytes(writer.bytes()) {
     SafetensorsParts parts;
     parts.directory = "dir";
     parts.config = read_hub_config(config.dump(), "dir/config.json");
@@ -55,7 +55,7 @@ TEST(F8Checkpoint, HasTheValuesOfItsTwinInEveryLayout) {
   for (const F8Layout layout : kLayouts) {
     SCOPED_TRACE(static_cast<int>(layout));
     const F8HubModel model = small_model(layout);
-    const InMemory f8(model.f8, model.config), f32(model.f32, model.f32_config);
+    const F8InMemory f8(model.f8, model.config), f32(model.f32, model.f32_config);
     const FamilyWeights got = read_family(*f8.checkpoint, 64),
                         want = read_family(*f32.checkpoint, 64);
     EXPECT_EQ(got.config.quantization, "f8_e4m3");
@@ -95,13 +95,13 @@ TEST(F8Checkpoint, FindsScalesInAnotherShard) {
   parts.shards.emplace_back(std::as_bytes(std::span(a.data(), a.size())), "dir/a.safetensors");
   parts.shards.emplace_back(std::as_bytes(std::span(b.data(), b.size())), "dir/b.safetensors");
   const SafetensorsCheckpoint checkpoint(std::move(parts));
-  const InMemory twin(model.f32, model.f32_config);
+  const F8InMemory twin(model.f32, model.f32_config);
   const char* name = "blk.1.ffn_down.weight";
   EXPECT_EQ(values_of(checkpoint.view(*checkpoint.find_tensor(name))),
             values_of(twin.checkpoint->view(*twin.checkpoint->find_tensor(name))));
 }
 
-std::string error_of(const std::function<void()>& run) {
+std::string f8_error(const std::function<void()>& run) {
   try {
     run();
   } catch (const Error& error) {
@@ -114,7 +114,7 @@ std::string error_of_config(F8Layout layout,
                             const std::function<void(json& quantization)>& change) {
   F8HubModel model = small_model(layout);
   change(model.config["quantization_config"]);
-  return error_of([&] { InMemory(model.f8, model.config); });
+  return f8_error([&] { F8InMemory(model.f8, model.config); });
 }
 
 struct ConfigCase {
@@ -213,8 +213,8 @@ TEST(F8Checkpoint, TakesPatternsForNoNamesOfModules) {
 }
 
 // A model of one module's tensors changed: `name` is left out where `type` is null.
-std::string error_of_tensor(F8Layout layout, const std::string& name, const char* type,
-                            const std::vector<std::uint64_t>& shape, const std::string& data) {
+std::string f8_error_of_tensor(F8Layout layout, const std::string& name, const char* type,
+                               const std::vector<std::uint64_t>& shape, const std::string& data) {
   const F8HubModel model = small_model(layout);
   const std::string whole = model.f8.bytes();
   const SafetensorsFile file(std::as_bytes(std::span(whole.data(), whole.size())), "whole");
@@ -231,7 +231,7 @@ std::string error_of_tensor(F8Layout layout, const std::string& name, const char
     }
   }
   if (!has_it) changed.add_raw(name, type, shape, data);
-  return error_of([&] { InMemory(changed, model.config); });
+  return f8_error([&] { F8InMemory(changed, model.config); });
 }
 
 std::string f32_bytes(std::size_t count, float value) {
@@ -249,52 +249,55 @@ TEST(F8Checkpoint, NamesScalesThatDoNotFitTheirMatrix) {
     EXPECT_THAT(got,
                 AllOf(HasSubstr("model.safetensors: tensor '" + tensor + "'"), HasSubstr(what)));
   };
-  expect(error_of_tensor(F8Layout::kRow, scale, nullptr, {}, ""), down + ".weight",
+  expect(f8_error_of_tensor(F8Layout::kRow, scale, nullptr, {}, ""), down + ".weight",
          "no weight_scale");
-  expect(error_of_tensor(F8Layout::kRow, scale, "F32", {31, 1}, f32_bytes(31, 1)), scale,
+  expect(f8_error_of_tensor(F8Layout::kRow, scale, "F32", {31, 1}, f32_bytes(31, 1)), scale,
          "has shape [31, 1], config.json requires one per row of a matrix [32, 48]");
-  expect(error_of_tensor(F8Layout::kRow, scale, "F32", {1}, f32_bytes(1, 1)), scale, "one per row");
-  expect(error_of_tensor(F8Layout::kMatrix, scale, "F32", {32, 2}, f32_bytes(64, 1)), scale,
+  expect(f8_error_of_tensor(F8Layout::kRow, scale, "F32", {1}, f32_bytes(1, 1)), scale,
+         "one per row");
+  expect(f8_error_of_tensor(F8Layout::kMatrix, scale, "F32", {32, 2}, f32_bytes(64, 1)), scale,
          "one or one per row");
-  expect(error_of_tensor(F8Layout::kBlock, inverse, "F32", {1, 3}, f32_bytes(3, 1)), inverse,
+  expect(f8_error_of_tensor(F8Layout::kBlock, inverse, "F32", {1, 3}, f32_bytes(3, 1)), inverse,
          "one per block of 32 x 32");
-  expect(error_of_tensor(F8Layout::kBlock, inverse, "F32", {2, 1}, f32_bytes(2, 1)), inverse,
+  expect(f8_error_of_tensor(F8Layout::kBlock, inverse, "F32", {2, 1}, f32_bytes(2, 1)), inverse,
          "has shape [2, 1]");
-  expect(error_of_tensor(F8Layout::kBlock, inverse, "F8_E8M0", {1, 2}, "ab"), inverse, "F8_E8M0");
-  expect(error_of_tensor(F8Layout::kBlock, inverse, "F8_E4M3", {1, 2}, "ab"), inverse, "F8_E4M3");
+  expect(f8_error_of_tensor(F8Layout::kBlock, inverse, "F8_E8M0", {1, 2}, "ab"), inverse,
+         "F8_E8M0");
+  expect(f8_error_of_tensor(F8Layout::kBlock, inverse, "F8_E4M3", {1, 2}, "ab"), inverse,
+         "F8_E4M3");
   for (const float value : {-1.0f, std::nanf(""), INFINITY, 0x1p101f}) {
-    expect(error_of_tensor(F8Layout::kRow, scale, "F32", {32}, f32_bytes(32, value)), scale,
+    expect(f8_error_of_tensor(F8Layout::kRow, scale, "F32", {32}, f32_bytes(32, value)), scale,
            "not finite");
   }
-  expect(error_of_tensor(F8Layout::kRow, inverse, "F32", {32}, f32_bytes(32, 1)), down + ".weight",
-         "both");
-  expect(
-      error_of_tensor(F8Layout::kRow, down + ".weight", "BF16", {32, 48}, std::string(3072, 'a')),
-      scale, "there is no 'model.layers.1.mlp.down_proj.weight' in F8_E4M3");
-  expect(
-      error_of_tensor(F8Layout::kRow, "model.layers.7.a.weight_scale", "F32", {1}, f32_bytes(1, 1)),
-      "model.layers.7.a.weight_scale", "there is no");
-  EXPECT_EQ(error_of_tensor(F8Layout::kRow, scale, "F32", {32}, f32_bytes(32, 0)), "no error");
+  expect(f8_error_of_tensor(F8Layout::kRow, inverse, "F32", {32}, f32_bytes(32, 1)),
+         down + ".weight", "both");
+  expect(f8_error_of_tensor(F8Layout::kRow, down + ".weight", "BF16", {32, 48},
+                            std::string(3072, 'a')),
+         scale, "there is no 'model.layers.1.mlp.down_proj.weight' in F8_E4M3");
+  expect(f8_error_of_tensor(F8Layout::kRow, "model.layers.7.a.weight_scale", "F32", {1},
+                            f32_bytes(1, 1)),
+         "model.layers.7.a.weight_scale", "there is no");
+  EXPECT_EQ(f8_error_of_tensor(F8Layout::kRow, scale, "F32", {32}, f32_bytes(32, 0)), "no error");
 }
 
 TEST(F8Checkpoint, NamesMatricesThatMayNotBeF8) {
   const std::string embedding = "model.embed_tokens.weight", norm = "model.norm.weight";
   EXPECT_THAT(
-      error_of_tensor(F8Layout::kMatrix, embedding, "F8_E4M3", {64, 32}, std::string(2048, 'a')),
+      f8_error_of_tensor(F8Layout::kMatrix, embedding, "F8_E4M3", {64, 32}, std::string(2048, 'a')),
       HasSubstr("tensor 'model.embed_tokens.weight': an embedding in F8_E4M3"));
-  EXPECT_THAT(error_of_tensor(F8Layout::kMatrix, norm, "F8_E4M3", {32}, std::string(32, 'a')),
+  EXPECT_THAT(f8_error_of_tensor(F8Layout::kMatrix, norm, "F8_E4M3", {32}, std::string(32, 'a')),
               HasSubstr("only matrices"));
   // listed as left alone
   EXPECT_THAT(
-      error_of_tensor(F8Layout::kRow, "lm_head.weight", "F8_E4M3", {64, 32},
-                      std::string(2048, 'a')),
+      f8_error_of_tensor(F8Layout::kRow, "lm_head.weight", "F8_E4M3", {64, 32},
+                         std::string(2048, 'a')),
       AllOf(HasSubstr("tensor 'lm_head.weight'"), HasSubstr("'quantization_config.ignore'")));
   const F8HubModel model = small_model(F8Layout::kRow);
-  EXPECT_THAT(error_of([&] { InMemory(model.f8, model.f32_config); }),
+  EXPECT_THAT(f8_error([&] { F8InMemory(model.f8, model.f32_config); }),
               HasSubstr("no quantization_config"));
   // Half a matrix's bytes: the file's own check.
-  EXPECT_THAT(error_of_tensor(F8Layout::kRow, "lm_head.weight", "F8_E4M3", {64, 32},
-                              std::string(1024, 'a')),
+  EXPECT_THAT(f8_error_of_tensor(F8Layout::kRow, "lm_head.weight", "F8_E4M3", {64, 32},
+                                 std::string(1024, 'a')),
               HasSubstr("does not need the 1024 bytes"));
 }
 
@@ -324,8 +327,8 @@ std::string error_of_fused(std::uint64_t block_rows) {
   const std::uint64_t blocks = (64 + block_rows - 1) / block_rows;
   writer.add(layer + "self_attn.qkv_proj.weight_scale_inv", {blocks, 1},
              blocks == 1 ? std::vector<float>{1} : std::vector<float>{1, 2});
-  return error_of([&] {
-    const InMemory model(writer, config);
+  return f8_error([&] {
+    const F8InMemory model(writer, config);
     const FamilyWeights weights = read_family(*model.checkpoint, 8);
     EXPECT_EQ(values_of(weights.layers[0].wq).back(), 1.0f);
     EXPECT_EQ(values_of(weights.layers[0].wk).back(), block_rows == 32 ? 2.0f : 1.0f);

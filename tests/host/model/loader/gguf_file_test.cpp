@@ -25,7 +25,7 @@ GgufFile parse(const std::string& bytes) {
 }
 
 // The message of the error that parsing raises; empty when there is none.
-std::string error_of(const std::string& bytes) {
+std::string gguf_error(const std::string& bytes) {
   try {
     parse(bytes);
   } catch (const Error& error) {
@@ -156,81 +156,82 @@ TEST(GgufFile, ReadsVersionTwo) {
 }
 
 TEST(GgufFile, RefusesWrongHeaders) {
-  EXPECT_THAT(error_of(""), HasSubstr("field 'magic' at offset 0"));
-  EXPECT_THAT(error_of("GGML" + std::string(40, '\0')), HasSubstr("not a GGUF file"));
-  EXPECT_THAT(error_of("GGUF"), HasSubstr("field 'version' at offset 4"));
-  EXPECT_THAT(error_of(header(1, 0, 0)), HasSubstr("version 1 is not supported"));
-  EXPECT_THAT(error_of(header(4, 0, 0)), HasSubstr("version 4 is not supported"));
-  EXPECT_THAT(error_of(header(0x03000000, 0, 0)), HasSubstr("big endian"));
-  EXPECT_EQ(error_of(header(3, 0, 0)), "");
+  EXPECT_THAT(gguf_error(""), HasSubstr("field 'magic' at offset 0"));
+  EXPECT_THAT(gguf_error("GGML" + std::string(40, '\0')), HasSubstr("not a GGUF file"));
+  EXPECT_THAT(gguf_error("GGUF"), HasSubstr("field 'version' at offset 4"));
+  EXPECT_THAT(gguf_error(header(1, 0, 0)), HasSubstr("version 1 is not supported"));
+  EXPECT_THAT(gguf_error(header(4, 0, 0)), HasSubstr("version 4 is not supported"));
+  EXPECT_THAT(gguf_error(header(0x03000000, 0, 0)), HasSubstr("big endian"));
+  EXPECT_EQ(gguf_error(header(3, 0, 0)), "");
 }
 
 TEST(GgufFile, RefusesCountsThatTheFileCannotHold) {
-  EXPECT_THAT(error_of(header(3, ~0ull, 0)), HasSubstr("field 'tensor_count' at offset 8"));
-  EXPECT_THAT(error_of(header(3, 0, 1ull << 60)),
+  EXPECT_THAT(gguf_error(header(3, ~0ull, 0)), HasSubstr("field 'tensor_count' at offset 8"));
+  EXPECT_THAT(gguf_error(header(3, 0, 1ull << 60)),
               HasSubstr("field 'metadata_kv_count' at offset 16"));
   const std::string array = header(3, 0, 1) + text("a") + raw<std::uint32_t>(9);
-  EXPECT_THAT(error_of(array + raw<std::uint32_t>(4) + raw<std::uint64_t>(1ull << 62)),
+  EXPECT_THAT(gguf_error(array + raw<std::uint32_t>(4) + raw<std::uint64_t>(1ull << 62)),
               HasSubstr("an array of 4611686018427387904 elements"));
-  EXPECT_THAT(error_of(array + raw<std::uint32_t>(8) + raw<std::uint64_t>(~0ull)),
+  EXPECT_THAT(gguf_error(array + raw<std::uint32_t>(8) + raw<std::uint64_t>(~0ull)),
               HasSubstr("field 'a'"));
-  EXPECT_THAT(error_of(header(3, 0, 1) + raw<std::uint64_t>(~0ull - 3) + std::string(32, 'k')),
+  EXPECT_THAT(gguf_error(header(3, 0, 1) + raw<std::uint64_t>(~0ull - 3) + std::string(32, 'k')),
               HasSubstr("a string of 18446744073709551612 bytes"));
 }
 
 TEST(GgufFile, RefusesUnknownTypesAndDeepArrays) {
   const std::string field = header(3, 0, 1) + text("k");
-  EXPECT_THAT(error_of(field + raw<std::uint32_t>(13) + std::string(8, '\0')),
+  EXPECT_THAT(gguf_error(field + raw<std::uint32_t>(13) + std::string(8, '\0')),
               HasSubstr("value type 13 is unknown"));
   EXPECT_THAT(
-      error_of(field + raw<std::uint32_t>(9) + raw<std::uint32_t>(99) + raw<std::uint64_t>(0)),
+      gguf_error(field + raw<std::uint32_t>(9) + raw<std::uint32_t>(99) + raw<std::uint64_t>(0)),
       HasSubstr("array element type 99 is unknown"));
-  EXPECT_THAT(error_of(field + raw<std::uint32_t>(7) + std::string(8, '\2')),
+  EXPECT_THAT(gguf_error(field + raw<std::uint32_t>(7) + std::string(8, '\2')),
               HasSubstr("a bool must be 0 or 1"));
   std::string deep = field + raw<std::uint32_t>(9);
   for (int level = 0; level < 1000; ++level) {
     deep += raw<std::uint32_t>(9) + raw<std::uint64_t>(1);
   }
-  EXPECT_THAT(error_of(deep), HasSubstr("nested deeper"));
+  EXPECT_THAT(gguf_error(deep), HasSubstr("nested deeper"));
 }
 
 TEST(GgufFile, RefusesKeysAndTensorsThatAppearTwice) {
   GgufWriter writer;
   writer.set_u32("key", 1);
   writer.set_f32("key", 1);
-  EXPECT_THAT(error_of(writer.bytes()),
+  EXPECT_THAT(gguf_error(writer.bytes()),
               HasSubstr("field 'key' at offset 43: the key appears twice"));
   GgufWriter tensors;
   tensors.add_tensor("t", {1}, {1});
   tensors.add_tensor("t", {1}, {1});
-  EXPECT_THAT(error_of(tensors.bytes()), HasSubstr("the tensor appears twice"));
+  EXPECT_THAT(gguf_error(tensors.bytes()), HasSubstr("the tensor appears twice"));
 }
 
 TEST(GgufFile, ChecksAlignment) {
   for (const std::uint32_t alignment : {0u, 1u, 4u, 24u, 1u << 30}) {
     GgufWriter writer;
     writer.set_u32("general.alignment", alignment);
-    EXPECT_THAT(error_of(writer.bytes()), HasSubstr("is not a power of two")) << alignment;
+    EXPECT_THAT(gguf_error(writer.bytes()), HasSubstr("is not a power of two")) << alignment;
   }
   GgufWriter wrong_type;
   wrong_type.set_string("general.alignment", "32");
-  EXPECT_THAT(error_of(wrong_type.bytes()), HasSubstr("unsigned 32-bit"));
+  EXPECT_THAT(gguf_error(wrong_type.bytes()), HasSubstr("unsigned 32-bit"));
 }
 
 TEST(GgufFile, ChecksTensorShapesAndTypes) {
-  EXPECT_EQ(error_of(with_tensor({4, 4})), "");
-  EXPECT_THAT(error_of(with_tensor({})), HasSubstr("0 dimensions"));
-  EXPECT_THAT(error_of(with_tensor({1, 1, 1, 1, 1})), HasSubstr("5 dimensions"));
-  EXPECT_THAT(error_of(with_tensor({0})), HasSubstr("no bytes"));
-  EXPECT_THAT(error_of(with_tensor({1ull << 32, 1ull << 32, 1ull << 32})), HasSubstr("its shape"));
-  EXPECT_THAT(error_of(with_tensor({~0ull})), HasSubstr("its shape"));
-  EXPECT_THAT(error_of(with_tensor({256}, 10)),
+  EXPECT_EQ(gguf_error(with_tensor({4, 4})), "");
+  EXPECT_THAT(gguf_error(with_tensor({})), HasSubstr("0 dimensions"));
+  EXPECT_THAT(gguf_error(with_tensor({1, 1, 1, 1, 1})), HasSubstr("5 dimensions"));
+  EXPECT_THAT(gguf_error(with_tensor({0})), HasSubstr("no bytes"));
+  EXPECT_THAT(gguf_error(with_tensor({1ull << 32, 1ull << 32, 1ull << 32})),
+              HasSubstr("its shape"));
+  EXPECT_THAT(gguf_error(with_tensor({~0ull})), HasSubstr("its shape"));
+  EXPECT_THAT(gguf_error(with_tensor({256}, 10)),
               HasSubstr("the tensor has type Q2_K (10), which is not supported; use F32, F16, "
                         "Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL or BF16"));
-  EXPECT_THAT(error_of(with_tensor({4}, 77)),
+  EXPECT_THAT(gguf_error(with_tensor({4}, 77)),
               HasSubstr("field 'w' at offset 45: the tensor has type 77"));
-  EXPECT_THAT(error_of(with_tensor({33}, 8)), HasSubstr("not a multiple of 32"));
-  EXPECT_EQ(error_of(with_tensor({32}, 8)), "");
+  EXPECT_THAT(gguf_error(with_tensor({33}, 8)), HasSubstr("not a multiple of 32"));
+  EXPECT_EQ(gguf_error(with_tensor({32}, 8)), "");
 }
 
 // The numbers are the format's, stated here a second time on purpose.
@@ -254,7 +255,7 @@ TEST(GgufFile, ReadsEveryQuantisedType) {
     EXPECT_EQ(tensor.dtype, type.dtype) << name;
     EXPECT_EQ(tensor.size_bytes, bytes) << name;
     EXPECT_EQ(file.view(tensor).size_bytes(), bytes) << name;
-    EXPECT_THAT(error_of(exact.substr(0, exact.size() - 1)), HasSubstr("its header promises"))
+    EXPECT_THAT(gguf_error(exact.substr(0, exact.size() - 1)), HasSubstr("its header promises"))
         << name;
     EXPECT_EQ(gguf_tensor_type(type.dtype), type.id) << name;
   }
@@ -266,7 +267,7 @@ TEST(GgufFile, NamesRowsThatDoNotDivideIntoBlocks) {
     for (const std::uint64_t columns :
          {std::uint64_t{1}, type.block_values - 1, type.block_values + type.block_values / 2,
           ~std::uint64_t{0}}) {
-      EXPECT_THAT(error_of(with_tensor({columns, 2}, type.id)),
+      EXPECT_THAT(gguf_error(with_tensor({columns, 2}, type.id)),
                   HasSubstr("field 'w' at offset 37: rows of " + std::to_string(columns) +
                             " values are not a multiple of " + block + ", the block of " +
                             std::string(dtype_name(type.dtype))));
@@ -277,11 +278,11 @@ TEST(GgufFile, NamesRowsThatDoNotDivideIntoBlocks) {
 TEST(GgufFile, RefusesQuantisedShapesLargerThanTheFile) {
   for (const QuantisedType& type : kQuantisedTypes) {
     const std::uint64_t huge = ~0ull / type.block_values * type.block_values;
-    EXPECT_THAT(error_of(with_tensor({huge}, type.id)), HasSubstr("its shape")) << type.id;
-    EXPECT_THAT(error_of(with_tensor({type.block_values, 1ull << 60}, type.id)),
+    EXPECT_THAT(gguf_error(with_tensor({huge}, type.id)), HasSubstr("its shape")) << type.id;
+    EXPECT_THAT(gguf_error(with_tensor({type.block_values, 1ull << 60}, type.id)),
                 HasSubstr("its shape"))
         << type.id;
-    EXPECT_THAT(error_of(with_tensor({0, 4}, type.id)), HasSubstr("no bytes")) << type.id;
+    EXPECT_THAT(gguf_error(with_tensor({0, 4}, type.id)), HasSubstr("no bytes")) << type.id;
   }
 }
 
@@ -293,28 +294,28 @@ TEST(GgufWriter, RefusesTypesThatFilesDoNotHave) {
 }
 
 TEST(GgufFile, ChecksWhereTensorDataLies) {
-  EXPECT_THAT(error_of(with_tensor({4}, 0, 8)), HasSubstr("is not a multiple of 32"));
-  EXPECT_EQ(error_of(with_tensor({8}, 0, 32)), "");
+  EXPECT_THAT(gguf_error(with_tensor({4}, 0, 8)), HasSubstr("is not a multiple of 32"));
+  EXPECT_EQ(gguf_error(with_tensor({8}, 0, 32)), "");
   const std::string cut = with_tensor({9}, 0, 32);
-  EXPECT_THAT(error_of(cut),
+  EXPECT_THAT(gguf_error(cut),
               HasSubstr("the file has " + std::to_string(cut.size()) +
                         " bytes and its header promises " + std::to_string(cut.size() + 4)));
-  EXPECT_THAT(error_of(with_tensor({4}, 0, ~0ull - 31)), HasSubstr("truncated or wrong"));
+  EXPECT_THAT(gguf_error(with_tensor({4}, 0, ~0ull - 31)), HasSubstr("truncated or wrong"));
   const std::string overlapping = header(3, 2, 0) + text("a") + raw<std::uint32_t>(1) +
                                   raw<std::uint64_t>(16) + raw<std::uint32_t>(0) +
                                   raw<std::uint64_t>(0) + text("b") + raw<std::uint32_t>(1) +
                                   raw<std::uint64_t>(1) + raw<std::uint32_t>(0) +
                                   raw<std::uint64_t>(32) + std::string(128, '\0');
-  EXPECT_THAT(error_of(overlapping), HasSubstr("its data overlaps that of 'a'"));
+  EXPECT_THAT(gguf_error(overlapping), HasSubstr("its data overlaps that of 'a'"));
 }
 
 TEST(GgufFile, RefusesEveryTruncationOfAWholeFile) {
   const std::string whole =
       test::random_llama({.num_layers = 1, .width = 32, .ffn_width = 32}, DType::kQ8_0, 1).bytes();
-  ASSERT_EQ(error_of(whole), "");
+  ASSERT_EQ(gguf_error(whole), "");
   const std::size_t data = whole.size() - 40;  // the last tensor reaches beyond this
   for (std::size_t size = 0; size < data; size += size < 2000 ? 1 : 97) {
-    const std::string message = error_of(whole.substr(0, size));
+    const std::string message = gguf_error(whole.substr(0, size));
     ASSERT_THAT(message, testing::StartsWith("[gguf] test.gguf: ")) << size;
     ASSERT_THAT(message, testing::AnyOf(HasSubstr("' at offset "), HasSubstr("promises"))) << size;
   }

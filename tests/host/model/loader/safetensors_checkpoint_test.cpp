@@ -43,7 +43,7 @@ struct InMemory {
 };
 
 template <typename Run>
-std::string error_of(const Run& run) {
+std::string checkpoint_error(const Run& run) {
   try {
     run();
   } catch (const Error& error) {
@@ -149,7 +149,9 @@ TEST(SafetensorsCheckpoint, PutsShardsTogether) {
 
 TEST(SafetensorsCheckpoint, SaysWhatADirectoryLacks) {
   const TemporaryFolder folder;
-  const auto opened = [&] { return error_of([&] { SafetensorsCheckpoint(folder.path()); }); };
+  const auto opened = [&] {
+    return checkpoint_error([&] { SafetensorsCheckpoint(folder.path()); });
+  };
   EXPECT_THAT(opened(), HasSubstr(folder.path() + ": has no config.json"));
   test::write_text(folder.file("config.json"), R"({"architectures": ["BertModel"]})");
   EXPECT_THAT(opened(), HasSubstr("\"BertModel\" is not supported")) << "not its weights' fault";
@@ -172,7 +174,7 @@ TEST(SafetensorsCheckpoint, ComparesTheIndexWithTheShardsBothWays) {
   json index = json::parse(text_of(path));
   index["weight_map"].erase("model.layers.1.mlp.up_proj.weight");
   test::write_text(path, index.dump());
-  EXPECT_THAT(error_of([&] { SafetensorsCheckpoint(folder.path()); }),
+  EXPECT_THAT(checkpoint_error([&] { SafetensorsCheckpoint(folder.path()); }),
               EndsWith("tensor 'model.layers.1.mlp.up_proj.weight': is not listed in "
                        "model.safetensors.index.json"));
 }
@@ -183,11 +185,11 @@ TEST(SafetensorsCheckpoint, CopiesNoTextThatIsTooLong) {
   for (const char* name : {"chat_template.jinja", "tokenizer.json", "config.json"}) {
     test::write_text(folder.file(name), "{}");
     std::filesystem::resize_file(folder.file(name), std::uintmax_t{1} << 32);
-    EXPECT_THAT(error_of([&] { read_hub_texts(folder.path()); }),
+    EXPECT_THAT(checkpoint_error([&] { read_hub_texts(folder.path()); }),
                 HasSubstr(std::string(name) + ": has 4294967296 bytes, more than the "));
     if (std::string(name) != "config.json") std::filesystem::remove(folder.file(name));
   }
-  EXPECT_THAT(error_of([&] { SafetensorsCheckpoint(folder.path()); }),
+  EXPECT_THAT(checkpoint_error([&] { SafetensorsCheckpoint(folder.path()); }),
               HasSubstr("config.json: has 4294967296 bytes"));
 }
 
@@ -195,7 +197,7 @@ TEST(SafetensorsCheckpoint, WaitsForNoPipe) {
   const TemporaryFolder folder;
   const std::string pipe = folder.file("config.json");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THAT(error_of([&] { SafetensorsCheckpoint(folder.path()); }),
+  EXPECT_THAT(checkpoint_error([&] { SafetensorsCheckpoint(folder.path()); }),
               HasSubstr("not a regular file"));
 }
 
@@ -203,13 +205,14 @@ TEST(SafetensorsCheckpoint, HoldsNumbersToTheirRange) {
   json config = test::hub_config({});
   config["rope_theta"] = 1e300;
   const InMemory model(test::hub_weights({}, DType::kF32, 1), config);
-  EXPECT_THAT(error_of([&] { model.checkpoint->get_f32("llama.rope.freq_base"); }),
+  EXPECT_THAT(checkpoint_error([&] { model.checkpoint->get_f32("llama.rope.freq_base"); }),
               HasSubstr("field 'rope_theta': must be a number of 32 bits"));
   config = test::hub_config({});
   config["partial_rotary_factor"] = 0.5;
   config["head_dim"] = -8;
-  EXPECT_THAT(error_of([&] { InMemory wrong(test::hub_weights({}, DType::kF32, 1), config); }),
-              HasSubstr("field 'head_dim': must be in 2..4096"));
+  EXPECT_THAT(
+      checkpoint_error([&] { InMemory wrong(test::hub_weights({}, DType::kF32, 1), config); }),
+      HasSubstr("field 'head_dim': must be in 2..4096"));
 }
 
 TEST(SafetensorsCheckpoint, KeepsToFilesOfTheDirectory) {
@@ -219,13 +222,13 @@ TEST(SafetensorsCheckpoint, KeepsToFilesOfTheDirectory) {
                            ".safetensors", "", "a\\b.safetensors"}) {
     json index = json::parse(text_of(folder.file("model.safetensors.index.json")));
     index["weight_map"]["model.norm.weight"] = name;
-    EXPECT_THAT(error_of([&] { read_weight_map(index.dump(), "i.json"); }),
+    EXPECT_THAT(checkpoint_error([&] { read_weight_map(index.dump(), "i.json"); }),
                 HasSubstr("tensor 'model.norm.weight' lies in"))
         << name;
   }
-  EXPECT_THAT(error_of([&] { read_weight_map("{}", "i.json"); }),
+  EXPECT_THAT(checkpoint_error([&] { read_weight_map("{}", "i.json"); }),
               HasSubstr("i.json: field 'weight_map': is missing or empty"));
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(checkpoint_error([&] {
                 read_weight_map(R"({"weight_map":{"a":"x.safetensors","a":"y.safetensors"}})", "i");
               }),
               HasSubstr("tensor 'a' occurs twice"));
@@ -235,7 +238,7 @@ TEST(SafetensorsCheckpoint, NamesFieldsAndTensorsInTheFormatsWords) {
   const auto error_with = [](const char* field, const json& value) {
     json config = test::hub_config({});
     config[field] = value;
-    return error_of([&] {
+    return checkpoint_error([&] {
       read_family(*InMemory(test::hub_weights({}, DType::kF32, 1), config).checkpoint, 64);
     });
   };
@@ -258,14 +261,14 @@ TEST(SafetensorsCheckpoint, NamesFieldsAndTensorsInTheFormatsWords) {
               HasSubstr("model.safetensors: tensor 'model.layers.0.mlp.gate_proj.weight'"));
   SafetensorsWriter strange = test::hub_weights({}, DType::kF32, 1);
   strange.add("model.layers.0.self_attn.sinks", {4}, {1, 2, 3, 4});
-  EXPECT_THAT(error_of([&] { read_family(*InMemory(strange).checkpoint, 64); }),
+  EXPECT_THAT(checkpoint_error([&] { read_family(*InMemory(strange).checkpoint, 64); }),
               HasSubstr("tensor 'model.layers.0.self_attn.sinks'"));
 }
 
 TEST(SafetensorsCheckpoint, TiesTheOutputOnlyWhereConfigSaysSo) {
   const SafetensorsWriter untied = test::hub_weights({}, DType::kF32, 1);
   const SafetensorsWriter tied = test::hub_weights({.ties_embeddings = true}, DType::kF32, 1);
-  EXPECT_THAT(error_of([&] { InMemory missing(tied); }),
+  EXPECT_THAT(checkpoint_error([&] { InMemory missing(tied); }),
               EndsWith("the tensor 'lm_head.weight' is missing"));
   const json config = test::hub_config({.ties_embeddings = true});
   EXPECT_EQ(InMemory(tied, config).checkpoint->find_tensor("output.weight"), nullptr);
@@ -326,7 +329,7 @@ TEST(SafetensorsCheckpoint, CopiesWhatDoesNotLieOnItsElementsSize) {
 TEST(SafetensorsCheckpoint, RefusesTypesItCannotReadByName) {
   SafetensorsWriter writer = test::hub_weights({}, DType::kF32, 1);
   writer.add_raw("model.layers.0.mlp.up_proj.bias", "F8_E5M2", {4}, "abcd");
-  EXPECT_THAT(error_of([&] { InMemory model(writer); }),
+  EXPECT_THAT(checkpoint_error([&] { InMemory model(writer); }),
               HasSubstr("tensor 'model.layers.0.mlp.up_proj.bias': the dtype F8_E5M2 is not read"));
 }
 
@@ -353,9 +356,9 @@ TEST(SafetensorsCheckpoint, GivesExpertsOneByOne) {
   dequantize_row(DType::kF32, views[2].data, &first, 1);
   EXPECT_EQ(first, 2.0f);
   EXPECT_TRUE(model.checkpoint->experts("blk.0.ffn_down_exps.weight", 3).empty());
-  EXPECT_THAT(error_of([&] { model.checkpoint->experts("blk.0.ffn_up_exps.weight", 4); }),
+  EXPECT_THAT(checkpoint_error([&] { model.checkpoint->experts("blk.0.ffn_up_exps.weight", 4); }),
               HasSubstr("the tensor 'model.layers.0.block_sparse_moe.experts.3.w3.weight'"));
-  EXPECT_THAT(error_of([&] { model.checkpoint->experts("blk.0.ffn_up_exps.weight", 2); }),
+  EXPECT_THAT(checkpoint_error([&] { model.checkpoint->experts("blk.0.ffn_up_exps.weight", 2); }),
               HasSubstr("the model has 2 experts"));
 }
 

@@ -2,6 +2,7 @@
 //
 // Passes over logits against plain loops, for every length around the vectors' and hostile values.
 #include "model/sampler/row_math.h"
+#include "host/model/sampler/infinity.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,6 @@
 namespace tandem::model {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kLargest = std::numeric_limits<float>::max();
 
 std::vector<float> row(std::size_t size, std::uint32_t seed) {

@@ -13,12 +13,12 @@
 #include <random>
 
 #include "common/error.h"
+#include "host/model/sampler/infinity.h"
 #include "model/sampler/candidates.h"
 
 namespace tandem::model {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const float kNan = std::nanf("");
 
 std::vector<float> random_logits(std::mt19937& random, std::size_t size, float spread = 3.0f) {

@@ -63,7 +63,7 @@ std::unique_ptr<Tokenizer> make(const json& tokenizer, int vocab_size = 0, HubTe
   return read_tokenizer_json(texts, vocab_size);
 }
 
-std::string error_of(const json& tokenizer, int vocab_size = 0) {
+std::string tokenizer_json_error(const json& tokenizer, int vocab_size = 0) {
   try {
     make(tokenizer, vocab_size);
   } catch (const Error& error) {
@@ -73,10 +73,10 @@ std::string error_of(const json& tokenizer, int vocab_size = 0) {
 }
 
 // The error of a recorded file whose value at the JSON pointer `at` is another.
-std::string error_with(const char* style, const char* at, const json& value) {
+std::string tokenizer_error_with(const char* style, const char* at, const json& value) {
   json changed = recorded(style);
   changed[json::json_pointer(at)] = value;
-  return error_of(changed);
+  return tokenizer_json_error(changed);
 }
 
 TEST(TokenizerJson, EncodesBytesThatAreNotUtf8) {
@@ -136,7 +136,8 @@ TEST(TokenizerJson, FitsTheRowsOfTheEmbedding) {
   const auto cut = make(recorded("llama2"), size - 3);
   EXPECT_EQ(cut->vocab_size(), size - 3);
   for (const TokenId id : cut->encode("<|user|>", {.parse_special = true})) EXPECT_LT(id, size - 3);
-  EXPECT_THAT(error_of(recorded("llama2"), size - 4), HasSubstr("has no row in the embedding"));
+  EXPECT_THAT(tokenizer_json_error(recorded("llama2"), size - 4),
+              HasSubstr("has no row in the embedding"));
 }
 
 TEST(TokenizerJson, ReadsMergesAsPairsOrTexts) {
@@ -149,45 +150,55 @@ TEST(TokenizerJson, ReadsMergesAsPairsOrTexts) {
 }
 
 TEST(TokenizerJson, NamesTheFieldItDoesNotKnow) {
-  EXPECT_EQ(error_with("gpt2", "/model/type", "Unigram"),
+  EXPECT_EQ(tokenizer_error_with("gpt2", "/model/type", "Unigram"),
             "[safetensors] dir/tokenizer.json: field 'model.type': \"Unigram\" is not supported; "
             "supported: BPE");
-  EXPECT_THAT(error_with("llama2", "/normalizer/normalizers/0/type", "Lowercase"),
+  EXPECT_THAT(tokenizer_error_with("llama2", "/normalizer/normalizers/0/type", "Lowercase"),
               HasSubstr("field 'normalizer.normalizers[0].type': \"Lowercase\" is not supported"));
-  EXPECT_THAT(error_with("llama3", "/pre_tokenizer/pretokenizers/0/type", "Whitespace"),
+  EXPECT_THAT(tokenizer_error_with("llama3", "/pre_tokenizer/pretokenizers/0/type", "Whitespace"),
               HasSubstr("field 'pre_tokenizer.pretokenizers[0].type'"));
-  EXPECT_THAT(error_with("llama3", "/pre_tokenizer/pretokenizers/0/behavior", "Odd"),
+  EXPECT_THAT(tokenizer_error_with("llama3", "/pre_tokenizer/pretokenizers/0/behavior", "Odd"),
               HasSubstr("field 'pre_tokenizer.pretokenizers[0].behavior': \"Odd\""));
-  EXPECT_THAT(error_with("llama3", "/pre_tokenizer/pretokenizers/0/pattern/Regex", "(a"),
+  EXPECT_THAT(tokenizer_error_with("llama3", "/pre_tokenizer/pretokenizers/0/pattern/Regex", "(a"),
               HasSubstr("field 'pre_tokenizer.pretokenizers[0].pattern'"));
-  EXPECT_THAT(error_with("llama3", "/pre_tokenizer/pretokenizers/0/pattern/Regex", "[a[b]]"),
-              HasSubstr("classes within a character class"));
-  EXPECT_THAT(error_with("llama3", "/decoder/type", "WordPiece"), HasSubstr("'decoder.type'"));
-  EXPECT_THAT(error_with("llama2", "/post_processor/type", "BertProcessing"),
+  EXPECT_THAT(
+      tokenizer_error_with("llama3", "/pre_tokenizer/pretokenizers/0/pattern/Regex", "[a[b]]"),
+      HasSubstr("classes within a character class"));
+  EXPECT_THAT(tokenizer_error_with("llama3", "/decoder/type", "WordPiece"),
+              HasSubstr("'decoder.type'"));
+  EXPECT_THAT(tokenizer_error_with("llama2", "/post_processor/type", "BertProcessing"),
               HasSubstr("field 'post_processor.type'"));
-  EXPECT_THAT(error_with("llama2", "/post_processor/single/0/SpecialToken/id", "<none>"),
+  EXPECT_THAT(tokenizer_error_with("llama2", "/post_processor/single/0/SpecialToken/id", "<none>"),
               HasSubstr("'<none>' must be one token, the BOS"));
-  EXPECT_THAT(error_with("gpt2", "/model/end_of_word_suffix", "</w>"),
+  EXPECT_THAT(tokenizer_error_with("gpt2", "/model/end_of_word_suffix", "</w>"),
               HasSubstr("field 'model.end_of_word_suffix'"));
-  EXPECT_THAT(error_with("gpt2", "/model/dropout", 0.1), HasSubstr("field 'model.dropout'"));
-  EXPECT_THAT(error_with("gpt2", "/added_tokens/0/single_word", true),
+  EXPECT_THAT(tokenizer_error_with("gpt2", "/model/dropout", 0.1),
+              HasSubstr("field 'model.dropout'"));
+  EXPECT_THAT(tokenizer_error_with("gpt2", "/added_tokens/0/single_word", true),
               HasSubstr("field 'added_tokens[0].single_word'"));
-  EXPECT_THAT(error_with("gpt2", "/pre_tokenizer", nullptr), HasSubstr("field 'pre_tokenizer'"));
+  EXPECT_THAT(tokenizer_error_with("gpt2", "/pre_tokenizer", nullptr),
+              HasSubstr("field 'pre_tokenizer'"));
 }
 
 TEST(TokenizerJson, RefusesVocabulariesAndMergesThatAreWrong) {
-  EXPECT_THAT(error_with("gpt2", "/model/merges/3", "a b c"),
+  EXPECT_THAT(tokenizer_error_with("gpt2", "/model/merges/3", "a b c"),
               HasSubstr("field 'model.merges[3]': must be two parts"));
-  EXPECT_THAT(error_with("gpt2", "/model/merges/3", json::array({"zz", "qq"})),
+  EXPECT_THAT(tokenizer_error_with("gpt2", "/model/merges/3", json::array({"zz", "qq"})),
               HasSubstr("field 'model.merges[3]': names a token that is not in the vocabulary"));
-  EXPECT_THAT(error_with("gpt2", "/model/vocab/a", -1), HasSubstr("model.vocab['a']': -1 is no"));
-  EXPECT_THAT(error_with("gpt2", "/model/vocab/a", 66000000), HasSubstr("is far above the number"));
-  EXPECT_THAT(error_with("gpt2", "/model/vocab/a", 3), HasSubstr("two tokens have the number 3"));
-  EXPECT_THAT(error_with("gpt2", "/model/vocab", json::object()), HasSubstr("'model.vocab'"));
-  EXPECT_THAT(error_with("gpt2", "/added_tokens/0/id", 60000000), HasSubstr("added_tokens[0].id"));
-  EXPECT_THAT(error_with("gpt2", "/added_tokens", 3), HasSubstr("must be an array"));
-  EXPECT_THAT(error_with("llama2", "/model/unk_token", "?none"), HasSubstr("model.unk_token"));
-  EXPECT_THAT(error_of(json::array()), HasSubstr("field 'model': must be an object"));
+  EXPECT_THAT(tokenizer_error_with("gpt2", "/model/vocab/a", -1),
+              HasSubstr("model.vocab['a']': -1 is no"));
+  EXPECT_THAT(tokenizer_error_with("gpt2", "/model/vocab/a", 66000000),
+              HasSubstr("is far above the number"));
+  EXPECT_THAT(tokenizer_error_with("gpt2", "/model/vocab/a", 3),
+              HasSubstr("two tokens have the number 3"));
+  EXPECT_THAT(tokenizer_error_with("gpt2", "/model/vocab", json::object()),
+              HasSubstr("'model.vocab'"));
+  EXPECT_THAT(tokenizer_error_with("gpt2", "/added_tokens/0/id", 60000000),
+              HasSubstr("added_tokens[0].id"));
+  EXPECT_THAT(tokenizer_error_with("gpt2", "/added_tokens", 3), HasSubstr("must be an array"));
+  EXPECT_THAT(tokenizer_error_with("llama2", "/model/unk_token", "?none"),
+              HasSubstr("model.unk_token"));
+  EXPECT_THAT(tokenizer_json_error(json::array()), HasSubstr("field 'model': must be an object"));
 }
 
 // An expression that backtracks without end is an error.
@@ -221,11 +232,12 @@ TEST(TokenizerJson, ReadsExpressionsAsTheirLibraryDoesOrRefusesThem) {
   for (const char* expression :
        {"\\Qa+\\E", "\\w+", "a\\b", "(a)\\1", "(?m)a", "(?x: a)", "a(?i)b|c", "(?<n>a)", "(*UTF)a",
         "\\R", "\\K", "[\\S]", "\\x41", "\\pL"}) {
-    EXPECT_THAT(error_with("llama3", at, expression), HasSubstr("not supported")) << expression;
+    EXPECT_THAT(tokenizer_error_with("llama3", at, expression), HasSubstr("not supported"))
+        << expression;
   }
   for (const char* expression :
        {"(?i:a)|b", "(?i)a|b", "(?>a)(?!b)(?<!c)", "\\x{41}\\p{Lu}\\[", "[\\h]"}) {
-    EXPECT_EQ(error_with("llama3", at, expression), "") << expression;
+    EXPECT_EQ(tokenizer_error_with("llama3", at, expression), "") << expression;
   }
   const PreTokenizer hexadecimal({{.expression = "\\h+"}});
   EXPECT_THAT(hexadecimal.split("xyz1Fa g"), ElementsAre("xyz", "1Fa", " g"));
@@ -234,21 +246,24 @@ TEST(TokenizerJson, ReadsExpressionsAsTheirLibraryDoesOrRefusesThem) {
 }
 
 TEST(TokenizerJson, RefusesWhatItWouldReadOtherwise) {
-  EXPECT_THAT(error_with("llama2", "/added_tokens/0/normalized", true),
+  EXPECT_THAT(tokenizer_error_with("llama2", "/added_tokens/0/normalized", true),
               HasSubstr("field 'added_tokens[0].normalized'"));
-  EXPECT_EQ(error_with("gpt2", "/added_tokens/0/normalized", true), "");  // has no normalizer
-  EXPECT_THAT(error_with("llama2", "/model/ignore_merges", true),
+  EXPECT_EQ(tokenizer_error_with("gpt2", "/added_tokens/0/normalized", true),
+            "");  // has no normalizer
+  EXPECT_THAT(tokenizer_error_with("llama2", "/model/ignore_merges", true),
               HasSubstr("field 'model.ignore_merges'"));
-  EXPECT_EQ(error_with("gpt2", "/model/ignore_merges", true), "");
+  EXPECT_EQ(tokenizer_error_with("gpt2", "/model/ignore_merges", true), "");
   json unigram = recorded("gpt2");
   unigram["model"] = {{"vocab", json::array({json::array({"<unk>", 0.0})})}, {"unk_id", 0}};
-  EXPECT_THAT(error_of(unigram), HasSubstr("field 'model.type': is missing"));
+  EXPECT_THAT(tokenizer_json_error(unigram), HasSubstr("field 'model.type': is missing"));
   unigram["model"]["type"] = "Unigram";
-  EXPECT_THAT(error_of(unigram), HasSubstr("field 'model.type': \"Unigram\" is not supported"));
+  EXPECT_THAT(tokenizer_json_error(unigram),
+              HasSubstr("field 'model.type': \"Unigram\" is not supported"));
 }
 
 TEST(TokenizerJson, MakesNoRoomForRowsFarBeyondItsTokens) {
-  EXPECT_THAT(error_of(recorded("gpt2"), 1 << 26), HasSubstr("far fewer than the 67108864 rows"));
+  EXPECT_THAT(tokenizer_json_error(recorded("gpt2"), 1 << 26),
+              HasSubstr("far fewer than the 67108864 rows"));
 }
 
 TEST(TokenizerJson, KeepsTextsWithoutControlTokensFromBecomingThem) {

@@ -25,7 +25,7 @@ std::unique_ptr<Tokenizer> make(const GgufWriter& writer) {
       GgufFile(std::as_bytes(std::span(bytes.data(), bytes.size())), "test.gguf"));
 }
 
-std::string error_of(const GgufWriter& writer) {
+std::string tokenizer_error(const GgufWriter& writer) {
   try {
     make(writer);
   } catch (const Error& error) {
@@ -208,21 +208,22 @@ TEST(SpmTokenizer, EncodesAMegabyteOfOneLetter) {
 }
 
 TEST(SpmTokenizer, RefusesWrongMetadata) {
-  EXPECT_THAT(error_of(spm({{"<0xZZ>", 0, 6}})), HasSubstr("byte token 3 is not spelt"));
-  EXPECT_THAT(error_of(spm({{"a", std::nanf("")}})), HasSubstr("field 'tokenizer.ggml.scores'"));
-  EXPECT_THAT(error_of(spm({{"a", 0, 9}})), HasSubstr("token 3 has the unknown kind 9"));
+  EXPECT_THAT(tokenizer_error(spm({{"<0xZZ>", 0, 6}})), HasSubstr("byte token 3 is not spelt"));
+  EXPECT_THAT(tokenizer_error(spm({{"a", std::nanf("")}})),
+              HasSubstr("field 'tokenizer.ggml.scores'"));
+  EXPECT_THAT(tokenizer_error(spm({{"a", 0, 9}})), HasSubstr("token 3 has the unknown kind 9"));
   GgufWriter out_of_range = spm({});
   out_of_range.set_u32("tokenizer.ggml.eot_token_id", 3);
-  EXPECT_THAT(error_of(out_of_range), HasSubstr("token 3 is outside the vocabulary of 3"));
+  EXPECT_THAT(tokenizer_error(out_of_range), HasSubstr("token 3 is outside the vocabulary of 3"));
   GgufWriter no_scores;
   no_scores.set_string("tokenizer.ggml.model", "llama");
   no_scores.set_strings("tokenizer.ggml.tokens", {"a"});
-  EXPECT_THAT(error_of(no_scores), HasSubstr("field 'tokenizer.ggml.scores' at offset"));
+  EXPECT_THAT(tokenizer_error(no_scores), HasSubstr("field 'tokenizer.ggml.scores' at offset"));
   no_scores.set_f32s("tokenizer.ggml.scores", {1, 2});
-  EXPECT_THAT(error_of(no_scores), HasSubstr("2 scores for 1 tokens"));
+  EXPECT_THAT(tokenizer_error(no_scores), HasSubstr("2 scores for 1 tokens"));
   GgufWriter other;
   other.set_string("tokenizer.ggml.model", "bert");
-  EXPECT_THAT(error_of(other), HasSubstr("supported: llama, gpt2"));
+  EXPECT_THAT(tokenizer_error(other), HasSubstr("supported: llama, gpt2"));
 }
 
 TEST(BpeTokenizer, MergesByRankWithinWords) {
@@ -273,12 +274,13 @@ TEST(BpeTokenizer, EncodesAMegabyteOfOneLetterAndOfBlanks) {
 }
 
 TEST(BpeTokenizer, RefusesHostileMerges) {
-  EXPECT_THAT(error_of(bpe({"ab"}, {"ab"})), HasSubstr("merge 0 is not two parts"));
-  EXPECT_THAT(error_of(bpe({"ab"}, {"a b", " a"})), HasSubstr("merge 1 is not two parts"));
-  EXPECT_THAT(error_of(bpe({"ab"}, {"a "})), HasSubstr("merge 0 is not two parts"));
-  EXPECT_THAT(error_of(bpe({}, {"a b"})), HasSubstr("names a token that is not in the vocabulary"));
-  EXPECT_THAT(error_of(bpe({}, {""})), HasSubstr("field 'tokenizer.ggml.merges' at offset"));
-  EXPECT_THAT(error_of(bpe({}, {}, "nonsense")),
+  EXPECT_THAT(tokenizer_error(bpe({"ab"}, {"ab"})), HasSubstr("merge 0 is not two parts"));
+  EXPECT_THAT(tokenizer_error(bpe({"ab"}, {"a b", " a"})), HasSubstr("merge 1 is not two parts"));
+  EXPECT_THAT(tokenizer_error(bpe({"ab"}, {"a "})), HasSubstr("merge 0 is not two parts"));
+  EXPECT_THAT(tokenizer_error(bpe({}, {"a b"})),
+              HasSubstr("names a token that is not in the vocabulary"));
+  EXPECT_THAT(tokenizer_error(bpe({}, {""})), HasSubstr("field 'tokenizer.ggml.merges' at offset"));
+  EXPECT_THAT(tokenizer_error(bpe({}, {}, "nonsense")),
               HasSubstr("pre-tokenizer 'nonsense' is not supported; supported: gpt-2"));
 }
 

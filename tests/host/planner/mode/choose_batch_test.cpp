@@ -13,8 +13,6 @@
 namespace tandem::planner {
 namespace {
 
-constexpr double kPlenty = 1e9;
-
 TEST(ChooseBatch, IsNearTheBestOfAllNumbers) {
   std::mt19937 random(11);
   const auto upto = [&](double most) {

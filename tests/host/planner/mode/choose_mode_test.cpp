@@ -18,7 +18,6 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 
-constexpr double kPlenty = 1e9;
 constexpr int kParts = 20;
 
 // All ways to deal `parts` to `num` units.

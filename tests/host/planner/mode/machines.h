@@ -7,6 +7,8 @@
 
 namespace tandem::planner {
 
+inline constexpr double kPlenty = 1e9;  // bytes that no load of these tests fills
+
 // Own attention 1 us per token and layer; dense layers 1 ms per layer up to 64 rows.
 inline MachineModel machine_with(std::vector<double> remote_s_per_token, double latency_s = 0) {
   MachineModel machine;

@@ -17,7 +17,6 @@
 namespace tandem::sparse {
 namespace {
 
-constexpr std::uint64_t kWideUnits = (std::uint64_t{1} << 33) + 77;
 constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kF64, DType::kU64};
 
 double to_double(DType type, const std::byte* value) {
@@ -97,11 +96,12 @@ TEST(Coalesce, ReducesUnsortedAndRepeatedEntriesOfEveryType) {
           expect_coalesced(Domain{num_units, width}, type, indices, Reduction::kSum);
           const std::vector<std::uint64_t> wide(indices.begin(), indices.end());
           expect_coalesced(Domain{num_units, width}, type, wide, Reduction::kMax);
-          expect_coalesced(Domain{kWideUnits, width}, type, indices, Reduction::kSum);
+          expect_coalesced(Domain{test::kWideUnits, width}, type, indices, Reduction::kSum);
         }
         std::vector<std::uint64_t> far(count);
-        for (auto& index : far) index = kWideUnits - 1 - random() % 500 * (std::uint64_t{1} << 23);
-        expect_coalesced(Domain{kWideUnits, width}, type, far, Reduction::kSum);
+        for (auto& index : far)
+          index = test::kWideUnits - 1 - random() % 500 * (std::uint64_t{1} << 23);
+        expect_coalesced(Domain{test::kWideUnits, width}, type, far, Reduction::kSum);
       }
     }
   }
@@ -221,10 +221,11 @@ TEST(Export, GivesBackIndicesAndValuesOfEveryType) {
         coalesce({{500, 2}, type, false, 4, narrow.data(), values.data()}, Reduction::kSum);
     EXPECT_TRUE(test::same(vector, back));
   }
-  const SparseVector far = test::vector_of({kWideUnits, 1}, DType::kF32, {kWideUnits - 1});
+  const SparseVector far =
+      test::vector_of({test::kWideUnits, 1}, DType::kF32, {test::kWideUnits - 1});
   std::uint64_t index = 0;
   export_indices(far, true, &index);
-  EXPECT_EQ(index, kWideUnits - 1);
+  EXPECT_EQ(index, test::kWideUnits - 1);
   EXPECT_THROW(export_indices(far, false, &index), Error);
 }
 

@@ -18,8 +18,6 @@
 namespace tandem::sparse {
 namespace {
 
-constexpr std::uint64_t kWideUnits = (std::uint64_t{1} << 33) + 77;
-
 SparseVector naive_merge(const std::vector<SparseVector>& parts, Reduction reduction) {
   SparseVector out(parts.front().domain(), parts.front().type());
   const std::size_t width = out.domain().width;
@@ -92,7 +90,7 @@ TEST(Merge, AddsInTheOrderOfThePartsForEveryTypeWidthAndDensity) {
                                              {70'000, 4000},
                                              {200'000, 30},
                                              {100'000, 0},
-                                             {kWideUnits, 500}}) {
+                                             {test::kWideUnits, 500}}) {
         for (const std::uint32_t width : {1u, 3u}) {
           std::vector<SparseVector> parts;
           for (std::size_t part = 0; part < num_parts; ++part) {

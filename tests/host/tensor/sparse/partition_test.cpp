@@ -15,8 +15,6 @@
 namespace tandem::sparse {
 namespace {
 
-constexpr std::uint64_t kWideUnits = (std::uint64_t{1} << 33) + 77;
-
 std::vector<Partition> partitions_of(std::uint64_t num_units, int num_owners) {
   std::vector<std::uint64_t> bounds = {0};
   std::mt19937_64 random(num_units);
@@ -62,8 +60,8 @@ TEST(Partition, OwnersBehindTheLastUnitHaveNone) {
 TEST(Partition, SplitsByItsMappingAndJoinsBack) {
   for (const int num_owners : {1, 2, 3, 7, 16, 128}) {
     for (const Domain domain : {Domain{1, 1}, Domain{1000, 3}, Domain{70'001, 1}, Domain{64, 1},
-                                Domain{std::uint64_t{1} << 32, 1}, Domain{kWideUnits, 1},
-                                Domain{kWideUnits, 2}, Domain{200'000, 1}}) {
+                                Domain{std::uint64_t{1} << 32, 1}, Domain{test::kWideUnits, 1},
+                                Domain{test::kWideUnits, 2}, Domain{200'000, 1}}) {
       for (const test::Pattern pattern :
            {test::Pattern::kUniform, test::Pattern::kRun, test::Pattern::kEnds}) {
         for (const DType type : {DType::kF32, DType::kF64, DType::kU64}) {

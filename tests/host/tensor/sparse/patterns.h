@@ -16,6 +16,9 @@
 
 namespace tandem::sparse::test {
 
+// A domain whose units need 64 bits.
+inline constexpr std::uint64_t kWideUnits = (std::uint64_t{1} << 33) + 77;
+
 enum class Pattern : std::uint8_t { kUniform, kRun, kAll, kEnds, kBorders };
 inline constexpr Pattern kPatterns[] = {Pattern::kUniform, Pattern::kRun, Pattern::kAll,
                                         Pattern::kEnds, Pattern::kBorders};

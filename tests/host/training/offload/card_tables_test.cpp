@@ -100,14 +100,14 @@ class PlayedCard final : public device::TableUnit {
   std::vector<std::array<Values, 3>> copies_;
 };
 
-struct Outcome {
+struct CardOutcome {
   Bits bits;
   CardTablesStatistics statistics;
   std::vector<PlayedCard::Log> logs;
 };
 
-Outcome run(const std::vector<PlayedCard::Plan>& plans, std::uint64_t steps) {
-  Outcome outcome;
+CardOutcome run(const std::vector<PlayedCard::Plan>& plans, std::uint64_t steps) {
+  CardOutcome outcome;
   outcome.logs.resize(plans.size());
   std::vector<std::unique_ptr<device::TableUnit>> cards;
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -128,7 +128,7 @@ Outcome run(const std::vector<PlayedCard::Plan>& plans, std::uint64_t steps) {
 TEST(CardTables, AnyNumberOfCardsGivesTheBitsOfTheOptimizer) {
   const Bits expected = expected_tables(4);
   for (const std::size_t cards : {0u, 1u, 2u, 3u}) {
-    const Outcome outcome = run(std::vector<PlayedCard::Plan>(cards), 4);
+    const CardOutcome outcome = run(std::vector<PlayedCard::Plan>(cards), 4);
     EXPECT_EQ(outcome.bits, expected) << cards << " cards";
     EXPECT_EQ(outcome.statistics.host_gradients > 0, cards == 0);
     for (const CardStatistics& card : outcome.statistics.cards) EXPECT_EQ(card.lost, "");
@@ -136,7 +136,7 @@ TEST(CardTables, AnyNumberOfCardsGivesTheBitsOfTheOptimizer) {
 }
 
 TEST(CardTables, CardsDivideTheRows) {
-  const Outcome outcome = run(std::vector<PlayedCard::Plan>(2), 4);
+  const CardOutcome outcome = run(std::vector<PlayedCard::Plan>(2), 4);
   for (const PlayedCard::Log& log : outcome.logs) EXPECT_LE(log.largest_table, 151u * 20);
   for (const CardStatistics& card : outcome.statistics.cards) {
     EXPECT_GT(card.updated_rows, 0u);
@@ -175,7 +175,7 @@ TEST(CardTables, ACardThatFailsAtAnyMomentChangesNoBit) {
   for (int fails_at = 0; fails_at < 9; ++fails_at) {
     std::vector<PlayedCard::Plan> plans(2);
     plans[1].fails_at = fails_at;
-    const Outcome outcome = run(plans, 3);
+    const CardOutcome outcome = run(plans, 3);
     EXPECT_EQ(outcome.bits, expected) << "update " << fails_at;
     EXPECT_THAT(outcome.statistics.cards[1].lost, testing::HasSubstr("burns"));
     EXPECT_EQ(outcome.logs[1].updates, fails_at + 1) << "a lost card is not used again";

@@ -13,11 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const Shapes kModel = {{"a", {40, 10}}, {"b", {90}}, {"c", {17, 3}}, {"d", {200}}};
-
-void expect_done(const std::vector<RankResult>& ranks) {
-  for (const RankResult& rank : ranks) EXPECT_EQ(rank.outcome, Outcome::kDone) << rank.text;
-}
+const Shapes kBucketModel = {{"a", {40, 10}}, {"b", {90}}, {"c", {17, 3}}, {"d", {200}}};
 
 // The lists of parameters of all buckets so far, in the order of their first calls.
 std::vector<std::vector<std::string>> compositions(Reducer& reducer) {
@@ -32,8 +28,9 @@ std::vector<std::vector<std::string>> compositions(Reducer& reducer) {
 void step(GradientBuckets& buckets, Group& group, std::uint64_t number,
           const std::vector<std::size_t>& order) {
   std::vector<Values> gradients;
-  for (std::size_t i = 0; i < kModel.size(); ++i) {
-    gradients.push_back(gradient_of(i, num_values_of(kModel[i].second), group.rank(), number));
+  for (std::size_t i = 0; i < kBucketModel.size(); ++i) {
+    gradients.push_back(
+        gradient_of(i, num_values_of(kBucketModel[i].second), group.rank(), number));
   }
   for (const std::size_t parameter : order) buckets.ready(parameter, gradients[parameter]);
   buckets.finish(Deadline::never());
@@ -51,9 +48,9 @@ void step(GradientBuckets& buckets, Group& group, std::uint64_t number,
 }
 
 TEST(GradientBuckets, GoBackwardsFirstAndThenInTheOrderInWhichGradientsArrivedAtRank0) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     Reducer reducer(group, plain_options("dense", 1));
-    GradientBuckets buckets(reducer, 1200, kModel);  // 300 values
+    GradientBuckets buckets(reducer, 1200, kBucketModel);  // 300 values
     step(buckets, group, 0,
          group.rank() == 0 ? std::vector<std::size_t>{2, 3, 0, 1}
                            : std::vector<std::size_t>{0, 1, 2, 3});
@@ -72,11 +69,11 @@ TEST(GradientBuckets, GoBackwardsFirstAndThenInTheOrderInWhichGradientsArrivedAt
 }
 
 TEST(GradientBuckets, BeginWithAnOrderOfBefore) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     std::vector<std::uint32_t> order;
     {
       Reducer reducer(group, plain_options("dense", 1));
-      GradientBuckets buckets(reducer, 1200, kModel);
+      GradientBuckets buckets(reducer, 1200, kBucketModel);
       EXPECT_THAT(buckets.order(), ElementsAre());
       step(buckets, group, 0, {2, 3, 0, 1});
       EXPECT_THAT(buckets.order(), ElementsAre(2, 3, 0, 1));
@@ -84,7 +81,7 @@ TEST(GradientBuckets, BeginWithAnOrderOfBefore) {
       order = buckets.order();
     }
     Reducer reducer(group, plain_options("dense", 1));
-    GradientBuckets buckets(reducer, 1200, kModel, order);
+    GradientBuckets buckets(reducer, 1200, kBucketModel, order);
     EXPECT_THAT(buckets.order(), ElementsAre(2, 3, 0, 1));
     for (std::uint64_t number = 0; number < 2; ++number) {
       step(buckets, group, number, {0, 1, 2, 3});  // does not change it
@@ -92,14 +89,14 @@ TEST(GradientBuckets, BeginWithAnOrderOfBefore) {
     EXPECT_THAT(compositions(reducer),
                 ElementsAre(ElementsAre("c", "d"), ElementsAre("a"), ElementsAre("b")));
     Reducer other(group, plain_options("dense", 1));
-    EXPECT_THROW(GradientBuckets(other, 1200, kModel, {2, 3, 0, 0}), Error);
+    EXPECT_THROW(GradientBuckets(other, 1200, kBucketModel, {2, 3, 0, 0}), Error);
   }));
 }
 
 TEST(GradientBuckets, CountAMissingGradientAsZerosAndStillGiveItsMean) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     Reducer reducer(group, plain_options("dense", 1));
-    GradientBuckets buckets(reducer, 1 << 20, kModel);
+    GradientBuckets buckets(reducer, 1 << 20, kBucketModel);
     for (int round = 0; round < 2; ++round) {
       Values used(90, 4), unused(51, 6);
       buckets.ready(1, used);
@@ -113,9 +110,9 @@ TEST(GradientBuckets, CountAMissingGradientAsZerosAndStillGiveItsMean) {
 }
 
 TEST(GradientBuckets, RefuseAGradientTwiceOrOfAnotherSize) {
-  expect_done(run_groups(1, [&](Group& group) {
+  expect_all_done(run_groups(1, [&](Group& group) {
     Reducer reducer(group, plain_options("dense", 1));
-    GradientBuckets buckets(reducer, 1 << 20, kModel);
+    GradientBuckets buckets(reducer, 1 << 20, kBucketModel);
     Values own(90);
     buckets.ready(1, own);
     EXPECT_THAT(text_of([&] { buckets.ready(1, own); }), HasSubstr("came twice in a step"));
@@ -127,9 +124,9 @@ TEST(GradientBuckets, RefuseAGradientTwiceOrOfAnotherSize) {
 }
 
 TEST(GradientBuckets, LeaveGradientsAloneWhereABucketFailsAndGoOn) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     Reducer reducer(group, plain_options("dense", 1));
-    GradientBuckets buckets(reducer, 1200, kModel);
+    GradientBuckets buckets(reducer, 1200, kBucketModel);
     Values good(90, 1 + group.rank()), bad(200, group.rank() == 0 ? NAN : 1);
     buckets.ready(3, bad);
     buckets.ready(1, good);

@@ -19,11 +19,7 @@ using testing::HasSubstr;
 
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 const float kInfinity = std::numeric_limits<float>::infinity();
-const Shapes kModel = {{"a", {10, 10}}, {"b", {20, 5}}};
-
-void expect_done(const std::vector<RankResult>& ranks) {
-  for (const RankResult& rank : ranks) EXPECT_EQ(rank.outcome, Outcome::kDone) << rank.text;
-}
+const Shapes kErrorModel = {{"a", {10, 10}}, {"b", {20, 5}}};
 
 // The text of the error of one step with both parameters.
 std::string step_error(RankReducer& reducer) {
@@ -33,10 +29,10 @@ std::string step_error(RankReducer& reducer) {
 // All ranks see `text`, where rank 1 differs in the options.
 void expect_option_error(const std::function<void(ReducerOptions&)>& change,
                          const std::string& text) {
-  expect_done(run_groups(3, [&](Group& group) {
+  expect_all_done(run_groups(3, [&](Group& group) {
     ReducerOptions options = plain_options("topk", 0.1);
     if (group.rank() == 1) change(options);
-    RankReducer reducer(group, options, kModel);
+    RankReducer reducer(group, options, kErrorModel);
     EXPECT_EQ(step_error(reducer),
               "[training] " + text + "; give all ranks the same model and options");
   }));
@@ -60,7 +56,7 @@ TEST(ReducerErrors, NameTheOptionThatDiffersWithBothRanks) {
 }
 
 TEST(ReducerErrors, RefuseASchemeThatSendsNo16BitValuesBeforeAnyStep) {
-  expect_done(run_groups(1, [](Group& group) {
+  expect_all_done(run_groups(1, [](Group& group) {
     ReducerOptions options = plain_options("dgc", 0.1);
     options.scheme = "ok_topk";
     options.wire = DType::kF16;
@@ -70,15 +66,15 @@ TEST(ReducerErrors, RefuseASchemeThatSendsNo16BitValuesBeforeAnyStep) {
 }
 
 TEST(ReducerErrors, NameTheParameterThatDiffersWithBothRanks) {
-  expect_done(run_groups(3, [&](Group& group) {
-    Shapes shapes = kModel;
+  expect_all_done(run_groups(3, [&](Group& group) {
+    Shapes shapes = kErrorModel;
     if (group.rank() == 2) shapes[1].first = "c";
     RankReducer reducer(group, plain_options("topk", 0.1), shapes);
     EXPECT_THAT(step_error(reducer), HasSubstr("parameter 1 is b [20, 5] on rank 0 and c [20, 5] "
                                                "on rank 2; give all ranks the same model"));
   }));
-  expect_done(run_groups(2, [&](Group& group) {
-    Shapes shapes = kModel;
+  expect_all_done(run_groups(2, [&](Group& group) {
+    Shapes shapes = kErrorModel;
     if (group.rank() == 1) shapes.push_back({"c", {1}});
     RankReducer reducer(group, plain_options("topk", 0.1), shapes);
     EXPECT_THAT(step_error(reducer),
@@ -87,8 +83,8 @@ TEST(ReducerErrors, NameTheParameterThatDiffersWithBothRanks) {
 }
 
 TEST(ReducerErrors, NameWhatDiffersInABucketAndTheReducerStaysUsable) {
-  expect_done(run_groups(2, [&](Group& group) {
-    RankReducer reducer(group, plain_options("topk", 0.1), kModel);
+  expect_all_done(run_groups(2, [&](Group& group) {
+    RankReducer reducer(group, plain_options("topk", 0.1), kErrorModel);
     const bool other = group.rank() == 1;
     EXPECT_THAT(text_of([&] {
                   reducer.step({other ? std::vector<std::uint32_t>{1, 0}
@@ -105,8 +101,8 @@ TEST(ReducerErrors, NameWhatDiffersInABucketAndTheReducerStaysUsable) {
 }
 
 TEST(ReducerErrors, NameABucketAgainstRows) {
-  expect_done(run_groups(2, [&](Group& group) {
-    RankReducer reducer(group, plain_options("topk", 0.1), kModel);
+  expect_all_done(run_groups(2, [&](Group& group) {
+    RankReducer reducer(group, plain_options("topk", 0.1), kErrorModel);
     const std::vector<std::uint32_t> bucket = {0};
     Values values(100);
     const std::vector<std::int64_t> rows = {1};
@@ -121,8 +117,8 @@ TEST(ReducerErrors, NameABucketAgainstRows) {
 
 // Rank 1 alone gives a wrong bucket.
 void expect_bucket_error(const Bucket& wrong, const std::string& text) {
-  expect_done(run_groups(3, [&](Group& group) {
-    RankReducer reducer(group, plain_options("topk", 0.1), kModel);
+  expect_all_done(run_groups(3, [&](Group& group) {
+    RankReducer reducer(group, plain_options("topk", 0.1), kErrorModel);
     const std::vector<std::uint32_t> both = {0, 1};
     Values values(200, 1);
     const Bucket right = {.parameters = both, .values = values.data(), .last = wrong.last};
@@ -159,7 +155,7 @@ struct BadStep {
 BadStep bad_step(Group& group, OnNonFinite choice) {
   ReducerOptions options = plain_options("topk", 0.5);
   options.non_finite = choice;
-  RankReducer reducer(group, options, kModel);
+  RankReducer reducer(group, options, kErrorModel);
   reducer.step({{0, 1}});
   BadStep step;
   step.values.assign(200, 1);
@@ -178,13 +174,13 @@ BadStep bad_step(Group& group, OnNonFinite choice) {
 }
 
 ReducerState state_before(Group& group) {
-  RankReducer reducer(group, plain_options("topk", 0.5), kModel);
+  RankReducer reducer(group, plain_options("topk", 0.5), kErrorModel);
   reducer.step({{0, 1}});
   return parse_state(reducer->state());
 }
 
 TEST(ReducerNonFinite, StopNamesStepRankAndParameterOnAllRanks) {
-  expect_done(run_groups(3, [&](Group& group) {
+  expect_all_done(run_groups(3, [&](Group& group) {
     const ReducerState before = state_before(group);
     const BadStep step = bad_step(group, OnNonFinite::kStop);
     EXPECT_THAT(step.text,
@@ -197,8 +193,8 @@ TEST(ReducerNonFinite, StopNamesStepRankAndParameterOnAllRanks) {
 }
 
 TEST(ReducerNonFinite, StopIsATypedError) {
-  expect_done(run_groups(2, [&](Group& group) {
-    RankReducer reducer(group, plain_options("topk", 0.5), kModel);
+  expect_all_done(run_groups(2, [&](Group& group) {
+    RankReducer reducer(group, plain_options("topk", 0.5), kErrorModel);
     Values values(100, group.rank() == 0 ? kInfinity : 0);
     const std::vector<std::uint32_t> bucket = {0};
     const Ticket ticket = reducer->submit({.parameters = bucket, .values = values.data()});
@@ -214,7 +210,7 @@ TEST(ReducerNonFinite, StopIsATypedError) {
 }
 
 TEST(ReducerNonFinite, SkipGivesAMeanOf0AndKeepsResiduals) {
-  expect_done(run_groups(3, [&](Group& group) {
+  expect_all_done(run_groups(3, [&](Group& group) {
     const ReducerState before = state_before(group);
     const BadStep step = bad_step(group, OnNonFinite::kSkip);
     EXPECT_EQ(step.text, "");
@@ -224,7 +220,7 @@ TEST(ReducerNonFinite, SkipGivesAMeanOf0AndKeepsResiduals) {
 }
 
 TEST(ReducerNonFinite, PassGivesNanEverywhereAndKeepsResiduals) {
-  expect_done(run_groups(3, [&](Group& group) {
+  expect_all_done(run_groups(3, [&](Group& group) {
     const ReducerState before = state_before(group);
     const BadStep step = bad_step(group, OnNonFinite::kPass);
     EXPECT_EQ(step.text, "");
@@ -234,10 +230,10 @@ TEST(ReducerNonFinite, PassGivesNanEverywhereAndKeepsResiduals) {
 }
 
 TEST(ReducerNonFinite, ClipReplacesByTheLargestFiniteMagnitudeOfTheParameter) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     ReducerOptions options = plain_options("dense", 1);
     options.non_finite = OnNonFinite::kClip;
-    RankReducer reducer(group, options, kModel);
+    RankReducer reducer(group, options, kErrorModel);
     Values values(200, 1);
     values[0] = 50;  // of the other parameter
     if (group.rank() == 1) {
@@ -258,8 +254,8 @@ TEST(ReducerNonFinite, ClipReplacesByTheLargestFiniteMagnitudeOfTheParameter) {
 }
 
 TEST(ReducerNonFinite, IsFoundInFloat64AndInFloat16) {
-  expect_done(run_groups(2, [&](Group& group) {
-    RankReducer reducer(group, plain_options("topk", 0.5), kModel);
+  expect_all_done(run_groups(2, [&](Group& group) {
+    RankReducer reducer(group, plain_options("topk", 0.5), kErrorModel);
     const std::vector<std::uint32_t> bucket = {1};
     std::vector<double> wide(100, group.rank() == 1 ? -kInfinity : 0);
     std::vector<std::uint16_t> narrow(100, f32_to_f16(group.rank() == 1 ? kNan : 0));
@@ -274,7 +270,7 @@ TEST(ReducerNonFinite, IsFoundInFloat64AndInFloat16) {
 
 TEST(ReducerFailure, OfTheGroupEndsAllLaterCallsAtOnceWithTheFirstReason) {
   const auto ranks = run_groups(3, [&](Group& group) {
-    RankReducer reducer(group, plain_options("topk", 0.1), kModel);
+    RankReducer reducer(group, plain_options("topk", 0.1), kErrorModel);
     EXPECT_EQ(step_error(reducer), "");
     if (group.rank() == 2) return;  // its group ends
     const RankResult first = collectives::test::outcome_of([&] { reducer.step({{0}, {1}}); });
@@ -285,12 +281,12 @@ TEST(ReducerFailure, OfTheGroupEndsAllLaterCallsAtOnceWithTheFirstReason) {
     // What was accumulated can still be saved.
     EXPECT_EQ(parse_state(reducer->state()).parameters.size(), 2u);
   });
-  expect_done(ranks);
+  expect_all_done(ranks);
 }
 
 TEST(ReducerFailure, OfAnAbortEndsAWait) {
-  expect_done(run_groups(2, [&](Group& group) {
-    RankReducer reducer(group, plain_options("topk", 0.1), kModel);
+  expect_all_done(run_groups(2, [&](Group& group) {
+    RankReducer reducer(group, plain_options("topk", 0.1), kErrorModel);
     if (group.rank() == 1) {
       group.abort("enough");
       return;
@@ -301,8 +297,8 @@ TEST(ReducerFailure, OfAnAbortEndsAWait) {
 
 TEST(ReducerFailure, OfADeadlineLeavesTheCallRunning) {
   std::atomic<bool> has_waited{false};
-  expect_done(run_groups(2, [&](Group& group) {
-    RankReducer reducer(group, plain_options("topk", 1), kModel);
+  expect_all_done(run_groups(2, [&](Group& group) {
+    RankReducer reducer(group, plain_options("topk", 1), kErrorModel);
     Values values(100, 2);
     const std::vector<std::uint32_t> bucket = {0};
     const auto submit = [&] {
@@ -322,15 +318,15 @@ TEST(ReducerFailure, OfADeadlineLeavesTheCallRunning) {
 }
 
 TEST(ReducerFailure, IsAnErrorForATicketThatWasNeverGiven) {
-  expect_done(run_groups(1, [&](Group& group) {
-    RankReducer reducer(group, plain_options("topk", 1), kModel);
+  expect_all_done(run_groups(1, [&](Group& group) {
+    RankReducer reducer(group, plain_options("topk", 1), kErrorModel);
     EXPECT_THAT(text_of([&] { reducer->wait(3, Deadline::never()); }),
                 HasSubstr("there is no ticket 3; 0 were given"));
   }));
 }
 
 TEST(ReducerErrors, OfParametersNameThem) {
-  expect_done(run_groups(1, [&](Group& group) {
+  expect_all_done(run_groups(1, [&](Group& group) {
     Reducer reducer(group, plain_options("topk", 1));
     reducer.add_parameter("a", {3});
     EXPECT_THAT(text_of([&] { reducer.add_parameter("a", {3}); }),

@@ -16,13 +16,13 @@
 namespace tandem::training::test {
 namespace {
 
-const Shapes kModel = {{"embed", {50, 8}},     {"a.weight", {40, 10}}, {"a.bias", {40}},
-                       {"b.weight", {30, 40}}, {"b.bias", {30}},       {"one", {1}}};
+const Shapes kMeanModel = {{"embed", {50, 8}},     {"a.weight", {40, 10}}, {"a.bias", {40}},
+                           {"b.weight", {30, 40}}, {"b.bias", {30}},       {"one", {1}}};
 const std::vector<std::uint32_t> kAll = {0, 1, 2, 3, 4, 5};
 
 // The mean over ranks in f64.
 std::vector<double> naive_mean(std::uint32_t parameter, int world, std::uint64_t step) {
-  std::vector<double> mean(num_values_of(kModel[parameter].second));
+  std::vector<double> mean(num_values_of(kMeanModel[parameter].second));
   for (int rank = 0; rank < world; ++rank) {
     const Values gradient = gradient_of(parameter, mean.size(), rank, step);
     for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += gradient[i] / double(world);
@@ -37,16 +37,12 @@ void expect_mean(const Values& found, const std::vector<double>& expected, doubl
   }
 }
 
-void expect_done(const std::vector<RankResult>& ranks) {
-  for (const RankResult& rank : ranks) EXPECT_EQ(rank.outcome, Outcome::kDone) << rank.text;
-}
-
 class MeansOfEverySparsifier : public testing::TestWithParam<std::string> {};
 
 TEST_P(MeansOfEverySparsifier, WithDensity1GivesTheDenseMean) {
   for (const int world : {1, 2, 3, 4}) {
-    expect_done(run_groups(world, [&](Group& group) {
-      RankReducer reducer(group, plain_options(GetParam(), 1), kModel);
+    expect_all_done(run_groups(world, [&](Group& group) {
+      RankReducer reducer(group, plain_options(GetParam(), 1), kMeanModel);
       for (std::uint64_t step = 0; step < 3; ++step) {
         const auto means = reducer.step({{5, 3, 1}, {0, 2, 4}});
         for (const std::uint32_t parameter : kAll) {
@@ -58,8 +54,8 @@ TEST_P(MeansOfEverySparsifier, WithDensity1GivesTheDenseMean) {
 }
 
 TEST_P(MeansOfEverySparsifier, WithDensity0SendsNothingAndKeepsEverything) {
-  expect_done(run_groups(2, [&](Group& group) {
-    RankReducer reducer(group, plain_options(GetParam(), 0), kModel);
+  expect_all_done(run_groups(2, [&](Group& group) {
+    RankReducer reducer(group, plain_options(GetParam(), 0), kMeanModel);
     Values sum(400);
     for (std::uint64_t step = 0; step < 3; ++step) {
       const Values gradient = gradient_of(1, 400, group.rank(), step);
@@ -77,10 +73,10 @@ TEST_P(MeansOfEverySparsifier, WithDensity0SendsNothingAndKeepsEverything) {
 TEST_P(MeansOfEverySparsifier, GivesEveryRankTheSameBits) {
   std::mutex mutex;
   std::map<int, std::vector<Values>> seen;
-  expect_done(run_groups(3, [&](Group& group) {
+  expect_all_done(run_groups(3, [&](Group& group) {
     ReducerOptions options = plain_options(GetParam(), 0.05);
     options.algorithm.momentum = 0.9;
-    RankReducer reducer(group, options, kModel);
+    RankReducer reducer(group, options, kMeanModel);
     std::vector<Values> means;
     for (std::uint64_t step = 0; step < 4; ++step) {
       for (auto& [parameter, mean] : reducer.step({{0, 1, 2}, {3, 4, 5}})) means.push_back(mean);
@@ -105,7 +101,7 @@ TEST_P(MeansOfEverySparsifier, KeepsInResidualsWhatHalvesCannotHold) {
   std::mutex mutex;
   std::vector<double> arrived(kCount), kept(kCount);
   bool cut = false;
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     Reducer reducer(group, plain_options(GetParam(), 0.05));
     const std::vector<std::uint32_t> bucket = {reducer.add_parameter("w", {kCount})};
     std::vector<double> sum(kCount);
@@ -180,7 +176,7 @@ Values distinct(std::size_t count, int rank, std::uint64_t step) {
 
 TEST(Reducer, AgreesWithANaiveTopKInFloat64) {
   for (const int world : {1, 2, 3, 4}) {
-    expect_done(run_groups(world, [&](Group& group) {
+    expect_all_done(run_groups(world, [&](Group& group) {
       Reducer reducer(group, plain_options("topk", 0.05));
       const std::vector<std::uint32_t> bucket = {reducer.add_parameter("w", {20, 30}),
                                                  reducer.add_parameter("v", {400})};
@@ -206,8 +202,8 @@ ReducerOptions mixed_options() {
 }
 
 TEST(Reducer, DividesABucketByTheRulesOfItsParameters) {
-  expect_done(run_groups(3, [&](Group& group) {
-    RankReducer reducer(group, mixed_options(), kModel);
+  expect_all_done(run_groups(3, [&](Group& group) {
+    RankReducer reducer(group, mixed_options(), kMeanModel);
     const auto means = reducer.step({{3, 2, 1, 5, 0, 4}});
     for (const std::uint32_t exact : {0u, 2u, 4u, 5u}) {
       expect_mean(means.at(exact), naive_mean(exact, 3, 0), 1e-6);
@@ -228,8 +224,8 @@ TEST(Reducer, DividesABucketByTheRulesOfItsParameters) {
 }
 
 TEST(Reducer, SumsDenselyOnRequestAndLeavesResidualsAlone) {
-  expect_done(run_groups(2, [&](Group& group) {
-    RankReducer reducer(group, plain_options("topk", 0.1), kModel);
+  expect_all_done(run_groups(2, [&](Group& group) {
+    RankReducer reducer(group, plain_options("topk", 0.1), kMeanModel);
     reducer.step({kAll});
     const auto before = parse_state(reducer->state()).parameters[3].tensors.at(kResidual);
     const auto means = reducer.step({kAll}, /*exact=*/true);
@@ -249,7 +245,7 @@ TEST(Reducer, RoundsThe16BitMeanOfWidenedValuesOnce) {
       return type == DType::kF16 ? f16_to_f32(value) : bf16_to_f32(value);
     };
     for (const char* sparsifier : {"dense", "topk"}) {
-      expect_done(run_groups(3, [&](Group& group) {
+      expect_all_done(run_groups(3, [&](Group& group) {
         Reducer reducer(group, plain_options(sparsifier, 1));
         const std::vector<std::uint32_t> bucket = {reducer.add_parameter("w", {300})};
         std::vector<std::uint16_t> own(300);
@@ -274,7 +270,7 @@ TEST(Reducer, RoundsThe16BitMeanOfWidenedValuesOnce) {
 }
 
 TEST(Reducer, KeepsTheResidualOf16BitGradientsInFloat32) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     Reducer reducer(group, plain_options("topk", 0));
     const std::vector<std::uint32_t> bucket = {reducer.add_parameter("w", {2})};
     for (int step = 0; step < 3; ++step) {
@@ -289,7 +285,7 @@ TEST(Reducer, KeepsTheResidualOf16BitGradientsInFloat32) {
 }
 
 TEST(Reducer, HoldsDenseMeansOfTheLargestHalves) {
-  expect_done(run_groups(3, [&](Group& group) {
+  expect_all_done(run_groups(3, [&](Group& group) {
     Reducer reducer(group, plain_options("dense", 1));
     const std::vector<std::uint32_t> bucket = {reducer.add_parameter("w", {100})};
     std::vector<std::uint16_t> own(100, f32_to_f16(kMostF16));
@@ -299,7 +295,7 @@ TEST(Reducer, HoldsDenseMeansOfTheLargestHalves) {
 }
 
 TEST(Reducer, SumsFloat64InFloat64) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     Reducer reducer(group, plain_options("topk", 0.01));
     const std::vector<std::uint32_t> bucket = {reducer.add_parameter("w", {10, 10})};
     std::vector<double> own(100, 1 + group.rank() * 0x1p-40);
@@ -309,7 +305,7 @@ TEST(Reducer, SumsFloat64InFloat64) {
 }
 
 TEST(Reducer, RoundsDenseValuesToTheWireType) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     ReducerOptions options = plain_options("dense", 1);
     options.wire = DType::kBF16;
     Reducer reducer(group, options);
@@ -321,7 +317,7 @@ TEST(Reducer, RoundsDenseValuesToTheWireType) {
 }
 
 TEST(Reducer, SendsWhatSparsifiersSelectInTheWireTypeAndKeepsWhatRoundingTakes) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     ReducerOptions options = plain_options("topk", 0.5);
     options.wire = DType::kBF16;
     Reducer reducer(group, options);
@@ -341,7 +337,7 @@ TEST(Reducer, SendsWhatSparsifiersSelectInTheWireTypeAndKeepsWhatRoundingTakes) 
 
 TEST(Reducer, TakesGradientsThatAreZero) {
   for (const std::string& name : collectives::sparsifier_names()) {
-    expect_done(run_groups(2, [&](Group& group) {
+    expect_all_done(run_groups(2, [&](Group& group) {
       Reducer reducer(group, plain_options(name, 0.1));
       const std::vector<std::uint32_t> bucket = {reducer.add_parameter("w", {100})};
       for (int step = 0; step < 3; ++step) {
@@ -355,7 +351,7 @@ TEST(Reducer, TakesGradientsThatAreZero) {
 }
 
 TEST(Reducer, GoesThroughTheWarmUp) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     ReducerOptions options = plain_options("randomk", 0.01);
     options.warmup_steps = 4;
     options.warmup_density = 0.25;
@@ -373,7 +369,7 @@ TEST(Reducer, GoesThroughTheWarmUp) {
 }
 
 TEST(Reducer, WarmsUpByItselfBelowOnePercent) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     Reducer reducer(group, plain_options("randomk", 0.005));
     EXPECT_EQ(reducer.statistics().warmup_steps, 200u);
     const std::vector<std::uint32_t> bucket = {reducer.add_parameter("w", {100, 10})};
@@ -391,10 +387,10 @@ TEST(Reducer, WarmsUpByItselfBelowOnePercent) {
 }
 
 TEST(Reducer, IsDenseInTheFirstStepsOnRequest) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     ReducerOptions options = plain_options("topk", 0.01);
     options.warmup_steps = 2;
-    RankReducer reducer(group, options, kModel);
+    RankReducer reducer(group, options, kMeanModel);
     for (std::uint64_t step = 0; step < 2; ++step) {
       expect_mean(reducer.step({kAll}).at(3), naive_mean(3, 2, step), 1e-6);
     }

@@ -16,12 +16,8 @@ using std::chrono::microseconds;
 using Bytes = std::vector<std::byte>;
 
 constexpr int kTrialSteps = 2 * PaysTrial::kPairs;
-const Shapes kModel = {{"a", {40, 10}}, {"b", {17, 3}}};
+const Shapes kPaysModel = {{"a", {40, 10}}, {"b", {17, 3}}};
 const std::vector<std::vector<std::uint32_t>> kBuckets = {{1}, {0}};
-
-void expect_done(const std::vector<RankResult>& ranks) {
-  for (const RankResult& rank : ranks) EXPECT_EQ(rank.outcome, Outcome::kDone) << rank.text;
-}
 
 // What a rank sees of steps that take turns.
 struct Pace {
@@ -32,7 +28,7 @@ struct Pace {
 class Rank {
  public:
   Rank(Group& group, Pace pace, const ReducerOptions& options = plain_options("auto", 0.1))
-      : pace_(pace), reducer_(group, with_clock(options), kModel) {}
+      : pace_(pace), reducer_(group, with_clock(options), kPaysModel) {}
 
   // Parameter 0's mean of each step.
   std::vector<Values> steps(int count) {
@@ -75,7 +71,7 @@ Values naive_mean(int world, std::uint64_t step) {
 }
 
 TEST(PaysTrial, TakesTurnsAndStaysSparseWhereSparseStepsAreFaster) {
-  expect_done(run_groups(2, [](Group& group) {
+  expect_all_done(run_groups(2, [](Group& group) {
     Rank rank(group, {microseconds(2000), microseconds(500)});
     const auto means = rank.steps(kTrialSteps);
     for (int step = 0; step < kTrialSteps; ++step) {
@@ -91,7 +87,7 @@ TEST(PaysTrial, TakesTurnsAndStaysSparseWhereSparseStepsAreFaster) {
 }
 
 TEST(PaysTrial, EndsDenseWhereSparseStepsAreSlowerAndSendsWhatWasKeptBack) {
-  expect_done(run_groups(2, [](Group& group) {
+  expect_all_done(run_groups(2, [](Group& group) {
     Rank rank(group, {microseconds(500), microseconds(2000)});
     const auto means = rank.steps(kTrialSteps + 3);
     Values sum(400), expected(400);
@@ -114,7 +110,7 @@ TEST(PaysTrial, EndsDenseWhereSparseStepsAreSlowerAndSendsWhatWasKeptBack) {
 
 Payoff outcome_of(std::array<Pace, 2> paces) {
   std::array<Payoff, 2> found{};
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     const auto place = static_cast<std::size_t>(group.rank());
     Rank rank(group, paces[place]);
     rank.steps(kTrialSteps + 1);
@@ -140,7 +136,7 @@ TEST(PaysTrial, CountsTheSlowestRank) {
 }
 
 TEST(PaysTrial, DoesNotCountTheFirstPair) {
-  expect_done(run_groups(2, [](Group& group) {
+  expect_all_done(run_groups(2, [](Group& group) {
     PaysTrial trial;
     Clock::TimePoint now{};
     for (std::uint64_t step = 5; step < 5 + kTrialSteps; ++step) {
@@ -157,7 +153,7 @@ TEST(PaysTrial, DoesNotCountTheFirstPair) {
 }
 
 TEST(PaysTrial, BeginsAnewWhereARankHasTooFewTimes) {
-  expect_done(run_groups(2, [](Group& group) {
+  expect_all_done(run_groups(2, [](Group& group) {
     PaysTrial trial;
     for (std::uint64_t step = 0; step <= kTrialSteps; ++step) {
       if (group.rank() == 0) trial.step_begins(step, Clock::TimePoint(microseconds(step)));
@@ -169,11 +165,11 @@ TEST(PaysTrial, BeginsAnewWhereARankHasTooFewTimes) {
 }
 
 TEST(PaysTrial, BeginsAnewAfterAnExactCall) {
-  expect_done(run_groups(2, [](Group& group) {
+  expect_all_done(run_groups(2, [](Group& group) {
     VirtualClock clock;
     ReducerOptions options = plain_options("auto", 0.1);
     options.clock = &clock;
-    RankReducer reducer(group, options, kModel);
+    RankReducer reducer(group, options, kPaysModel);
     const auto step = [&](bool exact) {
       const bool dense = is_dense(reducer.step(kBuckets, exact).at(0));
       clock.advance(microseconds(dense ? 20 : 10));
@@ -189,7 +185,7 @@ TEST(PaysTrial, BeginsAnewAfterAnExactCall) {
 }
 
 TEST(PaysTrial, WaitsForTheWarmUp) {
-  expect_done(run_groups(2, [](Group& group) {
+  expect_all_done(run_groups(2, [](Group& group) {
     ReducerOptions options = plain_options("auto", 0.1);
     options.warmup_steps = 2;
     options.warmup_density = 0.25;
@@ -207,14 +203,14 @@ TEST(PaysTrial, ItsOutcomeIsPartOfTheState) {
        {Pace{microseconds(500), microseconds(2000)}, Pace{microseconds(2000), microseconds(500)}}) {
     std::array<Bytes, 2> saved;
     std::array<std::vector<Values>, 2> expected;
-    expect_done(run_groups(2, [&](Group& group) {
+    expect_all_done(run_groups(2, [&](Group& group) {
       const auto place = static_cast<std::size_t>(group.rank());
       Rank rank(group, pace);
       rank.steps(kTrialSteps + 2);
       saved[place] = rank.reducer().state();
       expected[place] = rank.steps(3);
     }));
-    expect_done(run_groups(2, [&](Group& group) {
+    expect_all_done(run_groups(2, [&](Group& group) {
       const auto place = static_cast<std::size_t>(group.rank());
       Rank rank(group, {});
       rank.reducer().restore(saved[place]);
@@ -226,10 +222,10 @@ TEST(PaysTrial, ItsOutcomeIsPartOfTheState) {
 
 TEST(Flush, SendsTheResidualsOfEverySparsifierWithAnExactSum) {
   for (const std::string& name : collectives::sparsifier_names()) {
-    expect_done(run_groups(2, [&](Group& group) {
+    expect_all_done(run_groups(2, [&](Group& group) {
       ReducerOptions options = plain_options(name, 0.1);
       options.algorithm.decay = 1;
-      RankReducer reducer(group, options, kModel);
+      RankReducer reducer(group, options, kPaysModel);
       Values sum(400), expected(400);
       for (std::uint64_t step = 0; step < 4; ++step) {
         const Values naive = naive_mean(2, step);
@@ -249,7 +245,7 @@ TEST(Flush, SendsTheResidualsOfEverySparsifierWithAnExactSum) {
 }
 
 TEST(PaysTrial, LeavesNamedSparsifiersAlone) {
-  expect_done(run_groups(2, [](Group& group) {
+  expect_all_done(run_groups(2, [](Group& group) {
     ReducerOptions options = plain_options("auto", 0.1);
     options.rules = {{.match = "a", .sparsifier = "exdyna", .density = {}, .scheme = {}}};
     Rank rank(group, {microseconds(500), microseconds(2000)}, options);

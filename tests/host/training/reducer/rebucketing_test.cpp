@@ -11,16 +11,13 @@ namespace {
 
 using Composition = std::vector<std::vector<std::uint32_t>>;
 
-const Shapes kModel = {{"a", {40, 10}}, {"b", {90}}, {"c", {17, 3}}, {"d", {200}}, {"e", {64, 2}}};
+const Shapes kRebucketModel = {
+    {"a", {40, 10}}, {"b", {90}}, {"c", {17, 3}}, {"d", {200}}, {"e", {64, 2}}};
 const std::vector<Composition> kCompositions = {{{0, 1, 2, 3, 4}},
                                                 {{4, 3}, {2, 1, 0}},
                                                 {{4, 3}, {2, 1, 0}},
                                                 {{1}, {0, 4}, {2, 3}},
                                                 {{3, 2, 1, 0, 4}}};
-
-void expect_done(const std::vector<RankResult>& ranks) {
-  for (const RankResult& rank : ranks) EXPECT_EQ(rank.outcome, Outcome::kDone) << rank.text;
-}
 
 // What a rank put in, what came out, and what is left, by parameter.
 struct Ledger {
@@ -33,19 +30,20 @@ void add(std::vector<double>& to, const auto& values) {
 }
 
 Ledger train(Group& group, const ReducerOptions& options) {
-  RankReducer reducer(group, options, kModel);
+  RankReducer reducer(group, options, kRebucketModel);
   Ledger ledger;
   for (std::uint64_t step = 0; step < kCompositions.size(); ++step) {
-    for (std::uint32_t parameter = 0; parameter < kModel.size(); ++parameter) {
+    for (std::uint32_t parameter = 0; parameter < kRebucketModel.size(); ++parameter) {
       add(ledger.gradients[parameter],
-          gradient_of(parameter, num_values_of(kModel[parameter].second), group.rank(), step));
+          gradient_of(parameter, num_values_of(kRebucketModel[parameter].second), group.rank(),
+                      step));
     }
     for (const auto& [parameter, mean] : reducer.step(kCompositions[step])) {
       add(ledger.means[parameter], mean);
     }
   }
   const ReducerState state = parse_state(reducer->state());
-  for (std::uint32_t parameter = 0; parameter < kModel.size(); ++parameter) {
+  for (std::uint32_t parameter = 0; parameter < kRebucketModel.size(); ++parameter) {
     add(ledger.residuals[parameter], state.parameters[parameter].tensors.at(kResidual));
   }
   return ledger;
@@ -56,13 +54,13 @@ class RebucketingOfEverySparsifier : public testing::TestWithParam<std::string> 
 TEST_P(RebucketingOfEverySparsifier, LosesNoMassWhenBucketsAreComposedAnew) {
   for (const int world : {1, 2, 4}) {
     std::vector<Ledger> ledgers(static_cast<std::size_t>(world));
-    expect_done(run_groups(world, [&](Group& group) {
+    expect_all_done(run_groups(world, [&](Group& group) {
       ledgers[static_cast<std::size_t>(group.rank())] =
           train(group, plain_options(GetParam(), 0.1));
     }));
     bool kept = false, sent = false;
-    for (std::uint32_t parameter = 0; parameter < kModel.size(); ++parameter) {
-      for (std::size_t i = 0; i < num_values_of(kModel[parameter].second); ++i) {
+    for (std::uint32_t parameter = 0; parameter < kRebucketModel.size(); ++parameter) {
+      for (std::size_t i = 0; i < num_values_of(kRebucketModel[parameter].second); ++i) {
         double in = 0, left = 0;
         for (const Ledger& ledger : ledgers) {
           in += ledger.gradients.at(parameter)[i];
@@ -90,8 +88,8 @@ const SavedPart& part_with(const ReducerState& state, std::uint32_t parameter) {
 }
 
 TEST(Rebucketing, KeepsThresholdsOfACompositionAndSeedsThemAnewForAnother) {
-  expect_done(run_groups(2, [&](Group& group) {
-    RankReducer reducer(group, plain_options("micro", 0.05), kModel);
+  expect_all_done(run_groups(2, [&](Group& group) {
+    RankReducer reducer(group, plain_options("micro", 0.05), kRebucketModel);
     const Composition two = {{4, 3}, {2, 1, 0}};
     reducer.step(two);
     reducer.step(two);
@@ -107,10 +105,10 @@ TEST(Rebucketing, KeepsThresholdsOfACompositionAndSeedsThemAnewForAnother) {
 }
 
 TEST(Rebucketing, MovesMomentumWithItsParameter) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     ReducerOptions options = plain_options("dgc", 0);  // nothing is sent: all is in the state
     options.algorithm.momentum = 0.5;
-    RankReducer reducer(group, options, kModel);
+    RankReducer reducer(group, options, kRebucketModel);
     std::vector<double> velocity(90), residual(90);
     for (std::uint64_t step = 0; step < kCompositions.size(); ++step) {
       reducer.step(kCompositions[step]);
@@ -130,8 +128,8 @@ TEST(Rebucketing, MovesMomentumWithItsParameter) {
 }
 
 TEST(Rebucketing, KeepsTheResidualOfAParameterThatABucketLeavesOut) {
-  expect_done(run_groups(2, [&](Group& group) {
-    RankReducer reducer(group, plain_options("topk", 0), kModel);
+  expect_all_done(run_groups(2, [&](Group& group) {
+    RankReducer reducer(group, plain_options("topk", 0), kRebucketModel);
     reducer.step({{0, 1}});
     reducer.step({{0}});
     const Values first = gradient_of(1, 90, group.rank(), 0);

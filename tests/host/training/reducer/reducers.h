@@ -19,6 +19,7 @@
 namespace tandem::training::test {
 
 using collectives::Group;
+using collectives::test::expect_all_done;
 using collectives::test::Outcome;
 using collectives::test::RankResult;
 using collectives::test::run_groups;

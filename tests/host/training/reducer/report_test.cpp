@@ -21,17 +21,13 @@ namespace {
 
 using testing::HasSubstr;
 
-const Shapes kModel = {{"a", {40, 25}}, {"b", {90}}};
-
-void expect_done(const std::vector<RankResult>& ranks) {
-  for (const RankResult& rank : ranks) EXPECT_EQ(rank.outcome, Outcome::kDone) << rank.text;
-}
+const Shapes kReportModel = {{"a", {40, 25}}, {"b", {90}}};
 
 TEST(ReducerStatistics, CountWhatABucketAskedAndSent) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     ReducerOptions options = plain_options("randomk", 0.1);
     options.rules = {{"b", "dense", {}, {}}};
-    RankReducer reducer(group, options, kModel);
+    RankReducer reducer(group, options, kReportModel);
     for (int step = 0; step < 3; ++step) reducer.step({{0, 1}});
     reducer.step({{0, 1}}, /*exact=*/true);
     const ReducerStatistics all = reducer->statistics();
@@ -68,7 +64,7 @@ TEST(ReducerStatistics, CountWhatABucketAskedAndSent) {
 }
 
 TEST(ReducerStatistics, TellTheBuildUpOfSelectionsThatDiffer) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     Reducer reducer(group, plain_options("topk", 0.01));
     const auto a = reducer.add_parameter("a", {1000});
     Values own(1000);
@@ -82,7 +78,7 @@ TEST(ReducerStatistics, TellTheBuildUpOfSelectionsThatDiffer) {
 }
 
 TEST(ReducerStatistics, CountStepsThatEndAfterTheirBuckets) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     trace::TrainingMetrics metrics;
     ReducerOptions options = plain_options("randomk", 0.1);
     options.warmup_steps = 2;
@@ -105,7 +101,7 @@ TEST(ReducerStatistics, CountStepsThatEndAfterTheirBuckets) {
 }
 
 TEST(ReducerStatistics, CountCallsThatWereSkippedOrFailed) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     ReducerOptions options = plain_options("topk", 0.1);
     options.non_finite = OnNonFinite::kSkip;
     Reducer reducer(group, options);
@@ -148,14 +144,14 @@ TEST(ReducerReport, GoesToMetricsTimelineAndLog) {
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(
       "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
   use_log_format(LogFormat::kText);
-  expect_done(run_groups(1, [&](Group& group) {
+  expect_all_done(run_groups(1, [&](Group& group) {
     trace::Timeline timeline(path.string());
     trace::TrainingMetrics metrics;
     ReducerOptions options = plain_options("randomk", 0.1);
     options.timeline = &timeline;
     options.metrics = &metrics;
     options.log_every = 2;
-    RankReducer reducer(group, options, kModel);
+    RankReducer reducer(group, options, kReportModel);
     for (int step = 0; step < 5; ++step) reducer.step({{0}, {1}});
     reducer->statistics();
     const std::string text = metrics.text();

@@ -38,13 +38,9 @@ Mean mean_of(Reducer& reducer, std::uint32_t parameter, const Rows& own) {
 const std::vector<Rows> kOwn = {
     {{7, 3, 7}, {1, 2, 3, 4, 5, 6}}, {{}, {}}, {{3}, {30, 60}}, {{9}, {8, 4}}};
 
-void expect_done(const std::vector<RankResult>& ranks) {
-  for (const RankResult& rank : ranks) EXPECT_EQ(rank.outcome, Outcome::kDone) << rank.text;
-}
-
 TEST(ReducerRows, AreTheMeanOverAllRanksAlsoOfThoseWithoutRows) {
   for (const int world : {1, 2, 3, 4}) {
-    expect_done(run_groups(world, [&](Group& group) {
+    expect_all_done(run_groups(world, [&](Group& group) {
       Reducer reducer(group, plain_options("topk", 0.1));
       const auto embed = reducer.add_parameter("embed", {10, 2});
       const Mean mean = mean_of(reducer, embed, kOwn[static_cast<std::size_t>(group.rank())]);
@@ -70,7 +66,7 @@ TEST(ReducerRows, AreTheMeanOverAllRanksAlsoOfThoseWithoutRows) {
 }
 
 TEST(ReducerRows, MayBeMissingEverywhere) {
-  expect_done(run_groups(3, [&](Group& group) {
+  expect_all_done(run_groups(3, [&](Group& group) {
     Reducer reducer(group, plain_options("topk", 0.1));
     const auto embed = reducer.add_parameter("embed", {10, 2});
     const Mean mean = mean_of(reducer, embed, {});
@@ -80,7 +76,7 @@ TEST(ReducerRows, MayBeMissingEverywhere) {
 }
 
 TEST(ReducerRows, AreNeverMadeDense) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     Reducer reducer(group, plain_options("topk", 0.1));
     const auto embed = reducer.add_parameter("embed", {40'000'000, 2});  // 320 MB if dense
     const Mean mean =
@@ -92,7 +88,7 @@ TEST(ReducerRows, AreNeverMadeDense) {
 }
 
 TEST(ReducerRows, Of16BitValuesAreAddedUpInFloat32) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     Reducer reducer(group, plain_options("topk", 0.1));
     const auto embed = reducer.add_parameter("embed", {10, 1});
     // 256 + 1 - 256: a bf16 sum of the first two would lose the 1.
@@ -112,7 +108,7 @@ TEST(ReducerRows, Of16BitValuesAreAddedUpInFloat32) {
 
 TEST(ReducerRows, OutsideTheParameterAreTheSameErrorEverywhere) {
   for (const std::int64_t row : {std::int64_t{10}, std::int64_t{-1}, std::int64_t{1} << 40}) {
-    expect_done(run_groups(3, [&](Group& group) {
+    expect_all_done(run_groups(3, [&](Group& group) {
       Reducer reducer(group, plain_options("topk", 0.1));
       const auto embed = reducer.add_parameter("embed", {10, 2});
       Rows own{{3}, {1, 1}};
@@ -126,7 +122,7 @@ TEST(ReducerRows, OutsideTheParameterAreTheSameErrorEverywhere) {
 }
 
 TEST(ReducerRows, WithoutMemoryAreAnErrorEverywhere) {
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     Reducer reducer(group, plain_options("topk", 0.1));
     const auto embed = reducer.add_parameter("embed", {10, 2});
     const std::vector<std::int64_t> rows = {1};
@@ -139,7 +135,7 @@ TEST(ReducerRows, WithoutMemoryAreAnErrorEverywhere) {
 }
 
 TEST(ReducerRows, AreTakenOnce) {
-  expect_done(run_groups(1, [&](Group& group) {
+  expect_all_done(run_groups(1, [&](Group& group) {
     Reducer reducer(group, plain_options("topk", 0.1));
     const auto embed = reducer.add_parameter("embed", {10, 2});
     const std::vector<std::int64_t> rows = {1};
@@ -160,7 +156,7 @@ TEST(ReducerRows, ThatAreNotFiniteFollowTheOption) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (const OnNonFinite choice :
        {OnNonFinite::kStop, OnNonFinite::kSkip, OnNonFinite::kClip, OnNonFinite::kPass}) {
-    expect_done(run_groups(2, [&](Group& group) {
+    expect_all_done(run_groups(2, [&](Group& group) {
       ReducerOptions options = plain_options("topk", 0.1);
       options.non_finite = choice;
       Reducer reducer(group, options);

@@ -16,12 +16,8 @@ using testing::HasSubstr;
 using Bytes = std::vector<std::byte>;
 using Composition = std::vector<std::vector<std::uint32_t>>;
 
-const Shapes kModel = {{"a", {40, 10}}, {"b", {90}}, {"c", {17, 3}}};
+const Shapes kStateModel = {{"a", {40, 10}}, {"b", {90}}, {"c", {17, 3}}};
 const Composition kTwo = {{2, 1}, {0}};
-
-void expect_done(const std::vector<RankResult>& ranks) {
-  for (const RankResult& rank : ranks) EXPECT_EQ(rank.outcome, Outcome::kDone) << rank.text;
-}
 
 ReducerOptions options_of(const std::string& sparsifier) {
   ReducerOptions options = plain_options(sparsifier, 0.1);
@@ -32,8 +28,8 @@ ReducerOptions options_of(const std::string& sparsifier) {
 // States of all ranks after `steps`.
 std::vector<Bytes> states_after(int world, const std::string& sparsifier, int steps) {
   std::vector<Bytes> states(static_cast<std::size_t>(world));
-  expect_done(run_groups(world, [&](Group& group) {
-    RankReducer reducer(group, options_of(sparsifier), kModel);
+  expect_all_done(run_groups(world, [&](Group& group) {
+    RankReducer reducer(group, options_of(sparsifier), kStateModel);
     for (int step = 0; step < steps; ++step) reducer.step(kTwo);
     states[static_cast<std::size_t>(group.rank())] = reducer->state();
   }));
@@ -47,14 +43,14 @@ TEST_P(StateOfEverySparsifier, ResumesBitByBit) {
   const std::vector<Bytes> saved = states_after(world, GetParam(), 3);
   const std::vector<Bytes> expected = states_after(world, GetParam(), 6);
   std::vector<std::map<std::uint32_t, Values>> straight(world);
-  expect_done(run_groups(world, [&](Group& group) {
-    RankReducer reducer(group, options_of(GetParam()), kModel);
+  expect_all_done(run_groups(world, [&](Group& group) {
+    RankReducer reducer(group, options_of(GetParam()), kStateModel);
     for (int step = 0; step < 5; ++step) reducer.step(kTwo);
     straight[static_cast<std::size_t>(group.rank())] = reducer.step(kTwo);
   }));
-  expect_done(run_groups(world, [&](Group& group) {
+  expect_all_done(run_groups(world, [&](Group& group) {
     const auto rank = static_cast<std::size_t>(group.rank());
-    RankReducer reducer(group, options_of(GetParam()), kModel);
+    RankReducer reducer(group, options_of(GetParam()), kStateModel);
     reducer->restore(saved[rank]);
     EXPECT_EQ(reducer->step(), 3u);
     EXPECT_EQ(reducer->state(), saved[rank]);
@@ -70,12 +66,12 @@ INSTANTIATE_TEST_SUITE_P(ReducerState, StateOfEverySparsifier,
 
 TEST(ReducerState, RestoresIntoAnotherComposition) {
   const std::vector<Bytes> saved = states_after(2, "topk", 3);
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     const Bytes& own = saved[static_cast<std::size_t>(group.rank())];
     ReducerOptions options = options_of("topk");
     options.density = 0;  // so that residuals only grow
     // Parameters in another order, too.
-    RankReducer reducer(group, options, {kModel[2], kModel[0], kModel[1]});
+    RankReducer reducer(group, options, {kStateModel[2], kStateModel[0], kStateModel[1]});
     reducer->restore(own);
     reducer.step({{0, 1, 2}});
     const ReducerState before = parse_state(own), after = parse_state(reducer->state());
@@ -93,9 +89,9 @@ TEST(ReducerState, RestoresIntoAnotherComposition) {
 
 TEST(ReducerState, KeepsResidualsForAnotherSparsifierAndSeedsItsThresholds) {
   const std::vector<Bytes> saved = states_after(2, "micro", 3);
-  expect_done(run_groups(2, [&](Group& group) {
+  expect_all_done(run_groups(2, [&](Group& group) {
     const Bytes& own = saved[static_cast<std::size_t>(group.rank())];
-    RankReducer reducer(group, options_of("exdyna"), kModel);
+    RankReducer reducer(group, options_of("exdyna"), kStateModel);
     reducer->restore(own);
     const ReducerState state = parse_state(reducer->state());
     EXPECT_TRUE(state.parts.empty());
@@ -108,7 +104,7 @@ TEST(ReducerState, KeepsResidualsForAnotherSparsifierAndSeedsItsThresholds) {
 // The error of a restore by rank 0 of `world` ranks, which must change nothing.
 std::string restore_error(const Bytes& bytes, int world, const Shapes& model) {
   std::string text;
-  expect_done(run_groups(world, [&](Group& group) {
+  expect_all_done(run_groups(world, [&](Group& group) {
     RankReducer reducer(group, options_of("micro"), model);
     reducer.step({{0}});
     if (group.rank() != 0) return;
@@ -122,16 +118,17 @@ std::string restore_error(const Bytes& bytes, int world, const Shapes& model) {
 TEST(ReducerState, OfAnotherWorldRankOrModelIsRefusedByName) {
   const Bytes saved = states_after(2, "micro", 2)[0];
   const Bytes other = states_after(2, "micro", 2)[1];
-  EXPECT_THAT(restore_error(saved, 3, kModel), HasSubstr("of a world of 2 ranks, this one has 3"));
-  EXPECT_THAT(restore_error(other, 2, kModel), HasSubstr("of rank 1, this is rank 0"));
-  Shapes model = kModel;
+  EXPECT_THAT(restore_error(saved, 3, kStateModel),
+              HasSubstr("of a world of 2 ranks, this one has 3"));
+  EXPECT_THAT(restore_error(other, 2, kStateModel), HasSubstr("of rank 1, this is rank 0"));
+  Shapes model = kStateModel;
   model[1].first = "z";
   EXPECT_THAT(restore_error(saved, 2, model), HasSubstr("it has b, which was not added here"));
-  model = kModel;
+  model = kStateModel;
   model[1].second = {45, 2};
   EXPECT_THAT(restore_error(saved, 2, model),
               HasSubstr("b has the shape [90] there and [45, 2] here"));
-  model = kModel;
+  model = kStateModel;
   model.push_back({"z", {2}});
   EXPECT_THAT(restore_error(saved, 2, model), HasSubstr("it has no z"));
 }
@@ -142,7 +139,8 @@ TEST(ReducerState, ThatIsTruncatedOrDamagedIsRefused) {
     const Bytes part(saved.begin(), saved.begin() + static_cast<std::ptrdiff_t>(size));
     EXPECT_THAT(text_of([&] { parse_state(part); }), HasSubstr("truncated")) << size;
   }
-  EXPECT_THAT(restore_error({saved.begin(), saved.end() - 1}, 2, kModel), HasSubstr("truncated"));
+  EXPECT_THAT(restore_error({saved.begin(), saved.end() - 1}, 2, kStateModel),
+              HasSubstr("truncated"));
   saved[saved.size() / 2] ^= std::byte{1};
   EXPECT_THAT(text_of([&] { parse_state(saved); }), HasSubstr("truncated or damaged"));
   saved[0] ^= std::byte{1};
@@ -207,12 +205,14 @@ TEST(ReducerState, WithAPartTwiceOrNumbersThatASparsifierRefusesChangesNothing) 
   ReducerState state = parse_state(states_after(2, "micro", 2)[0]);
   const auto parts = state.parts;
   state.parts.push_back(parts[0]);
-  EXPECT_THAT(restore_error(state_bytes(state), 2, kModel), HasSubstr("is in two of its parts"));
+  EXPECT_THAT(restore_error(state_bytes(state), 2, kStateModel),
+              HasSubstr("is in two of its parts"));
   state.parts = parts;
   state.parts[0].numbers["threshold"] = {1};
-  EXPECT_THAT(restore_error(state_bytes(state), 2, kModel), HasSubstr("must have 3 numbers"));
+  EXPECT_THAT(restore_error(state_bytes(state), 2, kStateModel), HasSubstr("must have 3 numbers"));
   state.parts[0].parameters.clear();
-  EXPECT_THAT(restore_error(state_bytes(state), 2, kModel), HasSubstr("a part without parameters"));
+  EXPECT_THAT(restore_error(state_bytes(state), 2, kStateModel),
+              HasSubstr("a part without parameters"));
 }
 
 TEST(ReducerState, ThatIsRandomlyChangedIsParsedOrRefused) {

@@ -17,6 +17,10 @@
 
 namespace tandem::test {
 
+// The description of a decoder whose tokens and context suit these runs.
+inline constexpr const char* kSmallDecoder =
+    "layers = 1\nwidth = 8\nheads = 1\nffn = 8\ncontext = 64\n";
+
 inline std::vector<training::ParameterSpec> bigram_parameters(int vocab) {
   return {{"bigram", {vocab, vocab}, 0.02f, 0}, {"unused", {8}, 0, 1}};
 }

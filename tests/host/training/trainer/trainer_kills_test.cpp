@@ -28,8 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kModel = "layers = 1\nwidth = 8\nheads = 1\nffn = 8\ncontext = 64\n";
-
 // Tells every step before the line's: it is saved.
 class PipeLog final : public TrainingLog {
  public:
@@ -47,7 +45,7 @@ class TrainerKillsTest : public testing::Test {
  protected:
   TrainerKillsTest() : out_(folder_.string() + "/out") {
     fs::create_directories(folder_.path());
-    std::ofstream(folder_.string() + "/model.toml") << kModel;
+    std::ofstream(folder_.string() + "/model.toml") << test::kSmallDecoder;
     std::ofstream text(folder_.string() + "/text.txt");
     for (int line = 0; line < 60; ++line) text << "the cat " << line * line << " sat on a mat.\n";
   }

@@ -29,8 +29,6 @@ namespace fs = std::filesystem;
 
 using testing::HasSubstr;
 
-constexpr const char* kModel = "layers = 1\nwidth = 8\nheads = 1\nffn = 8\ncontext = 64\n";
-
 // A log that keeps what it hears.
 class KeptLog final : public TrainingLog {
  public:
@@ -49,7 +47,7 @@ class TrainerTest : public testing::Test {
  protected:
   TrainerTest() {
     fs::create_directories(folder_.path());
-    std::ofstream(path("model.toml")) << kModel;
+    std::ofstream(path("model.toml")) << test::kSmallDecoder;
     std::ofstream text(path("text.txt"));
     for (int line = 0; line < 60; ++line) text << "the cat " << line * line << " sat on a mat.\n";
     text.close();

@@ -24,7 +24,7 @@ json base(const char* name = "LlamaForCausalLM") {
 
 HubConfig read(const json& config) { return read_hub_config(config.dump(), "m/config.json"); }
 
-std::string error_of(const json& config) {
+std::string config_error(const json& config) {
   try {
     read(config);
   } catch (const Error& error) {
@@ -34,9 +34,9 @@ std::string error_of(const json& config) {
 }
 
 // An error of `config` with one field changed.
-std::string error_with(json config, const char* field, const json& value) {
+std::string config_error_with(json config, const char* field, const json& value) {
   config[field] = value;
-  return error_of(config);
+  return config_error(config);
 }
 
 json value(const HubConfig& config, const std::string& key) {
@@ -67,9 +67,10 @@ TEST(HubConfig, KnowsTheFamilyOfEveryClass) {
         std::pair{"Gemma2ForCausalLM", "gemma2"}, std::pair{"Phi3ForCausalLM", "phi3"}}) {
     EXPECT_EQ(read(base(hub)).architecture, gguf);
   }
-  EXPECT_THAT(error_of(base("BertModel")),
+  EXPECT_THAT(config_error(base("BertModel")),
               HasSubstr("field 'architectures': \"BertModel\" is not supported; supported: Llama"));
-  EXPECT_THAT(error_with(base(), "architectures", 3), HasSubstr("must name the model's class"));
+  EXPECT_THAT(config_error_with(base(), "architectures", 3),
+              HasSubstr("must name the model's class"));
 }
 
 TEST(HubConfig, TakesTheTextPartOfAModelThatSeesAndTheDefaultsOfItsClass) {
@@ -94,7 +95,8 @@ TEST(HubConfig, TakesTheTextPartOfAModelThatSeesAndTheDefaultsOfItsClass) {
   EXPECT_TRUE(read_config.ties_embeddings);
   EXPECT_THAT(read_config.field_error("gemma3.block_count", "x").what(),
               HasSubstr("field 'text_config.num_hidden_layers'"));
-  EXPECT_THAT(error_with(config, "text_config", 3), HasSubstr("'text_config.': is not an object"));
+  EXPECT_THAT(config_error_with(config, "text_config", 3),
+              HasSubstr("'text_config.': is not an object"));
 }
 
 TEST(HubConfig, NullSaysThatThereIsNone) {
@@ -176,7 +178,7 @@ TEST(HubConfig, SaysWhichLayersHaveAWindow) {
   EXPECT_EQ(value(read(qwen), "qwen2.attention.sliding_window_pattern"), json({false, true}));
   qwen["layer_types"] = {"sliding_attention", "full_attention"};
   EXPECT_EQ(value(read(qwen), "qwen2.attention.sliding_window_pattern"), json({true, false}));
-  EXPECT_THAT(error_with(qwen, "layer_types", {"linear_attention"}),
+  EXPECT_THAT(config_error_with(qwen, "layer_types", {"linear_attention"}),
               HasSubstr("field 'layer_types': \"linear_attention\" is not supported"));
 }
 
@@ -231,32 +233,34 @@ TEST(HubConfig, ReadsLongropeFactorsOfPhi3) {
   EXPECT_NEAR(value(phi, "phi3.rope.scaling.attn_factor").get<double>(),
               std::sqrt(1 + std::log(4.0) / std::log(64.0)), 1e-12);
   config["rope_scaling"]["long_factor"] = {1, 2, 3, 1e300};
-  EXPECT_THAT(error_of(config), HasSubstr("must hold numbers of 32 bits only"));
+  EXPECT_THAT(config_error(config), HasSubstr("must hold numbers of 32 bits only"));
   config["rope_scaling"]["long_factor"] = {1, 2};
-  EXPECT_THAT(error_of(config),
+  EXPECT_THAT(config_error(config),
               HasSubstr("field 'rope_scaling.long_factor': must be an array of 4 numbers"));
 }
 
 TEST(HubConfig, NamesTheFieldItRefuses) {
-  EXPECT_THAT(error_with(base(), "rope_scaling", {{"type", "dynamic"}, {"factor", 2}}),
+  EXPECT_THAT(config_error_with(base(), "rope_scaling", {{"type", "dynamic"}, {"factor", 2}}),
               HasSubstr("field 'rope_scaling.type': \"dynamic\" is not supported"));
-  EXPECT_THAT(error_with(base(), "rope_scaling", {{"type", "linear"}}),
+  EXPECT_THAT(config_error_with(base(), "rope_scaling", {{"type", "linear"}}),
               HasSubstr("field 'rope_scaling.factor': is missing"));
-  EXPECT_THAT(error_with(base(), "rope_scaling", {{"type", "linear"}, {"factor", "x"}}),
+  EXPECT_THAT(config_error_with(base(), "rope_scaling", {{"type", "linear"}, {"factor", "x"}}),
               HasSubstr("field 'rope_scaling.factor': must be a number, is \"x\""));
-  EXPECT_THAT(error_with(base(), "rope_scaling", 1),
+  EXPECT_THAT(config_error_with(base(), "rope_scaling", 1),
               HasSubstr("'rope_scaling': must be an object"));
-  EXPECT_THAT(error_with(base(), "hidden_act", "relu"), HasSubstr("field 'hidden_act': \"relu\""));
-  EXPECT_THAT(error_with(base(), "quantization_config", {{"bits", 4}}),
+  EXPECT_THAT(config_error_with(base(), "hidden_act", "relu"),
+              HasSubstr("field 'hidden_act': \"relu\""));
+  EXPECT_THAT(config_error_with(base(), "quantization_config", {{"bits", 4}}),
               HasSubstr("field 'quantization_config.quant_method': nothing is not read"));
-  EXPECT_THAT(error_with(base("Qwen3MoeForCausalLM"), "mlp_only_layers", {0}),
+  EXPECT_THAT(config_error_with(base("Qwen3MoeForCausalLM"), "mlp_only_layers", {0}),
               HasSubstr("field 'mlp_only_layers'"));
-  EXPECT_THAT(error_with(base("Qwen3MoeForCausalLM"), "decoder_sparse_step", 2),
+  EXPECT_THAT(config_error_with(base("Qwen3MoeForCausalLM"), "decoder_sparse_step", 2),
               HasSubstr("field 'decoder_sparse_step'"));
-  EXPECT_THAT(error_with(base("Gemma3ForCausalLM"), "use_bidirectional_attention", true),
+  EXPECT_THAT(config_error_with(base("Gemma3ForCausalLM"), "use_bidirectional_attention", true),
               HasSubstr("only causal models"));
-  EXPECT_THAT(error_with(base(), "partial_rotary_factor", 0), HasSubstr("must be in (0, 1]"));
-  EXPECT_THAT(error_of(json::array()), HasSubstr("m/config.json: is not a JSON object"));
+  EXPECT_THAT(config_error_with(base(), "partial_rotary_factor", 0),
+              HasSubstr("must be in (0, 1]"));
+  EXPECT_THAT(config_error(json::array()), HasSubstr("m/config.json: is not a JSON object"));
 }
 
 }  // namespace

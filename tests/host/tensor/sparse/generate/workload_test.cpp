@@ -214,7 +214,7 @@ TEST(Tokens, NumbersWordsByFrequencyAndSumsRepeatedRows) {
 }
 
 TEST(Tokens, TheCorpusFollowsZipf) {
-  const std::string path = (test::source_dir() / "../shared/models/corpus.txt").string();
+  const std::string path = (tandem::test::source_dir() / "../shared/models/corpus.txt").string();
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
   const TokenCorpus corpus(path);
   std::vector<SparseVector> by_rank;
@@ -238,7 +238,7 @@ TEST(Captured, KeepsTheLargestMagnitudesAndTheLowerIndexOfEqualOnes) {
 }
 
 TEST(Captured, ReadsRawFloatsAndRefusesOtherFiles) {
-  const test::ScratchPath file("captured.bin");
+  const tandem::test::ScratchPath file("captured.bin");
   const std::string path = file.string();
   const std::vector<float> values = {1.5f, -2.0f};
   std::ofstream(path, std::ios::binary)
