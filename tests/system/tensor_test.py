@@ -189,6 +189,38 @@ class FeaturesTest(TensorCase):
         self.assertEqual(self.tensor("features", bare, "--csv"), self.tensor("features", headed, "--csv"))
 
 
+class BenchTest(TensorCase):
+    def test_json_has_what_readers_rely_on(self):
+        made = self.generate("60", "70", "80", "--density", "0.05")
+        for mode in range(3):
+            result = run_json("tensor", "bench", "--op", "mttkrp", made, "--rank", 16, "--mode", mode, "--threads", 2, "--seconds", 0)
+            self.assertEqual((result["op"], result["mode"], result["rank"], result["threads"]), ("mttkrp", mode, 16, 2))
+            self.assertEqual(result["nnz"], 16800)
+            for name in ("ms", "build_ms", "of_read_bandwidth"):
+                self.assertLess(0, result[name], name)
+            # Two factors and the result, f32; values of 4 bytes and three distances of 2.
+            self.assertLess(16800 * 10 + (60 + 70 + 80) * 16 * 4, result["bytes"])
+            self.assertTrue(result["method"])
+
+    def test_a_matrix_is_multiplied_in_both_types(self):
+        made = self.generate("300", "200", "--density", "0.1")
+        sizes = [run_json("tensor", "bench", "--op", "spmm", made, "--columns", 32, "--dtype", dtype, "--seconds", 0)["bytes"]
+                 for dtype in ("f32", "f64")]
+        self.assertLess(sizes[0], sizes[1])
+        self.assertIn("spmm f32:", self.tensor("bench", "--op", "spmm", made, "--seconds", 0))
+
+    def test_what_cannot_be_is_told(self):
+        self.refused("bench", self.small, words="--op is required")
+        self.refused("bench", self.small, "--op", "spgemm", words="--op")
+        self.refused("bench", self.small, "--op", "spmm", words="this tensor has order 3")
+        self.refused("bench", self.small, "--op", "mttkrp", "--mode", 3, words="there is no mode 3")
+        self.refused("bench", self.small, "--op", "mttkrp", "--rank", 0, words="--rank")
+        wide = self.write("wide.tns", "18446744073709551615 4 1\n")
+        self.refused("bench", wide, "--op", "mttkrp", words="GB are left; give fewer columns")
+        long = self.write("long.tns", "# sizes 4294967297 4294967296\n1 1 1\n")
+        self.refused("bench", long, "--op", "spmm", "--columns", 1, words="GB are left; give fewer columns")
+
+
 class GenerateTest(TensorCase):
     ASKED = ["100", "80", "120", "--density", "0.01", "--fiber-density", "0.4", "--slice-density", "0.9", "--cv-fibers", "0.3",
              "--cv-nonzeros", "0.6", "--seed", "5"]

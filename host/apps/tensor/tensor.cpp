@@ -15,6 +15,7 @@ void add_tensor(CLI::App& app) {
   add_tensor_convert(*command);
   add_tensor_stats(*command);
   add_tensor_spy(*command);
+  add_tensor_bench(*command);
 }
 
 }  // namespace tandem::apps
