@@ -46,16 +46,25 @@ class stream<T, 0> {
   using tandem_stream = stream<T, 0>;
   static constexpr unsigned tandem_depth = 0;
 
-  stream() : stream(std::string("unnamed")) {}
-  explicit stream(const char* name) : stream(std::string(name)) {}
-  explicit stream(const std::string& name) : channel_(name) {
+  // The places of the statements that make, read and write a stream are for reports.
+  stream(tandem_hls::File file = __builtin_FILE(), int line = __builtin_LINE())
+      : stream(std::string("unnamed"), file, line) {}
+  explicit stream(const char* name, tandem_hls::File file = __builtin_FILE(),
+                  int line = __builtin_LINE())
+      : stream(std::string(name), file, line) {}
+  explicit stream(const std::string& name, tandem_hls::File file = __builtin_FILE(),
+                  int line = __builtin_LINE())
+      : channel_(name) {
     channel_.element_bytes = sizeof(T);
+    channel_.file = file.name;
+    channel_.line = line;
     tandem_hls::report_made(channel_);
   }
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
   ~stream() {
     tandem_hls::report_destroyed(channel_);
+    if (tandem_channel_left && channel_.held() != 0) tandem_channel_left(&channel_);
     values_.drop(channel_.held());
   }
 
@@ -84,22 +93,23 @@ class stream<T, 0> {
     limit_ = channel_.read.load(std::memory_order_relaxed) + depth;
   }
 
-  T read() {
+  T read(tandem_hls::File file = __builtin_FILE(), int line = __builtin_LINE()) {
     const std::uint64_t count = channel_.read.load(std::memory_order_relaxed);
-    if (count == seen_) await_data(count);
+    if (count == seen_) await_data(count, file, line);
     T value(values_.take());
     taken(count);
     return value;
   }
-  void read(T& value) {
+  void read(T& value, tandem_hls::File file = __builtin_FILE(), int line = __builtin_LINE()) {
     const std::uint64_t count = channel_.read.load(std::memory_order_relaxed);
-    if (count == seen_) await_data(count);
+    if (count == seen_) await_data(count, file, line);
     value = values_.take();
     taken(count);
   }
-  void write(const T& value) {
+  void write(const T& value, tandem_hls::File file = __builtin_FILE(),
+             int line = __builtin_LINE()) {
     const std::uint64_t count = channel_.written.load(std::memory_order_relaxed);
-    if (count >= limit_) limit_ = tandem_hls::await_space(channel_);
+    if (count >= limit_) await_space(file, line);
     put(count, value);
   }
   // These return false and transfer nothing if the stream is empty or full.
@@ -118,8 +128,9 @@ class stream<T, 0> {
     put(count, value);
     return true;
   }
-  void operator>>(T& value) { read(value); }
-  void operator<<(const T& value) { write(value); }
+  // An operator does not tell its place, so a report names the place of the stream.
+  void operator>>(T& value) { read(value, channel_.file, channel_.line); }
+  void operator<<(const T& value) { write(value, channel_.file, channel_.line); }
 
   // For hls_streamofblocks.h and hls_np_channel.h: the channel, room for one value, a write that
   // does not wait.
@@ -137,10 +148,17 @@ class stream<T, 0> {
   bool holds_its_depth() const {
     return channel_.held() >= (channel_.depth != 0 ? channel_.depth : channel_.most());
   }
-  void await_data(std::uint64_t count) {
+  void await_data(std::uint64_t count, tandem_hls::File file, int line) {
+    channel_.wait_file[tandem_hls::kReader] = file.name;
+    channel_.wait_line[tandem_hls::kReader] = line;
     tandem_hls::note_reader(channel_);
     seen_ = channel_.written.load(std::memory_order_acquire);
     if (count == seen_) seen_ = tandem_hls::await_data(channel_);
+  }
+  void await_space(tandem_hls::File file, int line) {
+    channel_.wait_file[tandem_hls::kWriter] = file.name;
+    channel_.wait_line[tandem_hls::kWriter] = line;
+    limit_ = tandem_hls::await_space(channel_);
   }
   void taken(std::uint64_t count) {
     channel_.read.store(count + 1, std::memory_order_release);
@@ -170,9 +188,14 @@ class stream : public stream<T, 0> {
  public:
   static constexpr unsigned tandem_depth = Depth;
 
-  stream() : stream(std::string("unnamed")) {}
-  explicit stream(const char* name) : stream(std::string(name)) {}
-  explicit stream(const std::string& name) : stream<T, 0>(name) {
+  stream(tandem_hls::File file = __builtin_FILE(), int line = __builtin_LINE())
+      : stream(std::string("unnamed"), file, line) {}
+  explicit stream(const char* name, tandem_hls::File file = __builtin_FILE(),
+                  int line = __builtin_LINE())
+      : stream(std::string(name), file, line) {}
+  explicit stream(const std::string& name, tandem_hls::File file = __builtin_FILE(),
+                  int line = __builtin_LINE())
+      : stream<T, 0>(name, file, line) {
     this->set_depth(static_cast<unsigned>(Depth));
   }
 };

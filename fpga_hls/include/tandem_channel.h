@@ -26,6 +26,13 @@ enum Side : int { kReader = 0, kWriter = 1, kAsked = 2 };
 // waits.
 constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
 
+// A source file, by name; from a default argument __builtin_FILE(). A type of its own keeps it
+// apart from a value of a stream.
+struct File {
+  File(const char* file_name) : name(file_name) {}
+  const char* name;
+};
+
 // No alignment beyond a pointer's, as C++11's new gives no more; padding keeps both counters off
 // each other's cache line.
 struct Channel {
@@ -46,7 +53,12 @@ struct Channel {
   // In plain programs: the thread that reads, and whether it found the channel empty.
   std::atomic<const void*> reader{nullptr};
   std::atomic<std::uint64_t> asked{0};
-  char pad_a[48];
+  // Where the stream is made, and where each side waits or last waited.
+  const char* file = "";
+  const char* wait_file[2] = {"", ""};
+  int line = 0;
+  int wait_line[2] = {0, 0};
+  char pad_a[8];
   std::atomic<std::uint64_t> written{0};
   char pad_b[64];
   std::atomic<std::uint64_t> read{0};
@@ -75,6 +87,8 @@ TANDEM_RUNTIME_FUNCTION void tandem_channel_await_any(tandem_hls::Channel* const
                                                       const int* sides, std::size_t count);
 // Reports to the waiter at the other side that `side` has transferred values.
 TANDEM_RUNTIME_FUNCTION void tandem_channel_moved(tandem_hls::Channel* channel, int side);
+// Called when a stream is destroyed that still holds values.
+TANDEM_RUNTIME_FUNCTION void tandem_channel_left(tandem_hls::Channel* channel);
 // Called after a non-blocking access that found the channel not ready. Lets other processes run.
 TANDEM_RUNTIME_FUNCTION void tandem_channel_idle(tandem_hls::Channel* channel);
 // Starts a process that belongs to no region and may never end; `body` is called once, on the new

@@ -233,3 +233,7 @@
 #undef last
 #pragma push_macro("result")
 #undef result
+#pragma push_macro("file")
+#undef file
+#pragma push_macro("line")
+#undef line

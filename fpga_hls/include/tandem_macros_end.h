@@ -117,3 +117,5 @@
 #pragma pop_macro("first")
 #pragma pop_macro("last")
 #pragma pop_macro("result")
+#pragma pop_macro("file")
+#pragma pop_macro("line")

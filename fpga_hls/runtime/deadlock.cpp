@@ -16,6 +16,8 @@ using Clock = std::chrono::steady_clock;
 // The same time that a stream outside a card waits for its other side.
 constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::milliseconds kLook{1};
+// A free-running unit never clears its findings.
+constexpr size_t kMostLeft = 64;
 
 std::atomic<int> num_unit_threads{0};
 
@@ -50,6 +52,7 @@ bool Scheduler::grow_full_stream() {
   for (Process* process : blocked_) {
     for (const Wait& wait : process->waits) {
       if (!can_grow(wait)) continue;
+      note_growth(*wait.channel);
       grow(*wait.channel);
       make_ready(process);
       return true;
@@ -64,6 +67,36 @@ std::vector<PublishedWait> Scheduler::all_waits() const {
     for (const Wait& wait : process->waits) waits.push_back({wait, process->name});
   }
   return waits;
+}
+
+std::vector<StandingWait> Scheduler::standing_waits() const {
+  std::vector<StandingWait> waits;
+  for (const PublishedWait& published : all_waits()) {
+    waits.push_back(standing(settings_.name, published));
+  }
+  return waits;
+}
+
+// A stream without a stated depth has no bound to exceed.
+void Scheduler::note_growth(const Channel& channel) {
+  if (channel.depth == 0) return;
+  if (findings_.depths.empty()) findings_.waits = standing_waits();
+  const uint64_t depth = room_of(channel) + growth_of(channel);
+  for (NeededDepth& needed : findings_.depths) {
+    const bool same = needed.stream == channel.name && needed.place.line == channel.line &&
+                      needed.place.file == channel.file;
+    if (!same) continue;
+    needed.depth = std::max(needed.depth, depth);
+    return;
+  }
+  findings_.depths.push_back({channel.name, {channel.file, channel.line}, depth});
+}
+
+// Values of a run that was stopped, or of a process that throws, are no finding.
+void Scheduler::left(const Channel& channel) {
+  if (command_over_ || unit_over_ || exceptions_->uncaught != 0) return;
+  if (findings_.left.size() == kMostLeft) return;
+  findings_.left.push_back({channel.name, {channel.file, channel.line}, channel.held()});
 }
 
 // Whether a process is ready in the meantime.
@@ -87,16 +120,18 @@ bool Scheduler::threads_outlasted() const {
 
 void Scheduler::declare_deadlock() {
   message_.clear();
+  findings_.waits = standing_waits();
   for (const PublishedWait& published : all_waits()) {
     message_ += (message_.empty() ? "" : "; ") + describe(published.process, published.wait);
   }
   stop_command(End::kDeadlock);
 }
 
-void Scheduler::end_in_deadlock(const std::string& message) {
+void Scheduler::end_in_deadlock(const std::string& message, std::vector<StandingWait> waits) {
   {
     const std::lock_guard<std::mutex> lock(deadlock_mutex_);
     deadlock_message_ = message;
+    deadlock_waits_ = std::move(waits);
   }
   deadlock_found_.store(true, std::memory_order_release);
   signal();

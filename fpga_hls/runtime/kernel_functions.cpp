@@ -55,6 +55,10 @@ TANDEM_KERNEL_FUNCTION void tandem_channel_moved(Channel* channel, int side) {
   if (Scheduler* unit = Scheduler::current()) unit->moved(*channel, side);
 }
 
+TANDEM_KERNEL_FUNCTION void tandem_channel_left(Channel* channel) {
+  if (Scheduler* unit = Scheduler::current()) unit->left(*channel);
+}
+
 TANDEM_KERNEL_FUNCTION void tandem_channel_idle(Channel* channel) {
   if (Scheduler* unit = Scheduler::current()) unit->idle(*channel);
 }

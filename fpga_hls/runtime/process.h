@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fpga_hls/include/tandem_channel.h"
+#include "fpga_hls/runtime/run_findings.h"
 #include "fpga_hls/runtime/stack_pool.h"
 
 // Memory that a process uses, and whether the process may write it. begin is null at the end of a
@@ -98,9 +99,16 @@ inline bool is_ready(const Wait& wait) {
 inline bool can_grow(const Wait& wait) {
   return wait.side == tandem_hls::kWriter && room_of(*wait.channel) < wait.channel->most();
 }
-inline void grow(Channel& channel) {
+
+// How many values one with a stated depth grows by one, which shows the depth that it needs.
+constexpr uint64_t kExactGrowth = 1 << 16;
+
+inline uint64_t growth_of(const Channel& channel) {
   const uint64_t room = room_of(channel);
-  channel.extra.fetch_add(std::min(std::max<uint64_t>(room, 64), channel.most() - room));
+  const bool exactly = channel.depth != 0 && !is_link(channel) &&
+                       channel.extra.load(std::memory_order_relaxed) < kExactGrowth;
+  return std::min(exactly ? 1 : std::max<uint64_t>(room, 64), channel.most() - room);
 }
+inline void grow(Channel& channel) { channel.extra.fetch_add(growth_of(channel)); }
 
 }  // namespace tandem::hls_runtime

@@ -308,6 +308,7 @@ void Scheduler::stop_if_cancelled() {
 End Scheduler::run(void (*kernel)(void*), void* argument) {
   end_ = End::kDone;
   command_over_ = false;
+  if (!settings_.free_running) findings_ = {};
   // Clears what an earlier command published; the unit publishes nothing now.
   deadlock_found_.store(false);
   active_.store(true, std::memory_order_release);

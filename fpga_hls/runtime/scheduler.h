@@ -35,6 +35,9 @@ struct UnitSettings {
   // How many passes tasks may run among themselves after the kernel has returned. A pass takes at
   // least some hundred nanoseconds.
   uint32_t drain_passes = 1 << 24;
+  // A process of a region exceeds a stated depth only when no process can continue, as on hardware.
+  // Then scalars that it sets after its writes may come late for the next call.
+  bool keeps_depths = false;
 };
 
 class Scheduler {
@@ -57,6 +60,8 @@ class Scheduler {
   // message() says which streams the processes wait for. Exceptions of processes end the program.
   End run(void (*kernel)(void*), void* argument);
   const std::string& message() const { return message_; }
+  // Of the last run(). Of a free-running unit: of all its runs.
+  const RunFindings& findings() const { return findings_; }
   // Runs the tasks until stop() is called.
   void run_tasks();
   bool has_tasks() const { return num_tasks_ != 0; }
@@ -68,7 +73,7 @@ class Scheduler {
   // From any thread: ends all present and later waits of the unit.
   void stop();
   void signal();
-  void end_in_deadlock(const std::string& message);
+  void end_in_deadlock(const std::string& message, std::vector<StandingWait> waits);
   // Whether processes wait for their turn. begin_held_soon() starts one of them early.
   bool holds_processes() const { return num_held_.load(std::memory_order_acquire) != 0; }
   void begin_held_soon();
@@ -83,6 +88,8 @@ class Scheduler {
   void await_any(const std::vector<Wait>& waits);
   void moved(Channel& channel, int side);
   void idle(const Channel& channel);
+  // A stream is destroyed that holds values.
+  void left(const Channel& channel);
   Region* open_region();
   // The new process runs at once and its starter next, so calls and scalars keep the order of
   // sequential C.
@@ -133,6 +140,8 @@ class Scheduler {
   bool may_run_ahead(const Channel& channel) const;
   bool strict() const { return settings_.free_running || current_process_->task; }
   std::vector<PublishedWait> all_waits() const;
+  std::vector<StandingWait> standing_waits() const;
+  void note_growth(const Channel& channel);
   static void count_thread(int change);
 
   UnitSettings settings_;
@@ -158,6 +167,7 @@ class Scheduler {
   bool unit_over_ = false;     // set when tasks must unwind, too
   End end_ = End::kDone;
   std::string message_;
+  RunFindings findings_;
   char* main_stack_guard_ = nullptr;
   char* main_stack_low_ = nullptr;
 
@@ -171,6 +181,7 @@ class Scheduler {
   std::atomic<bool> begin_requested_{false};
   std::mutex deadlock_mutex_;
   std::string deadlock_message_;
+  std::vector<StandingWait> deadlock_waits_;
 };
 
 }  // namespace tandem::hls_runtime

@@ -23,6 +23,18 @@ std::string describe(const std::string& process, const Wait& wait) {
   return text;
 }
 
+StandingWait standing(const std::string& unit, const PublishedWait& published) {
+  const Channel& channel = *published.wait.channel;
+  const int side = published.wait.side;
+  return {unit,
+          published.process,
+          channel.name,
+          side == tandem_hls::kReader,
+          channel.held(),
+          channel.depth,
+          {channel.wait_file[side], channel.wait_line[side]}};
+}
+
 // If no stream among these units can grow, growth of another stream does not help them.
 void UnitGroup::publish(Scheduler& unit, Rest rest) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -81,15 +93,17 @@ bool UnitGroup::waits_inside(const Entry& entry, const Set& set) {
 // Ends the commands of units that cannot continue.
 void UnitGroup::end(const Set& set) {
   std::string message;
+  std::vector<StandingWait> waits;
   for (const Entry* entry : set) {
     if (!entry->rest.is_final) return;  // it publishes again later
     for (const PublishedWait& published : entry->rest.waits) {
       message += (message.empty() ? "" : "; ") + ("unit '" + entry->unit->name() + "': ") +
                  describe(published.process, published.wait);
+      waits.push_back(standing(entry->unit->name(), published));
     }
   }
   for (const Entry* entry : set) {
-    if (entry->rest.command) entry->unit->end_in_deadlock(message);
+    if (entry->rest.command) entry->unit->end_in_deadlock(message, waits);
   }
 }
 

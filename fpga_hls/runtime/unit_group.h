@@ -53,5 +53,6 @@ class UnitGroup {
 
 // "process 'f' waits for data in stream 's' (3 of 4 held)".
 std::string describe(const std::string& process, const Wait& wait);
+StandingWait standing(const std::string& unit, const PublishedWait& published);
 
 }  // namespace tandem::hls_runtime

@@ -102,6 +102,7 @@ bool Scheduler::may_run_ahead(const Channel& channel) const {
   if (strict() || channel.held() >= channel.most()) return false;
   if (is_link(channel)) return !static_cast<const Scheduler*>(channel.unit[kReader])->active();
   if (channel.depth == 0) return true;
+  if (settings_.keeps_depths && current_process_->region != nullptr) return false;
   const uint64_t reader = channel.process[kReader].load(std::memory_order_relaxed);
   if (reader == current_process_->id) return true;
   if (!ready_.empty() && ready_.front()->id == reader) return false;
@@ -179,6 +180,7 @@ Process* Scheduler::next() {
       const std::lock_guard<std::mutex> lock(deadlock_mutex_);
       if (active()) {
         message_ = deadlock_message_;
+        findings_.waits = deadlock_waits_;
         stop_command(End::kDeadlock);
       }
     }

@@ -14,7 +14,7 @@
 
 namespace tandem_glue {
 
-constexpr std::uint32_t kEntryVersion = 3;
+constexpr std::uint32_t kEntryVersion = 4;
 // 0x20 for a kernel with an auto-restart counter and a mailbox: their registers come before it.
 #ifndef TANDEM_FIRST_ARGUMENT_OFFSET
 #define TANDEM_FIRST_ARGUMENT_OFFSET 0x10

@@ -5,9 +5,10 @@
 //
 // "--application <pid>": the card belongs to one application, at the other end of the socket.
 // Descriptor 4 is a pipe that the application holds; when it closes, the kernel kills the card in
-// every state. The number helps people who look for the card. "--shared <name>": the card serves at
-// the abstract Unix socket of that name while it has clients. The bound name is the lock: the card
-// answers "ready" on descriptor 3, or "taken" and ends. A kernel that crashes ends the process.
+// every state. The number helps people
+// who look for the card. "--shared <name>": the card serves at the abstract Unix socket of that
+// name while it has clients. The bound name is the lock: the card answers "ready" on descriptor 3,
+// or "taken" and ends. A kernel that crashes ends the process.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,7 +19,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 
 #include "emulation/card/clients/card_server.h"
@@ -56,8 +60,23 @@ void prepare_process(int last_descriptor) {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
+// TANDEM_CHECKS: checks by name, with commas. Throws for an unknown one.
+CardSettings read_settings() {
+  CardSettings settings;
+  if (const char* const file = std::getenv("TANDEM_CARD_REPORT")) settings.report_file = file;
+  const char* const checks = std::getenv("TANDEM_CHECKS");
+  std::istringstream names(checks == nullptr ? "" : checks);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (name != "depths") {
+      throw std::runtime_error("TANDEM_CHECKS names '" + name + "'; the checks are: depths");
+    }
+    settings.keeps_depths = true;
+  }
+  return settings;
+}
+
 // Never destroyed: its destructor would wait for kernels, and one may run for ever.
-CardServer& make_server(pid_t starter) { return *new CardServer(starter); }
+CardServer& make_server(pid_t starter) { return *new CardServer(starter, read_settings()); }
 
 // Nothing is written to the pipe, so its only event is the end of the application. The signal
 // reaches a card that is stopped too, and one that loads a library which never returns.

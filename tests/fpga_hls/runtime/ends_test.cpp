@@ -170,7 +170,7 @@ TEST(Deadlock, IsFoundAlthoughAThreadOfTheKernelRuns) {
 
 TEST(Deadlock, OfAnEarlierCommandIsForgotten) {
   Unit unit;
-  unit.scheduler().end_in_deadlock("of an earlier command");
+  unit.scheduler().end_in_deadlock("of an earlier command", {});
   const Outcome outcome = unit.run([] {
     Region region;
     region.start("process", [] {});

@@ -56,9 +56,9 @@ struct Outcome {
 class Unit {
  public:
   explicit Unit(std::string name = "unit_1", UnitGroup* group = nullptr, bool free_running = false,
-                uint32_t drain_passes = 1 << 24)
+                uint32_t drain_passes = 1 << 24, bool keeps_depths = false)
       : scheduler_({std::move(name), group, free_running, [this] { return cancelled.load(); },
-                    drain_passes}) {}
+                    drain_passes, keeps_depths}) {}
 
   // Calls `kernel` `times` times on the unit's thread; the first outcome that is not kDone, else
   // the last.

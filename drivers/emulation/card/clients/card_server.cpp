@@ -185,6 +185,7 @@ void CardServer::start(uint64_t memory_bytes, const std::string& platform) {
   areas->state = SharedArea::create("tandem-state", sizeof(SharedState));
   areas->device = DeviceSpace::make_memory(memory_bytes);
   new (areas->state.data()) SharedState;
+  areas->settings = settings_;
   areas_ = std::move(areas);
   platform_ = platform;
   install_fault_handler(*areas_);

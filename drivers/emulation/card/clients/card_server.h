@@ -30,7 +30,8 @@ namespace tandem::emulation {
 class CardServer {
  public:
   // `starter`: the process whose terminal the card prints to until that client leaves; 0: for ever.
-  explicit CardServer(pid_t starter) : starter_(starter) {}
+  CardServer(pid_t starter, CardSettings settings)
+      : starter_(starter), settings_(std::move(settings)) {}
 
   // Takes the connection of a client.
   void add_client(int socket);
@@ -75,6 +76,7 @@ class CardServer {
   bool finished();
 
   const pid_t starter_;
+  const CardSettings settings_;
   EventLoop loop_;
   int listener_ = -1;
   std::string platform_;

@@ -8,11 +8,14 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 
+#include "emulation/card/units/run_report.h"
 #include "emulation/protocol/futex.h"
 
 namespace tandem::emulation {
@@ -41,7 +44,11 @@ UnitThread::UnitThread(const CardAreas& areas, uint32_t unit, UnitPlan plan)
       plan_(std::move(plan)),
       registers_(channel_, plan_.library->entry().register_bytes,
                  first_argument(plan_.library->entry())),
-      scheduler_({plan_.name, plan_.group, plan_.free_running, [this] { return is_cancelled(); }}) {
+      scheduler_({.name = plan_.name,
+                  .group = plan_.group,
+                  .free_running = plan_.free_running,
+                  .cancelled = [this] { return is_cancelled(); },
+                  .keeps_depths = areas.settings.keeps_depths}) {
   end_.code = plan_.library->code();
   end_.owner = this;
   end_.is_unwanted = [](const void* unit) {
@@ -140,7 +147,7 @@ void UnitThread::run_command() {
     calling_.store(false);
     called_for_.store(nullptr);
   }
-  if (end == End::kDeadlock) report("deadlock: " + scheduler_.message());
+  report_findings(end);
   const bool good = valid && end == End::kDone;
   queue_.finish(command, good ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
   command_.reset();  // frees its client's area
@@ -151,7 +158,7 @@ void UnitThread::run_command() {
 void UnitThread::run_freely() {
   End end = End::kDone;
   while (!stopping_.load() && end == End::kDone && !scheduler_.has_tasks()) end = call_kernel();
-  if (end == End::kDeadlock) report("deadlock: " + scheduler_.message());
+  report_findings(end);
   if (!stopping_.load()) scheduler_.run_tasks();
 }
 
@@ -161,6 +168,21 @@ bool UnitThread::is_cancelled() const { return calling_.load() && command_->canc
 void UnitThread::report(const std::string& message) const {
   std::fprintf(stderr, "tandem-card: unit '%s' of kernel '%s': %s\n", plan_.name.c_str(),
                plan_.library->entry().name, message.c_str());
+}
+
+// Before the command ends, so that an application finds them after its wait.
+void UnitThread::report_findings(End end) const {
+  const bool deadlocked = end == End::kDeadlock;
+  if (deadlocked) report("deadlock: " + scheduler_.message());
+  const hls_runtime::RunFindings& run = scheduler_.findings();
+  for (const Finding& finding :
+       findings_of(run, deadlocked, plan_.library->entry().name, plan_.name)) {
+    if (finding.severity == "warning") report(finding.message);
+    const std::string& file = areas_.settings.report_file;
+    if (!file.empty() && !append_finding(file, finding)) {
+      report("cannot write to TANDEM_CARD_REPORT '" + file + "': " + std::strerror(errno));
+    }
+  }
 }
 
 // False when the packet is malformed.

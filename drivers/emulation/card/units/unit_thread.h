@@ -77,6 +77,7 @@ class UnitThread {
   bool is_cancelled() const;
   bool is_linked() const;
   void report(const std::string& message) const;
+  void report_findings(hls_runtime::End end) const;
 
   const CardAreas& areas_;
   const uint32_t unit_;

@@ -35,3 +35,6 @@ refuse "'nonsense' is no command" xbutil nonsense
 refuse "the file does not exist" xbutil program -d 0 -u nothing.xclbin
 refuse "there is no card" env TANDEM_CARDS=0 xbutil validate
 [ "$(ls)" = report.json ] || fail "something was left: $(ls)"
+
+unknown=$(TANDEM_CHECKS=depths,deep xbutil validate 2>&1) && fail "a check that is unknown was accepted"
+[[ $unknown == *"TANDEM_CHECKS names 'deep'; the checks are: depths"* ]] || fail "no word of the unknown check: $unknown"

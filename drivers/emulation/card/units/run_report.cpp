@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One process that waits for data, and no other that waits for a stream: nobody is left who could
+// write the value, so it is a read beyond the last one.
+#include "emulation/card/units/run_report.h"
+
+namespace tandem::emulation {
+namespace {
+
+using hls_runtime::LeftValues;
+using hls_runtime::NeededDepth;
+using hls_runtime::Place;
+using hls_runtime::RunFindings;
+using hls_runtime::StandingWait;
+
+std::string with_place(const std::string& text, const Place& place) {
+  return place.line > 0 ? text + " (" + place.file + ":" + std::to_string(place.line) + ")" : text;
+}
+
+std::string place_members(const Place& place) {
+  const bool known = place.line > 0;
+  return "\"file\": " + (known ? json_string(place.file) : "null") +
+         ", \"line\": " + (known ? std::to_string(place.line) : "null");
+}
+
+std::string cycle_of(const std::vector<StandingWait>& waits) {
+  std::string out = "[";
+  for (const StandingWait& wait : waits) {
+    out += (out.size() > 1 ? ", " : "") + std::string("{\"unit\": ") + json_string(wait.unit) +
+           ", \"process\": " + json_string(wait.process) +
+           ", \"stream\": " + json_string(wait.stream) +
+           ", \"waits_for\": " + (wait.for_data ? "\"data\"" : "\"space\"") +
+           ", \"held\": " + std::to_string(wait.held) +
+           ", \"depth\": " + std::to_string(wait.depth) + ", " + place_members(wait.place) + "}";
+  }
+  return out + "]";
+}
+
+std::string depths_of(const std::vector<NeededDepth>& depths) {
+  std::string out = "{";
+  for (const NeededDepth& needed : depths) {
+    out += (out.size() > 1 ? ", " : "") + json_string(needed.stream) + ": " +
+           std::to_string(needed.depth);
+  }
+  return out + "}";
+}
+
+std::string texts_of(const std::vector<StandingWait>& waits) {
+  std::string out;
+  for (const StandingWait& wait : waits) {
+    out += out.empty() ? "" : "; ";
+    out +=
+        with_place("process '" + wait.process + "' waits for " +
+                       (wait.for_data ? "data in" : "space in") + " stream '" + wait.stream + "'",
+                   wait.place);
+  }
+  return out;
+}
+
+Finding deadlock_of(const RunFindings& run) {
+  Finding finding;
+  const bool alone = run.waits.size() == 1 && run.waits[0].for_data;
+  finding.kind = alone ? "read_empty" : "deadlock";
+  finding.severity = "error";
+  finding.message = texts_of(run.waits) +
+                    (alone ? "; nothing writes another value: read as many values as are written"
+                           : "; none of them can continue: change the order of reads and writes");
+  finding.more = {{"cycle", cycle_of(run.waits)}, {"depths_needed", depths_of(run.depths)}};
+  return finding;
+}
+
+Finding shallow_of(const RunFindings& run) {
+  Finding finding;
+  finding.kind = "deadlock";
+  finding.severity = "warning";
+  finding.message =
+      "streams exceeded their depths, so that the kernel could go on; hardware stops: " +
+      texts_of(run.waits) + "; give";
+  for (const NeededDepth& needed : run.depths) {
+    const bool first = &needed == run.depths.data();
+    finding.message += with_place(std::string(first ? "" : ",") + " stream '" + needed.stream +
+                                      "' the depth " + std::to_string(needed.depth),
+                                  needed.place);
+  }
+  finding.more = {{"cycle", cycle_of(run.waits)}, {"depths_needed", depths_of(run.depths)}};
+  return finding;
+}
+
+Finding leftover_of(const LeftValues& left) {
+  Finding finding;
+  finding.kind = "leftover_tokens";
+  finding.severity = "warning";
+  finding.file = left.place.file;
+  finding.line = left.place.line;
+  finding.message = "stream '" + left.stream + "' ends with " + std::to_string(left.held) +
+                    (left.held == 1 ? " value" : " values") +
+                    " that nobody read; on hardware the next run reads them: read as many values "
+                    "as are written";
+  finding.more = {{"stream", json_string(left.stream)}, {"held", std::to_string(left.held)}};
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> findings_of(const RunFindings& run, bool deadlocked, const std::string& kernel,
+                                 const std::string& unit) {
+  std::vector<Finding> findings;
+  if (deadlocked) {
+    findings.push_back(deadlock_of(run));
+  } else if (!run.depths.empty()) {
+    findings.push_back(shallow_of(run));
+  }
+  if (!findings.empty() && !run.waits.empty()) {
+    findings[0].file = run.waits[0].place.file;
+    findings[0].line = run.waits[0].place.line;
+  }
+  for (const LeftValues& left : run.left) findings.push_back(leftover_of(left));
+  for (Finding& finding : findings) {
+    finding.kernel = kernel;
+    finding.unit = unit;
+  }
+  return findings;
+}
+
+}  // namespace tandem::emulation

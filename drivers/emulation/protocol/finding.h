@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A bug that an emulated card found in a kernel or a program: one JSON line of the file that
+// TANDEM_CARD_REPORT names.
+//
+// {"kind", "severity", "kernel", "unit", "argument", "file", "line", "message", ...}: what is not
+// known is null. Cards and applications append to one file; a line is one write. Threads: any.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tandem::emulation {
+
+struct Finding {
+  std::string kind;      // "deadlock", "read_empty", "leftover_tokens"
+  std::string severity;  // "error": the command failed; "warning": it would fail on hardware
+  std::string kernel;
+  std::string unit;
+  std::string argument;
+  std::string file;
+  int line = 0;
+  std::string message;
+  std::vector<std::pair<std::string, std::string>> more;  // further members, values as JSON
+};
+
+// `text` as a JSON string, with its quotes. Bytes that are no text are replaced by '?'.
+std::string json_string(const std::string& text);
+// Without the end of the line.
+std::string json_line(const Finding& finding);
+// False, with errno set, when the file cannot be written.
+bool append_finding(const std::string& file, const Finding& finding);
+
+}  // namespace tandem::emulation

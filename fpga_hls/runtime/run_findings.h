@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one run of a kernel met that hardware would not survive: where its processes stand in a
+// deadlock, the depths that would have avoided it, and streams that are left with values.
+//
+// Plain data. Texts are copies, because streams end before the findings are read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tandem::hls_runtime {
+
+// A line of a kernel's source; line 0 where it is not known.
+struct Place {
+  std::string file;
+  int line = 0;
+};
+
+// A process that waits for data in a stream, or for space.
+struct StandingWait {
+  std::string unit;
+  std::string process;
+  std::string stream;
+  bool for_data = false;
+  uint64_t held = 0;   // values in the stream
+  uint64_t depth = 0;  // of the stream; 0: none is stated
+  Place place;
+};
+
+struct NeededDepth {
+  std::string stream;
+  Place place;         // where the stream is made
+  uint64_t depth = 0;  // that suffices; the least one up to 65536 beyond the stated depth
+};
+
+struct LeftValues {
+  std::string stream;
+  Place place;  // where the stream is made
+  uint64_t held = 0;
+};
+
+struct RunFindings {
+  // The waits when no process could continue: of the deadlock that ended the run, or else of the
+  // first time that a stream exceeded its stated depth so that the run could go on.
+  std::vector<StandingWait> waits;
+  // Streams that exceeded their stated depths, with the depths that let the run pass.
+  std::vector<NeededDepth> depths;
+  std::vector<LeftValues> left;  // at most 64
+};
+
+}  // namespace tandem::hls_runtime
