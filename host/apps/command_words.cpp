@@ -48,6 +48,14 @@ CLI::Validator not_negative() {
           "NONNEGATIVE"};
 }
 
+CLI::Validator count_value() {
+  return {[](std::string& text) {
+            const bool is_count = text.find_first_not_of("0123456789") == text.npos;
+            return is_count ? std::string() : "'" + text + "' is no number from 0";
+          },
+          ""};
+}
+
 CLI::Validator size_value() {
   const CLI::AsSizeValue sizes(false);
   return {[sizes](std::string& text) {

@@ -24,6 +24,9 @@ CLI::Validator not_negative();
 // every unit.
 CLI::Validator size_value();
 
+// Digits only: CLI11 would make a large number of a negative one.
+CLI::Validator count_value();
+
 // Refuses an empty word.
 CLI::Validator not_empty();
 

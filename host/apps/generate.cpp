@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
+#include "apps/command_words.h"
 #include "apps/ran_where.h"
 #include "apps/run_request.h"
 #include "apps/runtime.h"
@@ -177,6 +178,7 @@ void add_generate(CLI::App& app) {
                    "penalty per earlier use of a token")
       ->group("Sampling");
   command->add_option("--seed", o->seed, "makes sampling repeatable")
+      ->check(count_value())
       ->transform(CLI::Validator(refuse_negative, ""))
       ->group("Sampling");
   command->add_option("--stop", o->stop, "text that ends the answer; may be repeated")

@@ -37,6 +37,9 @@ class ErrorTest(unittest.TestCase):
         self.expect("serve", "--heartbeat-seconds", "0", words="'0' is no number from 0.01 to 3600;")
         self.expect("generate", "--prompt", "x", "--context", "-1", words="'-1' is no number from 0 on;")
         self.expect("bench", "--seconds", "0", words="'0' is no number above 0;")
+        for command in (("generate", "--prompt", "x"), ("simulate",), ("map", "--qaplib", "x"), ("allreduce-bench",),
+                        ("simulate-collectives",), ("sparsify-bench",), ("train",)):
+            self.expect(*command, "--seed", "-1", words="--seed: '-1' is no number from 0;")
         self.expect("serve", "--kv-memory", "4 apples", words="'4 apples' is no size")
         self.expect("generate", words="--prompt is required")
         self.expect(words="name a command")

@@ -36,6 +36,7 @@ void add_tensor_options(CLI::App& command, BenchOptions& options) {
   command.add_option("--gradients", options.gradients, "folder of gradient-<rank>.f32 (top-k)")
       ->check(CLI::ExistingDirectory);
   command.add_option("--seed", options.seed, "seed of the synthetic gradients")
+      ->check(count_value())
       ->capture_default_str();
 }
 

@@ -142,6 +142,7 @@ void add_workload_options(CLI::App& command, SimulateOptions& options) {
   command.add_option("--codec", options.codec, "auto, coo32, coo16, delta, bitmap, blocks, dense")
       ->capture_default_str();
   command.add_option("--seed", options.simulation.seed, "seed of the gradients")
+      ->check(count_value())
       ->capture_default_str();
   command
       .add_option("--memory-gib", options.memory_gib,

@@ -52,6 +52,7 @@ void add_sparsify_options(CLI::App& command, SparsifyBenchOptions& options) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command.add_option("--seed", options.run.sparsifier.seed, "seed of gradients and draws")
+      ->check(count_value())
       ->capture_default_str();
 }
 

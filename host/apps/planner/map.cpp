@@ -144,7 +144,9 @@ void add_search_options(CLI::App& command, MapOptions& o) {
       ->check(in_range(0, 1e6))
       ->each([&o](const std::string&) { o.is_search_asked = true; })
       ->capture_default_str();
-  command.add_option("--seed", o.seed, "of the random numbers")->capture_default_str();
+  command.add_option("--seed", o.seed, "of the random numbers")
+      ->check(count_value())
+      ->capture_default_str();
   command.add_option("--threads", o.threads, "of the direct search")
       ->check(in_range(1, 1024))
       ->capture_default_str();

@@ -80,7 +80,7 @@ void add_what(CLI::App& command, SimulateOptions& o) {
   command.add_flag("--design", o.design,
                    "what each part of the design gains on the load, switched off in turn");
   command.add_flag("--list", o.list, "list the presets of models, devices and links with sources");
-  command.add_option("--seed", o.seed, "of the load")->capture_default_str();
+  command.add_option("--seed", o.seed, "of the load")->check(count_value())->capture_default_str();
   command.add_flag("--json", o.json, "print JSON");
   command.add_option("--csv", o.csv, "write the result to this file as CSV");
   command.add_option("--svg", o.svg, "draw the result to this file");

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 
+#include "apps/command_words.h"
 #include "apps/tensor/tensor_commands.h"
 #include "apps/tensor/tensor_output.h"
 #include "common/error.h"

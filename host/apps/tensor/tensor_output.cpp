@@ -20,14 +20,6 @@ void add_tensor_threads(CLI::App& command, int& threads) {
   command.add_option("--threads", threads, "CPU threads (0: all cores)")->check(in_range(0, 1024));
 }
 
-CLI::Validator count_value() {
-  return {[](std::string& text) {
-            const bool is_count = text.find_first_not_of("0123456789") == text.npos;
-            return is_count ? std::string() : "'" + text + "' is no number from 0";
-          },
-          "UINT"};
-}
-
 std::string sizes_words(const std::vector<std::uint64_t>& sizes) {
   std::string text;
   for (const std::uint64_t size : sizes) text += (text.empty() ? "" : " x ") + std::to_string(size);

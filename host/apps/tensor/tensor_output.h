@@ -19,9 +19,6 @@ namespace tandem::apps {
 void add_tensor_file(CLI::App& command, std::string& path);
 void add_tensor_threads(CLI::App& command, int& threads);
 
-// Refuses all but digits: CLI11 would make a large number of a negative one.
-CLI::Validator count_value();
-
 // Milliseconds since it was made.
 class Stopwatch {
  public:

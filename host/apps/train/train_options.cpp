@@ -52,7 +52,9 @@ void add_run_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--context", o.context, "tokens of a window")
       ->check(CLI::Range(2, kMost))
       ->group(group);
-  command.add_option("--seed", o.seed, "of weights, samples and sparsifiers")->group(group);
+  command.add_option("--seed", o.seed, "of weights, samples and sparsifiers")
+      ->check(count_value())
+      ->group(group);
   command.add_option("--threads", o.threads, "of each rank (0: its share of the cores)")
       ->check(CLI::Range(0, 1024))
       ->group(group);

@@ -37,6 +37,14 @@ TEST(CommandWords, BoundsOnOneSideNameNoOther) {
   }
 }
 
+TEST(CommandWords, ACountHasDigitsOnly) {
+  for (const char* text : {"0", "18446744073709551615"})
+    EXPECT_THAT(said(count_value(), text), IsEmpty());
+  for (const char* text : {"-1", "+1", "1.5", "1e3", " 1", "x"}) {
+    EXPECT_EQ(said(count_value(), text), "'" + std::string(text) + "' is no number from 0");
+  }
+}
+
 TEST(CommandWords, SizesBecomeBytes) {
   for (const auto& [text, bytes] : {std::pair("512", "512"), std::pair("4MiB", "4194304"),
                                     std::pair("2 GB", "2147483648"), std::pair("1k", "1024")}) {
