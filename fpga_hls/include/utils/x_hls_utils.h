@@ -44,7 +44,7 @@ struct FloatFields {
   FloatFields(const data_type& bits) { take(bits); }
 
   data_type data() const {
-    data_type bits;
+    data_type bits = 0;
     bits.range(kSig - 1, 0) = sig;
     bits.range(kSig + kExp - 1, kSig) = exp;
     bits.range(BITS - 1, BITS - 1) = sign;
