@@ -179,7 +179,6 @@ void add_generate(CLI::App& app) {
       ->group("Sampling");
   command->add_option("--seed", o->seed, "makes sampling repeatable")
       ->check(count_value())
-      ->transform(CLI::Validator(refuse_negative, ""))
       ->group("Sampling");
   command->add_option("--stop", o->stop, "text that ends the answer; may be repeated")
       ->group("Sampling");

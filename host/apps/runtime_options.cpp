@@ -24,11 +24,6 @@ engine::WeightOptions weight_options(const RuntimeOptions& options) {
   return weights;
 }
 
-// CLI11 would turn a negative number into a huge one.
-std::string refuse_negative(const std::string& text) {
-  return !text.empty() && text.front() == '-' ? "must not be negative" : std::string();
-}
-
 Pin pin_of(const std::string& name) {
   if (name == "on") return Pin::kOn;
   return name == "off" ? Pin::kOff : Pin::kAuto;

@@ -62,9 +62,6 @@ void add_runtime_options(CLI::App& command, RuntimeOptions& options);
 // The options for weights, from --quantize and --threads.
 engine::WeightOptions weight_options(const RuntimeOptions& options);
 
-// A CLI11 validator. It refuses negative numbers, which would wrap around.
-std::string refuse_negative(const std::string& text);
-
 // The value of --pin and of --placement.
 Pin pin_of(const std::string& name);
 engine::Placement placement_of(const std::string& name);

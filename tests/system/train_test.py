@@ -166,9 +166,12 @@ class TrainTest(TrainRuns):
         self.train("--resume", out, "--steps", last + 1)
 
     def test_bf16_learns_as_f32_does(self):
-        plain, rounded = (self.from_scratch("--steps", 40, "--precision", name) for name in ("f32", "bf16"))
-        self.assertNotEqual([line["loss"] for line in plain], [line["loss"] for line in rounded])
-        self.assertAlmostEqual(plain[-1]["loss"], rounded[-1]["loss"], delta=0.02 * plain[-1]["loss"])
+        # One batch says little, and at a high rate the two runs part; so the mean of the last ten, at a falling rate.
+        plain, rounded = ([line["loss"] for line in self.from_scratch("--steps", 40, "--decay", "cosine", "--precision", name)]
+                          for name in ("f32", "bf16"))
+        self.assertNotEqual(plain, rounded)
+        expected = sum(plain[-10:])
+        self.assertAlmostEqual(expected, sum(rounded[-10:]), delta=0.02 * expected)
 
     def test_a_run_begins_with_a_published_directory(self):
         source = self.folder / "published"
