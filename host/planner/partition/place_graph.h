@@ -4,9 +4,9 @@
 //
 // kAuto tries one device, parts in order, ParDNN, m-ETF, ranks and METIS where it is built in, then
 // searches from the best of them, and tries all placements of small graphs. The evaluator judges,
-// and the best one that keeps the memory wins: never worse than its best member. Every placement keeps groups and fixed nodes,
-// and overflows are repaired. Threads: pure; the same input gives the same placement. Errors: Error
-// naming what cannot be placed, with bytes.
+// and the best one that keeps the memory wins: never worse than its best member. Every placement
+// keeps groups and fixed nodes, and overflows are repaired. Threads: pure; the same input gives the
+// same placement. Errors: Error naming what cannot be placed, with bytes.
 #pragma once
 
 #include <optional>

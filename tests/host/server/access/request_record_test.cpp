@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What a record does by itself, without a connection.
 #include "server/access/request_record.h"
 
 #include <gtest/gtest.h>
