@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "common/error.h"
+#include "common/text_parts.h"
 #include "server/access/key_tables.h"
 
 namespace tandem::server {
@@ -23,12 +24,6 @@ namespace {
 constexpr std::size_t kMaxKeys = 10'000;
 constexpr std::size_t kMaxNameBytes = 64;
 constexpr std::string_view kHashPrefix = "sha256:";
-
-std::string_view trimmed_line(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 std::string hex_digits(const std::uint8_t* bytes, std::size_t size) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -72,7 +67,7 @@ KeyLines read_key_lines(const std::string& text, const std::string& path) {
   std::istringstream lines(text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
-    const std::string_view entry = trimmed_line(line);
+    const std::string_view entry = trimmed(line);
     if (entry.empty() || entry.front() == '#') continue;
     if (!std::all_of(entry.begin(), entry.end(), [](char c) { return c > ' ' && c < '\x7f'; })) {
       fail_key_file(path, number, "a key must be printable ASCII without blanks");
@@ -94,7 +89,7 @@ bool holds_key_tables(const std::string& text) {
   std::istringstream lines(text);
   std::string line;
   while (std::getline(lines, line)) {
-    const std::string_view entry = trimmed_line(line);
+    const std::string_view entry = trimmed(line);
     if (!entry.empty() && entry.front() != '#') return entry.starts_with("[[");
   }
   return false;

@@ -11,6 +11,7 @@
 
 #include "common/error.h"
 #include "common/number.h"
+#include "common/text_parts.h"
 #include "planner/graph/dot_file.h"
 #include "planner/graph/graph_files.h"
 
@@ -35,12 +36,7 @@ std::ifstream opened(const std::string& folder, std::string_view name) {
   return file;
 }
 
-std::string_view without_blanks(std::string_view text) {
-  constexpr std::string_view kAround = " \t\r\";";
-  const std::size_t begin = text.find_first_not_of(kAround);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kAround) - begin + 1);
-}
+std::string_view without_blanks(std::string_view text) { return trimmed(text, " \t\r\";"); }
 
 // `take`(name, value, line) for every line "name::value".
 template <typename Take>

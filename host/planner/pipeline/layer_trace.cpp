@@ -14,6 +14,7 @@
 #include "common/error.h"
 #include "common/lower_case.h"
 #include "common/number.h"
+#include "common/text_parts.h"
 
 namespace tandem::planner {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 using Fields = std::vector<std::string_view>;
 
 constexpr int kAbsent = -1;
+constexpr std::string_view kAroundField = " \t\r\"";
 
 [[noreturn]] void refuse_line(std::int64_t line, const std::string& what) {
   throw Error("layer-trace", "line " + std::to_string(line) + ": " + what);
@@ -28,21 +30,10 @@ constexpr int kAbsent = -1;
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\"";
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
-
 Fields fields_of(std::string_view line) {
-  Fields fields;
-  for (std::size_t at = 0;;) {
-    const std::size_t end = line.find(',', at);
-    fields.push_back(trimmed(line.substr(at, end - at)));
-    if (end == std::string_view::npos) return fields;
-    at = end + 1;
-  }
+  Fields fields = parts_of(line, ',');
+  for (std::string_view& field : fields) field = trimmed(field, kAroundField);
+  return fields;
 }
 
 struct TimeColumn {
@@ -207,7 +198,7 @@ LayerTrace read_layer_trace(std::istream& in) {
   std::optional<TraceBuilder> builder;
   while (std::getline(in, text)) {
     ++line;
-    if (trimmed(text).empty()) continue;
+    if (trimmed(text, kAroundField).empty()) continue;
     const Fields fields = fields_of(text);
     if (builder) {
       builder->add(fields, line);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "common/text_parts.h"
 #include "server/http/wire.h"
 
 namespace tandem::server {
@@ -18,10 +19,7 @@ namespace {
 // What follows the scheme, without blanks; empty when the header is of another scheme.
 std::string_view after_scheme(std::string_view authorization, std::string_view scheme) {
   if (!http::equals_ignoring_case(authorization.substr(0, scheme.size()), scheme)) return {};
-  const std::string_view rest = authorization.substr(scheme.size());
-  const std::size_t first = rest.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return rest.substr(first, rest.find_last_not_of(" \t") - first + 1);
+  return trimmed(authorization.substr(scheme.size()), " \t");
 }
 
 // Empty when the text is no base64 (RFC 4648).

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/text_parts.h"
 #include "server/http/head_parser.h"
 #include "server/http/wire.h"
 
@@ -38,12 +39,6 @@ std::optional<Refusal> check_singles(const Request& request) {
   return std::nullopt;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 // Of a value that is not exactly "chunked". RFC 9112 6.3: where chunked is there but not the last
 // coding, the length is unknown (400); other codings are unknown here (501).
 Refusal refuse_coding(std::string_view value) {
@@ -53,7 +48,7 @@ Refusal refuse_coding(std::string_view value) {
   for (bool more = true; more;) {
     const std::size_t comma = rest.find(',');
     more = comma != std::string_view::npos;
-    chunked_last = equals_ignoring_case(trimmed(rest.substr(0, comma)), "chunked");
+    chunked_last = equals_ignoring_case(trimmed(rest.substr(0, comma), " \t"), "chunked");
     num_chunked += chunked_last ? 1 : 0;
     if (more) rest.remove_prefix(comma + 1);
   }
