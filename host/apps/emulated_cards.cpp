@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "common/counted.h"
 #include "common/error.h"
 
 namespace tandem::apps {
@@ -56,9 +57,7 @@ std::optional<int> card_index(std::string_view id) {
   return id.starts_with(kPrefix) ? number(id.substr(kPrefix.size())) : std::nullopt;
 }
 
-std::string cards(std::int64_t count) {
-  return std::to_string(count) + (count == 1 ? " card" : " cards");
-}
+std::string cards(std::int64_t count) { return counted(count, "card"); }
 
 }  // namespace
 

@@ -134,11 +134,11 @@ http::Response nothing_at(const std::string& path) {
   return openai::error_response(ApiError(404, "there is nothing at " + path, "", "unknown_url"));
 }
 
-http::Response key_missing(const Route* route) {
+http::Response key_missing(bool asks_browser) {
   auto response = openai::error_response(
       ApiError(401, "this server needs an API key: send 'Authorization: Bearer KEY'", "",
                "invalid_api_key"));
-  if (route != nullptr && route->id == RouteId::kPage) response.headers = {ask_for_key()};
+  if (asks_browser) response.headers = {ask_for_key()};
   return response;
 }
 
@@ -227,7 +227,8 @@ bool Routes::is_probe(const http::Request& request) {
   return is_probe_route(find_route(request.path));
 }
 
-// With keys a foreign page can do nothing here: it has none.
+// With keys a page under a foreign name can do nothing here: browsers send a key to its own name
+// only.
 bool Routes::names_this_server(const http::Request& request) const {
   return keys_.required() || is_probe(request) || hosts_.accepts(request.header("host")) ||
          (request.minor_version == 0 && request.header("host").empty());
@@ -281,7 +282,8 @@ std::optional<http::Response> Routes::admit(http::Request& request) {
   const Route* route = find_route(request.path);
   if (!is_probe_route(route) && keys_.required()) {
     record.set_caller(keys_.find(request.header("authorization")));
-    if (record.key() == nullptr) return key_missing(route);
+    const bool is_page = route != nullptr && route->id == RouteId::kPage;
+    if (record.key() == nullptr) return key_missing(is_page && options_.serves_page);
   }
   if (route == nullptr) return nothing_at(request.path);
   if (route->id == RouteId::kPage && !options_.serves_page) {

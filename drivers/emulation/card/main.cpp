@@ -5,10 +5,9 @@
 //
 // "--application <pid>": the card belongs to one application, at the other end of the socket.
 // Descriptor 4 is a pipe that the application holds; when it closes, the kernel kills the card in
-// every state. The number helps people
-// who look for the card. "--shared <name>": the card serves at the abstract Unix socket of that
-// name while it has clients. The bound name is the lock: the card answers "ready" on descriptor 3,
-// or "taken" and ends. A kernel that crashes ends the process.
+// every state. The number helps people who look for the card. "--shared <name>": the card serves at
+// the abstract Unix socket of that name while it has clients. The bound name is the lock: the card
+// answers "ready" on descriptor 3, or "taken" and ends. A kernel that crashes ends the process.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

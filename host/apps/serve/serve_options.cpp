@@ -61,7 +61,8 @@ void add_page_options(CLI::App& command, ServeOptions& o) {
 bool is_loopback_only(const server::http::ListenOptions& listen) {
   const std::string& host = listen.host;
   return listen.inherited.empty() &&
-         (host.empty() || host == "localhost" || host == "::1" || host.starts_with("127."));
+         (host.empty() || host == "localhost" || host == "::1" ||
+          (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos));
 }
 
 void add_access_options(CLI::App& command, ServeOptions& o) {

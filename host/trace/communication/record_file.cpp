@@ -3,11 +3,11 @@
 // A line at a time; a line that does not fit is named.
 #include "trace/communication/record_file.h"
 
-#include <charconv>
 #include <sstream>
 #include <vector>
 
 #include "common/error.h"
+#include "common/number.h"
 
 namespace tandem::trace {
 namespace {
@@ -37,13 +37,9 @@ class RecordLines {
 
   template <typename Number>
   Number number(std::size_t at, const char* what) const {
-    Number value{};
-    const std::string& word = words_[at];
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size()) {
-      fail("'" + word + "' is no " + what);
-    }
-    return value;
+    const auto value = number_of<Number>(words_[at]);
+    if (!value) fail("'" + words_[at] + "' is no " + what);
+    return *value;
   }
 
   [[noreturn]] void fail(const std::string& problem) const {

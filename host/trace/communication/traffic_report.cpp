@@ -194,8 +194,10 @@ std::string traffic_svg(const Traffic& traffic, const std::string& title, HeatSc
 
 std::string traffic_html(const Traffic& traffic, const std::string& title) {
   std::string page = fmt::format(fmt::runtime(kPageStart), xml_text(title)) + notes_html(traffic);
-  page += figure(traffic, traffic.matrix(), "bytes", HeatScale::kLinear);
-  page += figure(traffic, traffic.matrix(), "bytes", HeatScale::kLogarithmic);
+  const auto all = traffic.matrix();
+  for (const HeatScale scale : {HeatScale::kLinear, HeatScale::kLogarithmic}) {
+    page += figure(traffic, all, "bytes", scale);
+  }
   page += "<h2>By kind</h2>\n";
   for (const std::string& kind : traffic.kinds()) {
     const auto matrix = traffic.matrix([&kind](const TrafficKey& key) { return key.kind == kind; });

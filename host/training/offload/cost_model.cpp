@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "common/counted.h"
 #include "common/error.h"
 
 namespace tandem::training {
@@ -85,8 +86,7 @@ OffloadPrediction choose_row_offload(const RowOffloadCosts& costs) {
   prediction.offload_s = row_step_seconds(costs, OffloadPlace::kCards);
   if (prediction.offload_s < prediction.none_s) prediction.place = OffloadPlace::kCards;
   prediction.reason = "rows take " + milliseconds(prediction.none_s) + " in host memory and " +
-                      milliseconds(prediction.offload_s) + " on " + std::to_string(costs.cards) +
-                      (costs.cards == 1 ? " card" : " cards");
+                      milliseconds(prediction.offload_s) + " on " + counted(costs.cards, "card");
   return prediction;
 }
 

@@ -99,6 +99,17 @@ TEST(Page, NeedsTheSameKeysAndABrowserIsAskedForThem) {
   EXPECT_EQ(client.get("/v1/models").headers.at("www-authenticate"), "Bearer");
 }
 
+TEST(Page, ThatIsOffAsksNoBrowserForAKey) {
+  ServerOptions options;
+  options.routes.api_keys = {"secret"};
+  RunningServer running({}, options);
+  HttpClient client(running.port());
+  const Reply refused = client.get("/ui");
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_EQ(refused.headers.at("www-authenticate"), "Bearer");
+  EXPECT_EQ(client.get("/ui", kBasicSecret).status, 404);
+}
+
 TEST(Page, AKeyThatABrowserSendsIsCheckedAsAnyOther) {
   ServerOptions options = with_page();
   options.routes.api_keys = {"secret"};

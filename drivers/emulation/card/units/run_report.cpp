@@ -65,7 +65,6 @@ Finding deadlock_of(const RunFindings& run) {
   finding.message = texts_of(run.waits) +
                     (alone ? "; nothing writes another value: read as many values as are written"
                            : "; none of them can continue: change the order of reads and writes");
-  finding.more = {{"cycle", cycle_of(run.waits)}, {"depths_needed", depths_of(run.depths)}};
   return finding;
 }
 
@@ -82,7 +81,6 @@ Finding shallow_of(const RunFindings& run) {
                                       "' the depth " + std::to_string(needed.depth),
                                   needed.place);
   }
-  finding.more = {{"cycle", cycle_of(run.waits)}, {"depths_needed", depths_of(run.depths)}};
   return finding;
 }
 
@@ -110,9 +108,11 @@ std::vector<Finding> findings_of(const RunFindings& run, bool deadlocked, const 
   } else if (!run.depths.empty()) {
     findings.push_back(shallow_of(run));
   }
-  if (!findings.empty() && !run.waits.empty()) {
-    findings[0].file = run.waits[0].place.file;
-    findings[0].line = run.waits[0].place.line;
+  for (Finding& stopped : findings) {
+    stopped.more = {{"cycle", cycle_of(run.waits)}, {"depths_needed", depths_of(run.depths)}};
+    if (run.waits.empty()) continue;
+    stopped.file = run.waits[0].place.file;
+    stopped.line = run.waits[0].place.line;
   }
   for (const LeftValues& left : run.left) findings.push_back(leftover_of(left));
   for (Finding& finding : findings) {

@@ -146,8 +146,8 @@ void UnitThread::run_command() {
     end = run_kernel(command);
     calling_.store(false);
     called_for_.store(nullptr);
+    report_findings(end);
   }
-  report_findings(end);
   const bool good = valid && end == End::kDone;
   queue_.finish(command, good ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
   command_.reset();  // frees its client's area
@@ -175,6 +175,7 @@ void UnitThread::report_findings(End end) const {
   const bool deadlocked = end == End::kDeadlock;
   if (deadlocked) report("deadlock: " + scheduler_.message());
   const hls_runtime::RunFindings& run = scheduler_.findings();
+  if (!deadlocked && run.depths.empty() && run.left.empty()) return;
   for (const Finding& finding :
        findings_of(run, deadlocked, plan_.library->entry().name, plan_.name)) {
     if (finding.severity == "warning") report(finding.message);

@@ -52,7 +52,12 @@ export class Chat {
   }
 
   #restoreSampling() {
-    const kept = JSON.parse(localStorage.getItem(kSampling) ?? "{}");
+    let kept = {};
+    try {
+      kept = JSON.parse(localStorage.getItem(kSampling)) ?? {};
+    } catch {
+      // damaged: begin without
+    }
     for (const input of this.#inputs()) {
       input.value = kept[input.name] ?? "";
       input.addEventListener("change", () => localStorage.setItem(kSampling, JSON.stringify(this.#sampling())));
