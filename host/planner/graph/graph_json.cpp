@@ -34,8 +34,14 @@ const json& array_of(const json& object, const char* key) {
   return object[key];
 }
 
+// As unsigned numbers: JSON's own comparison takes one from 2^63 on for a negative one.
+bool is_at_most(const json& value, std::int64_t most) {
+  return value.is_number_unsigned() &&
+         value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+}
+
 std::int64_t bytes_of(const json& value, const std::string& where) {
-  if (value.is_number_unsigned() && value <= kMostGraphBytes) return value.get<std::int64_t>();
+  if (is_at_most(value, kMostGraphBytes)) return value.get<std::int64_t>();
   refuse_json(where + " is " + value.dump() + ", not a number of bytes");
 }
 
@@ -74,7 +80,7 @@ OperatorNode node_of(const json& object, const std::string& where) {
   node.group = text_of(object, "group", named);
   if (object.contains("device")) {
     const json& device = object["device"];
-    if (!device.is_number_unsigned() || device > 1'000'000) {
+    if (!is_at_most(device, 1'000'000)) {
       refuse_json(named + ": 'device' is " + device.dump() + ", not the number of a device");
     }
     node.device = device.get<int>();

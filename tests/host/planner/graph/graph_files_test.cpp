@@ -67,6 +67,11 @@ TEST(GraphJson, NamesTheWrongField) {
               HasSubstr("node 'a': 'output_bytes' is -1, not a number of bytes"));
   EXPECT_THAT(nodes(R"({"name": "a", "us": 1, "group": 1})"), HasSubstr("'group' is no text"));
   EXPECT_THAT(nodes(R"({"name": "a", "us": 1, "device": -1})"), HasSubstr("'device' is -1"));
+  const std::string huge = "18446744073709551614";  // -2 as a signed number
+  EXPECT_THAT(nodes(R"({"name": "a", "us": 1, "device": )" + huge + "}"),
+              HasSubstr("'device' is " + huge));
+  EXPECT_THAT(nodes(R"({"name": "a", "us": 1, "output_bytes": )" + huge + "}"),
+              HasSubstr("'output_bytes' is " + huge));
   EXPECT_THAT(nodes(a, R"(["a", "x"])"), HasSubstr("edge 0 names the node \"x\""));
   EXPECT_THAT(nodes(a, "[0, 1]"), HasSubstr("edge 0 names the node 1"));
   EXPECT_THAT(nodes(a, "[0]"), HasSubstr("edge 0 is neither [from, to, bytes] nor an object"));

@@ -201,6 +201,8 @@ TEST(QuboFiles, NamesTheWrongSample) {
               HasSubstr("sample 1: it is no array"));
   EXPECT_THAT(message_of([] { samples_of("[0,1,1,0.5]"); }), HasSubstr("sample 0: 0.5 is neither"));
   EXPECT_THAT(message_of([] { samples_of("[0,1,1,2]"); }), HasSubstr("sample 0: 2 is neither"));
+  EXPECT_THAT(message_of([] { samples_of("[0,1,1,18446744073709551615]"); }),
+              HasSubstr("sample 0: 18446744073709551615 is neither"));
   EXPECT_THAT(message_of([] { samples_of("{\"bits\": 1}"); }),
               HasSubstr("neither lines of bits nor"));
   EXPECT_THAT(message_of([] { samples_of("[0,1"); }), HasSubstr("neither lines of bits nor"));
