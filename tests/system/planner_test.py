@@ -189,6 +189,13 @@ class PlaceTest(PlannerCase):
         result = run_json("place", "--format", "json", graph, *LINKS)
         self.assertEqual(result["makespan_us"], triple["makespan_us"])
 
+    def test_a_name_that_is_not_utf8_ends_no_answer(self):
+        for name, text in (("graph.dot", b'digraph { "\xff" -> b; }'), ("durations.txt", b"\xff::1\nb::2\n"),
+                           ("sizes.txt", b"\xff::1\nb::1\n")):
+            (self.folder / name).write_bytes(text)
+        result = run_json("place", "--format", "triple", self.folder, *LINKS)
+        self.assertEqual(set(result["placement"]), {"\ufffd", "b"})
+
     def test_every_method_answers_and_auto_is_the_best(self):
         draw = random.Random(5)
         nodes = [{"name": f"n{i}", "us": draw.randint(1, 90), "output_bytes": draw.randint(0, 5000)} for i in range(200)]

@@ -8,6 +8,7 @@
 
 #include "apps/command.h"
 #include "apps/command_words.h"
+#include "apps/json_text.h"
 #include "apps/planner/planner_files.h"
 #include "planner/pipeline/diffusion.h"
 #include "planner/pipeline/exact_partition.h"
@@ -119,7 +120,7 @@ void run_balance(const BalanceOptions& options) {
   const planner::LayerTrace trace = planner::read_layer_trace(file);
   const std::vector<BalancedStep> steps = balanced_steps(options, trace);
   if (options.as_json) {
-    fmt::print("{}\n", balance_json(options, steps).dump(2));
+    fmt::print("{}\n", json_text(balance_json(options, steps)));
   } else {
     print_balance(steps, trace);
   }

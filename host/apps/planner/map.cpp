@@ -10,6 +10,7 @@
 
 #include "apps/command.h"
 #include "apps/command_words.h"
+#include "apps/json_text.h"
 #include "apps/planner/planner_files.h"
 #include "apps/whole_file.h"
 #include "common/error.h"
@@ -133,7 +134,7 @@ void run_map(const MapOptions& options) {
     object.update(search_json(options, problem));
   }
   if (options.as_json) {
-    fmt::print("{}\n", object.dump(2));
+    fmt::print("{}\n", json_text(object));
   } else {
     print_mapping(object);
   }

@@ -8,6 +8,7 @@
 
 #include "apps/command.h"
 #include "apps/command_words.h"
+#include "apps/json_text.h"
 #include "apps/planner/planner_files.h"
 #include "common/error.h"
 #include "planner/graph/graph_files.h"
@@ -103,7 +104,7 @@ void run_place(const PlaceOptions& options) {
   const planner::PlacedGraph placed =
       planner::place_graph(graph, links_of(options), planner::place_method_of(options.method));
   if (options.as_json) {
-    fmt::print("{}\n", place_json(graph, placed).dump(2));
+    fmt::print("{}\n", json_text(place_json(graph, placed)));
   } else {
     print_placement(graph, placed);
   }

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "apps/command_words.h"
+#include "apps/json_text.h"
 #include "apps/tensor/tensor_commands.h"
 #include "apps/tensor/tensor_output.h"
 #include "common/available_memory.h"
@@ -141,7 +142,7 @@ void run_tensor_bench(const TensorBenchOptions& o) {
   const nlohmann::ordered_json result =
       o.dtype == "f64" ? bench_json<double>(o, tensor, pool) : bench_json<float>(o, tensor, pool);
   if (o.json) {
-    fmt::print("{}\n", result.dump(2));
+    fmt::print("{}\n", json_text(result));
   } else {
     fmt::print(
         "{} {}: {:.3f} ms on {} threads, {:.0f} % of the read bandwidth; built in {:.1f} ms\n",

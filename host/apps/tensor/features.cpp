@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "apps/json_text.h"
 #include "apps/tensor/tensor_commands.h"
 #include "apps/tensor/tensor_output.h"
 #include "common/error.h"
@@ -76,7 +77,7 @@ void run_features(const FeaturesOptions& options) {
     json["threads"] = pool.num_threads();
     json["read_ms"] = read_ms;
     json["ms"] = ms;
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", json_text(json));
   } else {
     fmt::print("{}", options.csv ? features_csv(features) : features_table(features));
   }

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "apps/command_words.h"
+#include "apps/json_text.h"
 #include "apps/tensor/tensor_commands.h"
 #include "apps/tensor/tensor_output.h"
 #include "common/error.h"
@@ -71,7 +72,7 @@ void run_generate(const TensorGenerateOptions& options) {
                                       {"seed", options.seed},
                                       {"ms", ms},
                                       {"total_ms", watch.ms()}};
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", json_text(json));
   } else {
     fmt::print("{}: {}, {} entries in {} fibers of {} slices, {:.2f} s\n", options.out,
                sizes_words(plan.sizes), plan.entries, plan.fibers, plan.slices, watch.ms() / 1e3);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/json_text.h"
 #include "apps/tensor/tensor_commands.h"
 #include "apps/tensor/tensor_output.h"
 #include "tensor/sparse/files/read_tensor.h"
@@ -93,7 +94,7 @@ void add_tensor_stats(CLI::App& tensor) {
   command->callback([o] {
     const Json stats = stats_json(*o);
     if (o->json) {
-      fmt::print("{}\n", stats.dump(2));
+      fmt::print("{}\n", json_text(stats));
     } else {
       print_stats(stats);
     }
