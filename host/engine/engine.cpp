@@ -15,10 +15,12 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "common/error.h"
+#include "engine/engine_metrics.h"
 #include "engine/executor/executor.h"
 #include "engine/loop/engine_loop.h"
 #include "engine/loop/sequence.h"
@@ -28,67 +30,7 @@ namespace tandem::engine {
 namespace {
 
 constexpr auto kMetricsInterval = std::chrono::milliseconds(100);
-
-const char* reason_name(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kStop:
-      return "stop";
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kCancelled:
-      return "cancelled";
-    case FinishReason::kError:
-      break;
-  }
-  return "error";
-}
-
-void observe(trace::Metrics& metrics, Sequence& sequence) {
-  const RequestTimes& times = sequence.times();
-  if (const auto gap = sequence.take_token_gap()) metrics.observe_inter_token_seconds(*gap);
-  if (sequence.take_first_token()) {
-    metrics.observe_queue_seconds(times.queued);
-    metrics.observe_prefill_seconds(times.prefill);
-    metrics.observe_time_to_first_token_seconds(times.time_to_first_token);
-  }
-}
-
-void observe_end(trace::Metrics& metrics, const Sequence& sequence) {
-  metrics.count_finished(reason_name(sequence.finish_reason()));
-  if (sequence.num_generated() > 0) metrics.observe_decode_seconds(sequence.times().decode);
-}
-
-void set_plan(trace::Metrics& metrics, const EngineStatus& status) {
-  const PlanStatus& plan = status.plan;
-  metrics.set_target_missed(plan.target_missed, status.target_missed_steps);
-  for (const auto& [mode, steps] : status.steps_by_mode) metrics.set_plan_steps_total(mode, steps);
-  if (plan.mode.empty()) return;
-  metrics.set_plan_part("step", "", plan.predicted_s, plan.measured_s);
-  for (const PlanPart& part : plan.parts) {
-    metrics.set_plan_part(part.name, part.device, part.predicted_s, part.measured_s.value_or(-1));
-  }
-}
-
-void set_totals(trace::Metrics& metrics, const EngineStatus& status) {
-  metrics.set_requests(status.running, status.waiting);
-  metrics.set_tokens_total(status.prompt_tokens, status.cached_tokens, status.generated_tokens);
-  metrics.set_preemptions_total(status.preemptions);
-  metrics.set_rebuilt_sequences_total(status.rebuilt_sequences);
-  metrics.set_moved_pages_total(status.moved_pages);
-  metrics.set_refused_steps_total(status.refused_steps);
-  metrics.set_parking_totals(status.parked_sequences, status.restored_tokens);
-  metrics.set_drafts_total(status.speculation.drafted, status.speculation.accepted);
-  metrics.set_compute_totals(status.compute_id, status.compute.ops,
-                             status.compute.weight_bytes_read, status.compute.busy_seconds);
-  set_plan(metrics, status);
-  for (const UnitStatus& unit : status.units) {
-    metrics.set_unit_pages(unit.id, unit.pages_used, unit.pages_total);
-    metrics.set_unit_alive(unit.id, unit.alive);
-    metrics.set_unit_losses_total(unit.id, unit.losses);
-    metrics.set_unit_totals(unit.id, unit.stats.launches, unit.stats.bytes_to_unit,
-                            unit.stats.bytes_from_unit, unit.stats.busy_seconds);
-  }
-}
+constexpr auto kSequencesListed = std::chrono::seconds(10);  // after somebody has asked for them
 
 ExecutorOptions executor_options(const EngineOptions& options) {
   ExecutorOptions result;
@@ -140,7 +82,7 @@ struct Engine::State {
                                               options.on_warning);
     }
     if (metrics != nullptr) {
-      loop.on_token = [metrics](Sequence& sequence) { observe(*metrics, sequence); };
+      loop.on_token = [metrics](Sequence& sequence) { observe_token(*metrics, sequence); };
       loop.on_end = [metrics](Sequence& sequence) { observe_end(*metrics, sequence); };
     }
     loop.newcomers = [this] { return newcomers(); };
@@ -164,7 +106,8 @@ struct Engine::State {
   EngineLoop loop;  // the engine thread's, once it runs
   std::unique_ptr<UnitReviver>
       reviver;  // before the loop ends: its units may use the runner's buffers
-  Clock::TimePoint metrics_set_at, units_asked_at;
+  Clock::TimePoint metrics_set_at, units_asked_at, sequences_listed_at;
+  bool lists_sequences = false;  // the engine thread's
   std::atomic<int> max_request_tokens{0};
   std::atomic<std::chrono::steady_clock::time_point> last_beat{std::chrono::steady_clock::now()};
 
@@ -174,6 +117,8 @@ struct Engine::State {
   std::atomic<bool> has_incoming = false;
   std::vector<RequestId> cancelled;
   EngineStatus status;
+  std::vector<SequenceStatus> sequences;
+  std::chrono::steady_clock::time_point sequences_asked_at{};
   RequestId last_id = 0;
   int num_active = 0;                         // accepted and not finished
   int num_waiting = 0;                        // of these in the loop's queue, when last published
@@ -270,7 +215,15 @@ void Engine::State::publish() {
     metrics_set_at = time;
     set_totals(*metrics, now);
   }
+  std::optional<std::vector<SequenceStatus>> listed;
+  if (!lists_sequences) listed.emplace();
+  if (lists_sequences && (loop.idle() || time - sequences_listed_at >= kMetricsInterval)) {
+    sequences_listed_at = time;
+    listed = loop.sequences();
+  }
   const std::lock_guard lock(mutex);
+  if (listed) sequences = std::move(*listed);
+  lists_sequences = std::chrono::steady_clock::now() - sequences_asked_at < kSequencesListed;
   num_waiting = now.waiting;
   num_waiting_of = {now.waiting_by_caller.begin(), now.waiting_by_caller.end()};
   status = std::move(now);
@@ -398,6 +351,12 @@ EngineStatus Engine::status() const {
   status.waiting += static_cast<int>(state_->incoming.size());
   status.draining = state_->refusing;
   return status;
+}
+
+std::vector<SequenceStatus> Engine::sequences() const {
+  const std::lock_guard lock(state_->mutex);
+  state_->sequences_asked_at = std::chrono::steady_clock::now();
+  return state_->sequences;
 }
 
 }  // namespace tandem::engine

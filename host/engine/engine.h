@@ -22,6 +22,7 @@
 #include "engine/loop/engine_options.h"
 #include "engine/loop/engine_status.h"
 #include "engine/loop/named_unit.h"
+#include "engine/loop/sequence_status.h"
 #include "engine/request.h"
 #include "engine/weights/weight_loader.h"
 #include "model/model.h"
@@ -86,6 +87,10 @@ class Engine {
   bool drain(Deadline deadline);
 
   EngineStatus status() const;
+
+  // The requests, running ones first, at most 100 ms old. They are listed for 10 s after a call, so
+  // the first call may find none; nobody else pays for it.
+  std::vector<SequenceStatus> sequences() const;
 
   // The time since the engine's thread began its last iteration: at most options.idle_check without
   // work, else the time of the current step so far.

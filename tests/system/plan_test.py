@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What the daemon shows of its plan, the costs that it keeps, and --attention auto with cards.
+import concurrent.futures
 import json
 import os
+import signal
 import tempfile
+import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -91,6 +95,59 @@ class PlanTest(unittest.TestCase):
         units = [device["device"] for device in answer["devices"] if device["role"] == "attention"]
         self.assertEqual(units, ["cpu", "xrt:0", "xrt:1"])
         self.assertEqual(len(list((self.cache / "tandem").iterdir())), 1)
+
+    def slow_down(self, card, seconds):
+        """The card runs for a tenth of the time."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                os.kill(card, signal.SIGSTOP)
+                time.sleep(0.045)
+                os.kill(card, signal.SIGCONT)
+            except ProcessLookupError:
+                return
+            time.sleep(0.005)
+
+    def test_the_mode_follows_cards_that_slow_down_and_die_and_no_token_changes(self):
+        prompts = ["Once upon a time", "Tom and Lily", "The big dog", "One day a girl"]
+        fields = {"max_tokens": 250, "temperature": 0, "ignore_eos": True}
+
+        def texts(daemon, pool):
+            futures = [pool.submit(daemon.complete, prompt, **fields) for prompt in prompts]
+            return [future.result(300)["choices"][0]["text"] for future in futures]
+
+        def wait_until(condition):
+            until = time.monotonic() + 120
+            while not condition(daemon.status()):
+                self.assertLess(time.monotonic(), until, daemon.status())
+                time.sleep(0.02)
+
+        cards = ["--attention", "xrt:0=0.4,xrt:1=0.4,cpu=0.2", "--device-timeout-ms", 60000, "--revive-seconds", 0]
+        with concurrent.futures.ThreadPoolExecutor(len(prompts)) as pool:
+            with Daemon("--attention", "cpu", *EXACT) as daemon:
+                expected = texts(daemon, pool)
+            with Daemon(*cards, *EXACT, cards=2) as daemon:
+                self.assertEqual(texts(daemon, pool), expected)
+                self.assertIn(daemon.status()["plan"]["mode"], ("shares", "two sub-batches"))
+                pids = daemon.card_processes()
+                slow = threading.Thread(target=self.slow_down, args=(pids[0], 2))
+                slow.start()
+                self.addCleanup(slow.join)
+                self.assertEqual(texts(daemon, pool), expected, "while a card is slow")
+                slow.join()
+                self.assertEqual(texts(daemon, pool), expected, "when it is fast again")
+                begun = daemon.status()["generated_tokens"]
+                futures = [pool.submit(daemon.complete, prompt, **fields) for prompt in prompts]
+                wait_until(lambda status: status["generated_tokens"] > begun + 40)
+                for pid in pids:
+                    os.kill(pid, signal.SIGKILL)
+                self.assertEqual([future.result(300)["choices"][0]["text"] for future in futures], expected)
+                wait_until(lambda status: len(status["lost_devices"]) == 2)
+                self.assertEqual(texts(daemon, pool), expected)
+                plan = daemon.status()["plan"]
+        self.assertEqual(plan["mode"], "own attention")
+        busy = [part["device"] for part in plan["parts"] if part["part"].endswith("attention") and part["predicted_ms"] > 0]
+        self.assertEqual(set(busy), {"cpu"})
 
     def test_a_better_priority_is_taken_and_a_worse_word_refused(self):
         with Daemon("--attention", "cpu", "--best-priority", "-5") as daemon:

@@ -6,8 +6,8 @@
 // fraction): all units then finish attending at the same time, and a nearly full one is spared.
 // With shares it is (blocks held + 1) / share alone. kSequences chooses a home for a sequence
 // without one: among the units where it fits whole, the one with the least (pages in use + pages
-// wanted) / bandwidth (or share). A sequence that attached to a prefix joins the prefix's unit
-// unless the load there is more than twice the least.
+// wanted) / bandwidth (or share), both as they are expected to be in the end. A sequence that
+// attached to a prefix joins the prefix's unit unless the load there is more than twice the least.
 #include "engine/kv_cache/kv_cache.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ KvCache::KvCache(int page_tokens, Placement placement, bool prefix_cache, Prefix
       index_(hash) {}
 
 int KvCache::add_unit(std::uint32_t num_pages, double bandwidth, double share) {
-  units_.push_back({PagePool(num_pages), bandwidth, share, true});
+  units_.push_back({PagePool(num_pages), bandwidth, share, true, 0});
   has_shares_ |= share > 0;
   return static_cast<int>(units_.size()) - 1;
 }
@@ -49,7 +49,7 @@ void KvCache::lose_unit(int unit) {
 
 void KvCache::return_unit(int unit, std::uint32_t num_pages, double bandwidth, double share) {
   TANDEM_CHECK(!units_[unit].alive);
-  units_[unit] = {PagePool(num_pages), bandwidth, share, true};
+  units_[unit] = {PagePool(num_pages), bandwidth, share, true, 0};
   has_shares_ |= share > 0;
 }
 
@@ -103,18 +103,31 @@ std::size_t KvCache::attach(PageTable& table, std::span<const TokenId> tokens) {
   return table.blocks.size() * page_tokens_;
 }
 
-bool KvCache::extend(PageTable& table, std::size_t num_tokens) {
+bool KvCache::extend(PageTable& table, std::size_t num_tokens, std::size_t num_expected) {
   const std::size_t wanted = blocks_for(num_tokens);
   if (wanted <= table.blocks.size()) return true;
   if (wanted - table.blocks.size() > num_available()) return false;
   reserve_blocks(table, wanted);
+  const std::size_t at_end = std::max(wanted, blocks_for(num_expected));
+  if (placement_ == Placement::kSequences && !has_home(table)) {
+    const std::size_t held = table.blocks.size();
+    const int home = choose_home(table, wanted - held, at_end - held);
+    add_block(table, take_page(home));
+    units_[home].growth += at_end - wanted;
+  }
   while (table.blocks.size() < wanted) {
     const int unit = placement_ != Placement::kSequences
                          ? choose_by_share(table)
-                         : choose_home(table, wanted - table.blocks.size());
+                         : choose_home(table, wanted - table.blocks.size(), 0);
     add_block(table, take_page(unit));
   }
   return true;
+}
+
+void KvCache::expect_growth(std::span<const std::size_t> blocks) {
+  for (std::size_t u = 0; u < units_.size(); ++u) {
+    units_[u].growth = u < blocks.size() ? blocks[u] : 0;
+  }
 }
 
 BlockPlace KvCache::take_page(int unit) {
@@ -165,12 +178,19 @@ int KvCache::choose_by_share(const PageTable& table) const {
   return best;
 }
 
-int KvCache::choose_home(const PageTable& table, std::size_t missing) const {
+// Whether the next block goes where the last one is, if there is room.
+bool KvCache::has_home(const PageTable& table) const {
+  return !table.blocks.empty() && table.blocks.size() > table.num_attached;
+}
+
+int KvCache::choose_home(const PageTable& table, std::size_t missing,
+                         std::size_t in_the_end) const {
   const int last = table.blocks.empty() ? -1 : table.blocks.back().unit;
-  const bool from_prefix = table.blocks.size() == table.num_attached;
-  if (last >= 0 && !from_prefix && units_[last].pool.num_available() > 0) return last;
+  if (has_home(table) && units_[last].pool.num_available() > 0) return last;
+  const std::size_t most = std::max(missing, in_the_end);
   const auto load = [&](int unit) {
-    return static_cast<double>(units_[unit].pool.num_used() + missing) / weight(unit);
+    const Unit& u = units_[unit];
+    return static_cast<double>(u.pool.num_used() + u.growth + most) / weight(unit);
   };
   int best = -1, roomiest = -1;
   for (int unit = 0; unit < static_cast<int>(units_.size()); ++unit) {

@@ -79,8 +79,13 @@ class KvCache {
   std::size_t attach(PageTable& table, std::span<const TokenId> tokens);
 
   // Adds blocks until the table holds num_tokens tokens. Returns false and adds none if there are
-  // too few.
-  bool extend(PageTable& table, std::size_t num_tokens);
+  // too few. `num_expected`: tokens that the sequence will have in the end, by which a home is
+  // chosen; 0: unknown.
+  bool extend(PageTable& table, std::size_t num_tokens, std::size_t num_expected = 0);
+  // [units] Blocks by which the sequences that live there are still expected to grow; replaces what
+  // was expected before. extend() adds the growth of those for which it chooses a home. May be
+  // empty.
+  void expect_growth(std::span<const std::size_t> blocks);
   // The KV of the first `num_written` of `tokens` is written: publishes their full blocks.
   void publish(PageTable& table, std::span<const TokenId> tokens, std::size_t num_written);
   // Returns all pages, last block first; the table is empty afterwards and keeps its salt.
@@ -109,6 +114,7 @@ class KvCache {
     PagePool pool;
     double bandwidth = 0, share = 0;
     bool alive = true;
+    std::size_t growth = 0;  // blocks, expected
   };
 
   std::span<const TokenId> block_tokens(std::span<const TokenId> tokens, std::size_t block) const {
@@ -116,7 +122,8 @@ class KvCache {
   }
   std::size_t matchable_blocks(std::span<const TokenId> tokens) const;
   int choose_by_share(const PageTable& table) const;
-  int choose_home(const PageTable& table, std::size_t missing) const;
+  bool has_home(const PageTable& table) const;
+  int choose_home(const PageTable& table, std::size_t missing, std::size_t in_the_end) const;
   BlockPlace take_page(int unit);
   void reserve_blocks(PageTable& table, std::size_t num_blocks);
   void add_block(PageTable& table, const BlockPlace& place);

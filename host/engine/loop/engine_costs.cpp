@@ -23,14 +23,20 @@ constexpr double kLikelyOutput = 256;
 
 void EngineLoop::make_planner() {
   row_limit_ = {options_.max_step_tokens, 0};
-  if (options_.costs) start_planner(options_.costs(*runner_, units_));
+  if (!options_.costs) return;
+  costs_ = options_.costs(*runner_, units_);
+  start_planner(costs_);
 }
 
-// What computed has failed: nothing can be measured, since pages are in use.
+// What computed has failed: nothing can be measured, since pages are in use. The units are known.
 void EngineLoop::make_planner_anew() {
   if (!planner_) return;
   const StatedCompute stated{options_.compute_id, static_cast<double>(runner_->weights().bytes), 0};
-  start_planner(estimate_costs(stated, units_));
+  planner::CostTable table = estimate_costs(stated, units_);
+  for (const NamedUnit& unit : units_) {
+    set_unit_costs(cost_of_unit(unit), entry_of(table, unit.id));
+  }
+  start_planner(table);
 }
 
 void EngineLoop::start_planner(const planner::CostTable& table) {
@@ -53,11 +59,18 @@ void EngineLoop::start_planner(const planner::CostTable& table) {
       planner::machine_of(table, options_.compute_id, units, shape), std::move(options));
 }
 
-// A fallback or a unit that came back: by what it states.
+// What the table says of a unit of this name, as of one that came back; else what it states.
+planner::DeviceCost EngineLoop::cost_of_unit(const NamedUnit& unit) const {
+  const planner::DeviceCost* known = costs_.find(unit.id);
+  const bool attends =
+      known != nullptr && known->attention_of(attention_kind(geometry_)) != nullptr;
+  return attends ? *known : estimate_unit(unit.id, *unit.unit);
+}
+
 void EngineLoop::replan_unit(std::size_t index) {
   if (!planner_) return;
   const NamedUnit& unit = units_[index];
-  const planner::DeviceCost cost = estimate_unit(unit.id, *unit.unit);
+  const planner::DeviceCost cost = cost_of_unit(unit);
   planner_->set_unit(
       index, unit.id,
       planner::unit_of(cost, attention_kind(geometry_), is_own_unit(*runner_, *unit.unit)));
@@ -108,7 +121,10 @@ planner::Outlook EngineLoop::outlook() const {
 }
 
 void EngineLoop::deal_shares() {
-  if (!planner_ || !planner_->deal(outlook(), options_.clock->now())) return;
+  if (!planner_) return;
+  const Clock::TimePoint begin = options_.clock->now();
+  if (!planner_->deal(outlook(), begin)) return;
+  planner_->deal_took(options_.clock->now() - begin);
   constexpr double kLeastShare = 1e-9;
   const std::span<const double> shares = planner_->shares();
   for (std::size_t i = 0; i < shares.size(); ++i) {

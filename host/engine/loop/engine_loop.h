@@ -22,6 +22,7 @@
 #include "engine/loop/engine_status.h"
 #include "engine/loop/named_unit.h"
 #include "engine/loop/sequence.h"
+#include "engine/loop/sequence_status.h"
 #include "engine/planning/step_planner.h"
 #include "engine/scheduler/scheduler.h"
 #include "engine/steps/step_runner.h"
@@ -79,6 +80,7 @@ class EngineLoop {
   int max_request_tokens() const { return max_request_tokens_; }
   int num_waiting() const { return waiting_.size(); }
   EngineStatus status() const;
+  std::vector<SequenceStatus> sequences() const;  // running ones first
   std::vector<Delivery> take_deliveries() { return std::exchange(deliveries_, {}); }
 
   // Returns the requests that have arrived and are not added yet. Called between the layers of a
@@ -112,6 +114,8 @@ class EngineLoop {
   int num_kept(const StepItem& item);
   int num_worse_running(const CallerQueue& caller) const;
   bool any_overtakes() const;
+  std::size_t num_expected(const Sequence& sequence) const;
+  void expect_growth();
   void count_passes(SequenceId admitted);
   void count_rows(std::span<const StepItem> items);
   SchedulerOptions scheduler_options() const;
@@ -126,6 +130,7 @@ class EngineLoop {
   void start_planner(const planner::CostTable& table);
   void count_end(const Sequence& sequence);
   void replan_unit(std::size_t index);
+  planner::DeviceCost cost_of_unit(const NamedUnit& unit) const;
   planner::Outlook outlook() const;
   double expected_output() const;
   void deal_shares();
@@ -181,6 +186,8 @@ class EngineLoop {
   bool all_units_lost_ = false;  // whether this is why the loop is broken
 
   std::unique_ptr<StepPlanner> planner_;  // null: without costs
+  planner::CostTable costs_;              // as it was at the start
+  double likely_output_ = 0;              // when somebody was admitted last
   RowLimit row_limit_;                    // of the present step
   double ended_ = 0, ended_outputs_ = 0;  // requests that ended lately, and their tokens
   double run_s_ = 0;                      // the runner, in the present step

@@ -39,7 +39,9 @@ bool EngineLoop::restore(Sequence& sequence) {
     return true;
   }
   const std::size_t first = kv_.blocks_for(static_cast<std::size_t>(sequence.num_computed));
-  if (!kv_.extend(sequence.table, static_cast<std::size_t>(parked))) return false;
+  if (!kv_.extend(sequence.table, static_cast<std::size_t>(parked), num_expected(sequence))) {
+    return false;
+  }
   if (uses_lost(sequence.table)) return false;
   const KvParking::Restored restored = parking_.restore(sequence.id(), sequence.table, first);
   if (restored.lost_unit >= 0) lost_while_parking_.push_back(restored.lost_unit);

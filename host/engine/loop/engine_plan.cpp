@@ -179,13 +179,35 @@ void EngineLoop::apply(StepPlan& plan) {
     if (admit(id)) continue;
     std::erase_if(plan.items, [&](const StepItem& item) { return item.id == id; });
   }
+  if (!plan.admitted.empty()) expect_growth();
   restore(plan);
   for (const StepItem& item : plan.items) {
     Sequence& sequence = running(item.id);
-    TANDEM_CHECK(kv_.extend(sequence.table, sequence.tokens().size()));
+    TANDEM_CHECK(kv_.extend(sequence.table, sequence.tokens().size(), num_expected(sequence)));
   }
   for (StepItem& item : plan.items) reserve_drafts(item);
   choose_mode(plan);
+}
+
+// Tokens that the sequence is expected to have in the end.
+std::size_t EngineLoop::num_expected(const Sequence& sequence) const {
+  const double likely =
+      std::min<double>(sequence.num_prompt_tokens() + likely_output_, sequence.most_tokens());
+  return static_cast<std::size_t>(std::max<double>(likely, sequence.num_tokens()));
+}
+
+// Newcomers get a home by what all will hold in the end.
+void EngineLoop::expect_growth() {
+  likely_output_ = expected_output();
+  std::vector<std::size_t> blocks(units_.size());
+  for (const auto& sequence : running_) {
+    const PageTable& table = sequence->table;
+    if (table.blocks.size() <= table.num_attached) continue;
+    const std::size_t in_the_end = kv_.blocks_for(num_expected(*sequence));
+    blocks[static_cast<std::size_t>(table.blocks.back().unit)] +=
+        in_the_end - std::min(in_the_end, table.blocks.size());
+  }
+  kv_.expect_growth(blocks);
 }
 
 // Of the oldest sequences of callers that have nothing running.

@@ -40,6 +40,14 @@ planner::DeviceCost& entry_of(planner::CostTable& table, const std::string& id) 
   return added;
 }
 
+void set_unit_costs(const planner::DeviceCost& from, planner::DeviceCost& to) {
+  to.attention = from.attention;
+  to.to_device = from.to_device;
+  to.from_device = from.from_device;
+  to.launch_s = from.launch_s;
+  to.page_move_s = from.page_move_s;
+}
+
 planner::DeviceCost estimate_unit(const std::string& id, const device::AttentionUnit& unit) {
   const device::AttentionGeometry& geometry = unit.geometry();
   const device::AttentionCapacity capacity = unit.capacity();

@@ -33,6 +33,9 @@ struct StatedCompute {
 planner::DeviceCost estimate_unit(const std::string& id, const device::AttentionUnit& unit);
 planner::CostTable estimate_costs(const StatedCompute& compute, std::span<const NamedUnit> units);
 
+// What `from` costs as an attention unit.
+void set_unit_costs(const planner::DeviceCost& from, planner::DeviceCost& to);
+
 // The entry of this id; a new one where there is none.
 planner::DeviceCost& entry_of(planner::CostTable& table, const std::string& id);
 

@@ -161,15 +161,8 @@ planner::CostTable measure_costs(StepRunner& runner, std::span<const NamedUnit> 
   const StatedCompute stated{options.compute_id, static_cast<double>(runner.weights().bytes), 0};
   planner::CostTable table = estimate_costs(stated, units);
   for (const NamedUnit& unit : units) {
-    attempt(options, [&] {
-      const planner::DeviceCost measured = measure_unit(unit, options);
-      planner::DeviceCost& known = entry_of(table, unit.id);
-      known.attention = measured.attention;
-      known.to_device = measured.to_device;
-      known.from_device = measured.from_device;
-      known.launch_s = measured.launch_s;
-      known.page_move_s = measured.page_move_s;
-    });
+    attempt(options,
+            [&] { set_unit_costs(measure_unit(unit, options), entry_of(table, unit.id)); });
   }
   attempt(options,
           [&] { measure_steps(runner, units, options, entry_of(table, options.compute_id)); });

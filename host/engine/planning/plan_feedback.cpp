@@ -138,10 +138,9 @@ void StepPlanner::list_parts(const StepMeasure& measured) {
 }
 
 void StepPlanner::learn(const StepMeasure& measured, Clock::TimePoint now) {
-  const bool uses_others = std::ranges::any_of(predicted_.units, [](double s) { return s > 0; });
-  status_.mode = planner::mode_name(runs_halves_  ? planner::StepMode::kTwoSubBatches
-                                    : uses_others ? planner::StepMode::kShares
-                                                  : planner::StepMode::kOwnAttention);
+  status_.mode = planner::mode_name(runs_halves_    ? planner::StepMode::kTwoSubBatches
+                                    : uses_others() ? planner::StepMode::kShares
+                                                    : planner::StepMode::kOwnAttention);
   status_.num_sub_batches = runs_halves_ ? 2 : 1;
   status_.rows = static_cast<int>(whole_[0].rows);
   status_.predicted_s = predicted_.total;

@@ -18,6 +18,9 @@ namespace {
 // Shares are dealt anew when the load has changed by so much.
 constexpr double kNoticedChange = 0.1;
 constexpr double kClearGain = 1.05;
+// Dealing takes 2 % of the time, and more only where one deal takes over 10 ms.
+constexpr int kRestOfDeal = 50;
+constexpr std::chrono::milliseconds kLongestRest{500};
 // Prompts advance, whatever the target.
 constexpr int kLeastRows = 4;
 constexpr double kManyTokens = 1e6, kManyRows = 8192;
@@ -80,16 +83,23 @@ bool StepPlanner::is_near_dealt(const planner::Outlook& outlook) const {
   const auto is_near = [](double value, double before) {
     return std::abs(value - before) <= kNoticedChange * before;
   };
-  const auto is_lost = [](double room) { return room <= 0; };
   return is_near(outlook.most_rows, dealt_.most_rows) && is_near(outlook.prompt, dealt_.prompt) &&
-         is_near(outlook.output, dealt_.output) &&
-         std::ranges::equal(outlook.room, dealt_.room, {}, is_lost, is_lost);
+         is_near(outlook.output, dealt_.output);
+}
+
+// Whether the same units are lost as when shares were dealt.
+bool StepPlanner::has_dealt_units(const planner::Outlook& outlook) const {
+  const auto is_lost = [](double room) { return room <= 0; };
+  return std::ranges::equal(outlook.room, dealt_.room, {}, is_lost, is_lost);
 }
 
 bool StepPlanner::deal(const planner::Outlook& outlook, Clock::TimePoint now) {
   if (!options_.deals_shares || machine_.units.size() < 2) return false;
   forget_idle(now);
-  if (!costs_changed_ && is_near_dealt(outlook)) return false;
+  if (has_dealt_units(outlook)) {
+    if (now < rests_until_ || (!costs_changed_ && is_near_dealt(outlook))) return false;
+  }
+  rests_until_ = now;
   dealt_ = outlook;
   costs_changed_ = false;
   for (Unit& unit : units_) unit.dealt_factor = unit.correction.factor();
@@ -103,6 +113,10 @@ bool StepPlanner::deal(const planner::Outlook& outlook, Clock::TimePoint now) {
   for (double& share : shares_) share /= sum;
   status_.shares = shares_;
   return true;
+}
+
+void StepPlanner::deal_took(Clock::Duration time) {
+  rests_until_ += std::min<Clock::Duration>(kRestOfDeal * time, kLongestRest);
 }
 
 bool StepPlanner::moves_pay(std::span<const double> tokens, double rows, double rest_steps,
@@ -180,13 +194,19 @@ void StepPlanner::sum_up_halves() {
   }
 }
 
+bool StepPlanner::uses_others() const {
+  return std::ranges::any_of(predicted_.units, [](double seconds) { return seconds > 0; });
+}
+
 int StepPlanner::choose(int num_sub_batches) {
   sum_up_halves();
   planner::step_time(machine_, whole_, predicted_);
   runs_halves_ = false;
-  if (num_sub_batches == 2) {
+  // Where no other unit works, there is nothing to hide.
+  const bool is_fixed = options_.num_sub_batches == 2;
+  if (num_sub_batches == 2 && (is_fixed || uses_others())) {
     planner::step_time(machine_, halves_, time_of_halves_);
-    runs_halves_ = options_.num_sub_batches == 2 || time_of_halves_.total < predicted_.total;
+    runs_halves_ = is_fixed || time_of_halves_.total < predicted_.total;
     if (runs_halves_) std::swap(predicted_, time_of_halves_);
   }
   return runs_halves_ ? 2 : 1;

@@ -60,8 +60,10 @@ class StepPlanner {
   // A unit is added, or another one takes its place.
   void set_unit(std::size_t index, const std::string& id, const planner::UnitModel& unit);
 
-  // Whether shares have changed. `room` of the outlook: 0 for lost units.
+  // Whether shares have changed. `room` of the outlook: 0 for lost units. A call that deals rests
+  // for 50 times what it took, but half a second at most, and not where a unit is lost or back.
   bool deal(const planner::Outlook& outlook, Clock::TimePoint now);
+  void deal_took(Clock::Duration time);
   std::span<const double> shares() const { return shares_; }  // [units], a sum of 1; may be empty
   int max_running() const { return max_running_; }
   // Whether it pays to bring pages where the shares say. `tokens`: [units] held now; `rest_steps`:
@@ -100,7 +102,9 @@ class StepPlanner {
 
   void refresh(std::size_t unit);
   void sum_up_halves();
+  bool uses_others() const;
   void forget_idle(Clock::TimePoint now);
+  bool has_dealt_units(const planner::Outlook& outlook) const;
   bool is_near_dealt(const planner::Outlook& outlook) const;
   double causal_predicted() const;
   double unit_predicted(std::size_t unit) const;
@@ -119,6 +123,7 @@ class StepPlanner {
   int max_running_;
   planner::Outlook dealt_{0, 0, 0};
   bool costs_changed_ = false;
+  Clock::TimePoint rests_until_{};
 
   std::vector<planner::SubBatch> whole_, halves_;
   bool runs_halves_ = false;

@@ -244,9 +244,10 @@ void Server::apply(const engine::StepPlan& plan) {
       std::erase(waiting_, id);
     }
   }
+  if (!plan.admitted.empty()) expect_growth();
   for (const engine::StepItem& item : plan.items) {
     Sequence& s = sequence(item.id);
-    TANDEM_CHECK(kv_.extend(s.table, static_cast<std::size_t>(s.num_tokens)));
+    TANDEM_CHECK(kv_.extend(s.table, static_cast<std::size_t>(s.num_tokens), num_expected(s)));
   }
 }
 

@@ -93,6 +93,8 @@ class Server {
   void deal_shares();
   bool open_units(const std::vector<double>& shares, double mean_tokens);
   bool needs_all_units(const SimulatedRequest& request) const;
+  std::size_t num_expected(const Sequence& sequence) const;
+  void expect_growth();
   std::vector<double> past_of_oldest_prompt() const;
   void size_chunks();
   void list_work(const engine::StepPlan& plan, int num_sub_batches);
@@ -125,6 +127,7 @@ class Server {
   double now_ = 0;
   std::uint64_t num_steps_ = 0;
   planner::Outlook dealt_{0, 0, 0};  // when shares were dealt
+  std::vector<std::size_t> growth_;  // [units] blocks
   std::uint64_t num_sampled_ = 0;
   double ended_ = 0;
 };

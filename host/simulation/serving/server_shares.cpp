@@ -119,6 +119,27 @@ bool Server::needs_all_units(const SimulatedRequest& request) const {
   return kv_.blocks_for(tokens) > static_cast<std::size_t>(pages_of_shares_);
 }
 
+// Tokens that the sequence is expected to have in the end, by the outputs at the last deal.
+std::size_t Server::num_expected(const Sequence& sequence) const {
+  const SimulatedRequest& request = sequence.request;
+  const double likely =
+      std::min<double>(request.prompt + dealt_.output, request.prompt + request.output);
+  return static_cast<std::size_t>(std::max<double>(likely, sequence.num_tokens));
+}
+
+void Server::expect_growth() {
+  if (model_.machine.units.size() < 2) return;
+  growth_.assign(model_.machine.units.size(), 0);
+  for (const engine::SequenceId id : running_) {
+    const Sequence& s = sequence(id);
+    if (s.table.blocks.empty()) continue;
+    const std::size_t in_the_end = kv_.blocks_for(num_expected(s));
+    growth_[static_cast<std::size_t>(s.table.blocks.back().unit)] +=
+        in_the_end - std::min(in_the_end, s.table.blocks.size());
+  }
+  kv_.expect_growth(growth_);
+}
+
 // [units] Tokens of the oldest prompt that lie there already; a chunk of it attends to them.
 std::vector<double> Server::past_of_oldest_prompt() const {
   std::vector<double> past(model_.machine.units.size());

@@ -36,6 +36,43 @@ TEST(KvShares, DealsSequencesAndPagesByShares) {
   dealt.release(table);
 }
 
+// The small unit is empty now, but a long sequence would hold it up later.
+TEST(KvShares, AHomeIsChosenByWhatAllWillHoldInTheEnd) {
+  const auto home_of = [](std::size_t in_the_end, std::size_t growth_of_large) {
+    KvCache cache(kSharedPageTokens, Placement::kSequences, false);
+    cache.add_unit(1000, 1e9, 0.1), cache.add_unit(1000, 1e9, 0.9);
+    PageTable held;
+    cache.set_share(0, 1e-9);
+    EXPECT_TRUE(cache.extend(held, 20 * kSharedPageTokens));
+    EXPECT_EQ(held.blocks.front().unit, 1);
+    cache.set_share(0, 0.1);
+    cache.expect_growth(std::vector<std::size_t>{0, growth_of_large});
+    PageTable table;
+    EXPECT_TRUE(cache.extend(table, kSharedPageTokens, in_the_end * kSharedPageTokens));
+    return table.blocks.front().unit;
+  };
+  EXPECT_EQ(home_of(0, 0), 0) << "1 / 0.1 against 21 / 0.9";
+  EXPECT_EQ(home_of(100, 0), 1) << "100 / 0.1 against 120 / 0.9";
+  EXPECT_EQ(home_of(100, 1000), 0) << "against 1120 / 0.9";
+}
+
+TEST(KvShares, ThoseThatComeTogetherCountWithTheirGrowth) {
+  KvCache cache(kSharedPageTokens, Placement::kSequences, false);
+  cache.add_unit(1000, 1e9, 0.5), cache.add_unit(1000, 1e9, 0.5);
+  std::vector<PageTable> tables(3);
+  const std::size_t in_the_end[] = {100, 40, 40};
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    ASSERT_TRUE(cache.extend(tables[i], kSharedPageTokens, in_the_end[i] * kSharedPageTokens));
+  }
+  EXPECT_EQ(tables[0].blocks.front().unit, 0);
+  EXPECT_EQ(tables[1].blocks.front().unit, 1);
+  EXPECT_EQ(tables[2].blocks.front().unit, 1) << "both short ones beside the long one";
+  cache.expect_growth({});
+  PageTable next;
+  ASSERT_TRUE(cache.extend(next, kSharedPageTokens, 2 * kSharedPageTokens));
+  EXPECT_EQ(next.blocks.front().unit, 0) << "what was expected is forgotten: 1 page against 2";
+}
+
 TEST(KvShares, ANewShareHoldsForPagesThatAreDealtLater) {
   for (const Placement placement : {Placement::kSequences, Placement::kPages}) {
     KvCache cache(kSharedPageTokens, placement, false);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <numeric>
+#include <utility>
 
 #include "host/engine/loop/virtual_cost_rig.h"
 #include "host/planner/mode/machines.h"
@@ -77,30 +78,99 @@ TEST(CostsInTheLoop, NoFixedModeIsMuchFasterAndTheWorstIsMuchSlower) {
   }
 }
 
+// Sixteen requests at once. Returns by how much the prediction of a step was wrong at most.
+double keep_busy(CostRig& rig, double until_s) {
+  double most = 0;
+  std::uint64_t seen = rig.loop().status().steps;
+  while (rig.now_s() < until_s) {
+    const EngineStatus before = rig.loop().status();
+    if (before.running + before.waiting < 16) rig.submit({512, 64});
+    rig.step();
+    const EngineStatus status = rig.loop().status();
+    if (std::exchange(seen, status.steps) == status.steps) continue;
+    const PlanStatus& plan = status.plan;
+    most = std::max(most, std::abs(plan.predicted_s / plan.measured_s - 1));
+  }
+  return most;
+}
+
 TEST(CostsInTheLoop, AUnitThatBecomesTenTimesSlowerIsLeftWithinASecond) {
   CostRig rig(machine_of_16({0.5e-6}, 1e-5));
   rig.start();
   const auto pages_there = [&] { return rig.loop().status().units[1].pages_used; };
-  const auto keep_busy = [&](double until_s) {
-    while (rig.now_s() < until_s) {
-      const EngineStatus status = rig.loop().status();
-      if (status.running + status.waiting < 16) rig.submit({512, 64});
-      rig.step();
-    }
-  };
-  keep_busy(8);
+  keep_busy(rig, 8);
   ASSERT_GT(rig.loop().status().plan.shares.at(1), 0.5);
   const std::uint32_t before = pages_there();
   ASSERT_GT(before, 16 * 16u);
   rig.machine().slow_down(1, 10);
-  keep_busy(9);
+  keep_busy(rig, 9);
   EXPECT_LT(rig.loop().status().plan.shares.at(1), 0.3);
-  keep_busy(30);
+  keep_busy(rig, 30);
   EXPECT_LT(pages_there(), before / 2) << "pages have moved";
   EXPECT_GT(rig.loop().status().moved_pages, 0u);
   rig.machine().slow_down(1, 0.1);
-  keep_busy(60);
+  keep_busy(rig, 60);
   EXPECT_GT(rig.loop().status().plan.shares.at(1), 0.5) << "it is tried again";
+  rig.expect_tokens();
+}
+
+TEST(CostsInTheLoop, TheModeFollowsCardsThatSlowDownSpeedUpDieAndComeBack) {
+  CostRig rig(machine_of_16({0.5e-6, 0.5e-6}, 1e-5));
+  rig.start();
+  const auto shares = [&] { return rig.loop().status().plan.shares; };
+  keep_busy(rig, 5);
+  EXPECT_NEAR(shares().at(1), shares().at(2), 0.05);
+  rig.machine().slow_down(2, 10);
+  keep_busy(rig, 6);
+  EXPECT_LT(shares().at(2), 0.3 * shares().at(1));
+  rig.machine().slow_down(2, 0.1);
+  keep_busy(rig, 60);
+  EXPECT_NEAR(shares().at(1), shares().at(2), 0.05);
+  rig.kill(1);
+  EXPECT_LT(keep_busy(rig, 62), 0.01) << "steps behind a loss take what is predicted";
+  EXPECT_LT(shares().at(1), 1e-6);
+  EXPECT_GT(shares().at(2), 0.6);
+  EXPECT_GT(rig.loop().status().rebuilt_sequences, 0u);
+  rig.bring_back(1);
+  EXPECT_LT(keep_busy(rig, 63), 0.01) << "it costs what was measured, not what it states";
+  EXPECT_NEAR(shares().at(1), shares().at(2), 0.05);
+  rig.kill(1), rig.kill(2);
+  while (rig.loop().status().lost_units().size() < 2) rig.step();  // a move waits for its timeout
+  keep_busy(rig, rig.now_s() + 1);
+  EXPECT_EQ(rig.loop().status().plan.mode, "own attention");
+  EXPECT_GT(rig.ended.size(), 100u);
+  rig.expect_tokens();
+}
+
+TEST(CostsInTheLoop, UnitsCostTheSameBehindALossOfWhatComputes) {
+  CostRig rig(machine_of_16({0.5e-6}, 1e-5));
+  rig.compute_dies_at = Clock::TimePoint(std::chrono::seconds(2));
+  rig.start();
+  keep_busy(rig, 1.9);
+  while (rig.loop().status().compute_id == "compute") rig.step();
+  keep_busy(rig, rig.now_s() + 0.2);
+  for (const PlanPart& part : rig.loop().status().plan.parts) {
+    if (!part.name.ends_with("attention") || part.device == "fallback") continue;
+    EXPECT_NEAR(part.predicted_s, *part.measured_s, 0.2 * *part.measured_s)
+        << part.name << " of " << part.device;
+  }
+  rig.expect_tokens();
+}
+
+// A long request comes first and holds hardly anything yet.
+TEST(CostsInTheLoop, NewcomersGetAHomeByWhatAllWillHoldInTheEnd) {
+  CostRig rig(machine_of_16({1e-6}, 1e-5));
+  rig.options().max_running = 8;
+  rig.start({{0.5, 0.5}, 1});
+  rig.submit({16, 3000});
+  rig.step();
+  rig.submit({64, 16}), rig.submit({64, 16});
+  rig.step();
+  const EngineStatus status = rig.loop().status();
+  ASSERT_EQ(status.running, 3);
+  EXPECT_EQ(std::min(status.units[0].pages_used, status.units[1].pages_used), 2u)
+      << "the long one has its unit for itself";
+  while (!rig.loop().idle()) rig.step();
   rig.expect_tokens();
 }
 

@@ -58,13 +58,9 @@ class CostRig {
     std::vector<NamedUnit> units;
     std::vector<std::string> ids;
     for (std::size_t u = 0; u < machine_.now().units.size(); ++u) {
-      VirtualUnitOptions unit;
-      unit.num_pages = num_pages;
-      unit.link_bandwidth = u == 0 ? 0 : 1e12;
-      unit.page_time = std::chrono::microseconds(10);
-      ids.push_back("unit " + std::to_string(u));
-      units.push_back({ids.back(), std::make_unique<VirtualUnit>(kCostGeometry, clock_, unit),
-                       mode.shares.empty() ? 0 : std::max(1e-9, mode.shares[u])});
+      units.push_back(make_unit(u, num_pages));
+      if (!mode.shares.empty()) units.back().share = std::max(1e-9, mode.shares[u]);
+      ids.push_back(units.back().id);
     }
     const planner::CostTable table = table_of(machine_.now(), "compute", ids);
     options_.costs = [table](StepRunner&, std::span<const NamedUnit>) { return table; };
@@ -73,12 +69,24 @@ class CostRig {
     VirtualRunnerOptions runner;
     runner.vocab_size = kCostVocab;
     runner.machine = [this](std::span<const RunnerItem> items) { return machine_.step(items); };
+    LoopFallbacks fallbacks;
+    fallbacks.compute = [this, runner] {
+      return std::make_unique<VirtualSource>("fallback", clock_, runner);
+    };
+    runner.dies_at = compute_dies_at;
     VirtualSource source("compute", clock_, runner);
-    loop_ =
-        std::make_unique<EngineLoop>(model_, source, std::move(units), options_, LoopFallbacks());
+    loop_ = std::make_unique<EngineLoop>(model_, source, std::move(units), options_,
+                                         std::move(fallbacks));
     loop_->on_token = [this](Sequence& sequence) {
       if (const auto gap = sequence.take_token_gap()) gaps.push_back(*gap);
     };
+  }
+
+  // It answers nothing any more.
+  void kill(std::size_t unit) { made_.at(unit)->die(); }
+  // A card of that place and name, without pages in it.
+  void bring_back(std::size_t unit, std::uint32_t num_pages = 1u << 16) {
+    loop_->return_unit(make_unit(unit, num_pages));
   }
 
   RequestId submit(const CostRequest& wanted) {
@@ -126,6 +134,7 @@ class CostRig {
     }
   }
 
+  Clock::TimePoint compute_dies_at = kNever;  // set before start(); a fallback goes on
   std::map<RequestId, std::vector<TokenId>> tokens;
   std::vector<RequestId> ended;  // in this order
   std::vector<double> gaps;      // between tokens of streams
@@ -141,8 +150,19 @@ class CostRig {
     return config;
   }
 
+  NamedUnit make_unit(std::size_t index, std::uint32_t num_pages) {
+    VirtualUnitOptions options;
+    options.num_pages = num_pages;
+    options.link_bandwidth = index == 0 ? 0 : 1e12;
+    options.page_time = std::chrono::microseconds(10);
+    auto unit = std::make_unique<VirtualUnit>(kCostGeometry, clock_, options);
+    made_[index] = unit.get();
+    return {"unit " + std::to_string(index), std::move(unit), 0};
+  }
+
   VirtualMachine machine_;
   VirtualClock clock_;
+  std::map<std::size_t, VirtualUnit*> made_;  // by place, the newest; the loop owns them
   const test::ModelDouble model_;
   EngineOptions options_;
   std::unique_ptr<EngineLoop> loop_;

@@ -54,8 +54,9 @@ class VirtualUnit final : public device::AttentionUnit {
                                  Deadline deadline) override;
   bool is_alive() override {
     if (clock_.now() >= options_.hangs_at) clock_.advance(std::chrono::milliseconds(100));
-    return clock_.now() < options_.dies_at;
+    return !is_dead_ && clock_.now() < options_.dies_at;
   }
+  void die() { is_dead_ = true; }
   device::AttentionStats stats() const override {
     device::AttentionStats stats;
     stats.busy_seconds = busy_s_;
@@ -77,6 +78,7 @@ class VirtualUnit final : public device::AttentionUnit {
   const VirtualUnitOptions options_;
   std::vector<TokenId> tokens_;  // [num_pages, page_tokens]
   double busy_s_ = 0;
+  bool is_dead_ = false;
 };
 
 // What a step takes, and its parts.

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "engine/planning/estimate_costs.h"
 #include "engine/planning/step_work.h"
 #include "host/planner/mode/machines.h"
@@ -26,6 +28,26 @@ planner::Outlook outlook_of(double own_room) {
   outlook.step_rows = 256;
   outlook.room = {own_room, 1e6};
   return outlook;
+}
+
+PageTable table_on(std::vector<std::uint32_t> held) {
+  PageTable table;
+  for (std::size_t u = 0; u < held.size(); ++u) {
+    for (std::uint32_t i = 0; i < held[u]; ++i) table.blocks.push_back({static_cast<int>(u), i});
+  }
+  table.held = std::move(held);
+  return table;
+}
+
+// Eight decode rows with their tokens on one of the units.
+void plan_decode_rows(StepPlanner& planner, std::size_t unit) {
+  std::vector<std::uint32_t> held(planner.num_units());
+  held[unit] = 8;
+  const PageTable table = table_on(held);
+  planner.begin();
+  for (SequenceId id = 0; id < 8; ++id) {
+    planner.add({id, 1000, 1, true, id < 4 ? 0 : 1, 0}, table);
+  }
 }
 
 TEST(StepPlanner, AllMayRunUnlessFewerAreClearlyFaster) {
@@ -50,6 +72,54 @@ TEST(StepPlanner, TheSameLoadIsDealtOnce) {
   EXPECT_NEAR(planner.shares()[1], 0, 1e-12);
 }
 
+TEST(StepPlanner, ThoseThatAreThereAreNoLimitForThoseThatCome) {
+  StepPlanner planner = planner_of(planner::machine_with({1e-6}, 1e-5));
+  planner::Outlook few = outlook_of(1e6);
+  few.most_rows = 10;
+  EXPECT_TRUE(planner.deal(few, {}));
+  EXPECT_EQ(planner.max_running(), 64);
+}
+
+TEST(StepPlanner, SubBatchesAreCutByRowsAndByTheSlowestUnit) {
+  const planner::MachineModel machine = planner::machine_with({2e-6}, 1e-5);
+  const StepPlanner planner = planner_of(machine);
+  const double per_row = (machine.compute.dense_s(8192) - machine.compute.dense_s(1)) / 8192;
+  EXPECT_NEAR(planner.split_cost().seconds({1000, 0}), 1000 * per_row, 1e-9);
+  EXPECT_NEAR(planner.split_cost().seconds({0, 1000}), 1000 * 32 * 2e-6, 1e-9);
+  EXPECT_EQ(planner.most_sub_batches(), 2);
+  EXPECT_EQ(StepPlanner(planner::machine_with({}), PlanOptions()).most_sub_batches(), 1);
+}
+
+TEST(StepPlanner, RowsOfPromptsStandBesideTheDecodeRows) {
+  for (const auto& [target_s, rows] : {std::pair(1e-6, 4), std::pair(100.0, 248)}) {
+    PlanOptions options;
+    options.target_itl_s = target_s;
+    options.unit_ids = {"own", "card"};
+    StepPlanner planner(planner::machine_with({1e-6}, 1e-5), options);
+    plan_decode_rows(planner, 0);
+    const RowLimit limit = planner.limit_rows(8, {});
+    EXPECT_EQ(limit.prefill_rows, rows);
+    EXPECT_EQ(limit.step_rows, 8 + rows);
+    EXPECT_EQ(planner.status().target_missed, rows == 4);
+  }
+}
+
+TEST(StepPlanner, DealingRestsForAsLongAsItsCostDemands) {
+  const auto at = [](int ms) { return Clock::TimePoint(std::chrono::milliseconds(ms)); };
+  for (const auto& [took_ms, rest_ms] : {std::pair(4, 200), std::pair(1000, 500)}) {
+    StepPlanner planner = planner_of(planner::machine_with({1e-6}, 1e-5));
+    EXPECT_TRUE(planner.deal(outlook_of(1e6), at(1000)));
+    planner.deal_took(std::chrono::milliseconds(took_ms));
+    planner::Outlook other = outlook_of(1e6);
+    other.prompt = 200;
+    EXPECT_FALSE(planner.deal(other, at(1000 + rest_ms - 1))) << took_ms;
+    EXPECT_TRUE(planner.deal(other, at(1000 + rest_ms))) << took_ms;
+    planner.deal_took(std::chrono::milliseconds(took_ms));
+    other.room[1] = 0;
+    EXPECT_TRUE(planner.deal(other, at(1000 + rest_ms))) << "a unit is lost";
+  }
+}
+
 TEST(StepPlanner, OneSlowMomentOfTheHostIsAnAccident) {
   StepPlanner planner = planner_of(planner::machine_with({1e-6}, 1e-5));
   for (int i = 0; i < 100; ++i) planner.learn_host(1e-3);
@@ -58,6 +128,154 @@ TEST(StepPlanner, OneSlowMomentOfTheHostIsAnAccident) {
   EXPECT_LT(planner.machine().host_s, 1.5e-3);
   for (int i = 0; i < 100; ++i) planner.learn_host(0.1);
   EXPECT_NEAR(planner.machine().host_s, 0.1, 0.01) << "not the second time";
+}
+
+// A step whose units take so many times what is predicted, and the rest what is predicted.
+void learn_step(StepPlanner& planner, const std::vector<double>& factors,
+                Clock::TimePoint now = Clock::TimePoint(std::chrono::seconds(1))) {
+  StepMeasure measure;
+  const planner::StepTime& time = planner.predicted();
+  measure.run_s = time.total;
+  measure.compute_busy_s = time.compute_busy() - time.own_attention;
+  measure.parts = StepTimes{};
+  measure.parts->dense = time.dense;
+  for (std::size_t u = 0; u < factors.size(); ++u) {
+    const double busy_s =
+        planner.machine().units[u].is_own ? time.own_attention : time.units[u] + time.links[u];
+    measure.unit_busy_s.push_back(factors[u] * busy_s);
+  }
+  planner.learn(measure, now);
+}
+
+double part_s(const StepPlanner& planner, const std::string& name, const std::string& device) {
+  for (const PlanPart& part : planner.status().parts) {
+    if (part.name == name && part.device == device) return part.predicted_s;
+  }
+  return -1;
+}
+
+TEST(StepPlanner, WhereNoOtherUnitWorksAStepIsWhole) {
+  planner::MachineModel machine = planner::machine_with({1e-6}, 1e-5);
+  machine.compute.dense_by_rows = planner::Curve({{8, 0.032}, {16, 0.064}});
+  StepPlanner planner = planner_of(machine);
+  plan_decode_rows(planner, 0);
+  EXPECT_EQ(planner.choose(2), 1);
+  machine.compute.dense_by_rows = planner::Curve({{1, 0.004}, {16, 0.064}});
+  StepPlanner other = planner_of(machine);
+  plan_decode_rows(other, 1);
+  EXPECT_EQ(other.choose(2), 2) << "half of the rows are computed while the card attends";
+}
+
+TEST(StepPlanner, TheWholeWayToAUnitIsAsSlowAsTheUnit) {
+  planner::MachineModel machine = planner::machine_with({1e-7}, 1e-4);
+  machine.bytes_to_unit = machine.bytes_from_unit = 1e4;
+  for (planner::LinkCost* link : {&machine.units[1].to_unit, &machine.units[1].from_unit}) {
+    link->bytes_per_s = 1e8;  // 0.8 ms for the rows of a layer
+  }
+  machine.units[1].launch_s = 1e-4;
+  StepPlanner planner = planner_of(machine);
+  plan_decode_rows(planner, 1);
+  planner.choose(1);
+  const double before = planner.predicted().units[1] + planner.predicted().links[1];
+  learn_step(planner, {1, 5});
+  plan_decode_rows(planner, 1);
+  planner.choose(1);
+  EXPECT_NEAR(planner.predicted().units[1] + planner.predicted().links[1], 5 * before,
+              1e-6 * before);
+}
+
+TEST(StepPlanner, SharesAreDealtAnewWhenAUnitIsFarFromWhatItWas) {
+  StepPlanner planner = planner_of(planner::machine_with({1e-6}, 1e-5));
+  EXPECT_TRUE(planner.deal(outlook_of(1e6), {}));
+  const double share = planner.shares()[1];
+  const auto run = [&](double factor) {
+    plan_decode_rows(planner, 1);
+    planner.choose(1);
+    learn_step(planner, {1, factor});
+  };
+  run(1.2);
+  EXPECT_FALSE(planner.deal(outlook_of(1e6), {})) << "an eighth of it counts";
+  run(8);
+  EXPECT_TRUE(planner.deal(outlook_of(1e6), {}));
+  EXPECT_LT(planner.shares()[1], 0.5 * share);
+  run(0.1);
+  EXPECT_TRUE(planner.deal(outlook_of(1e6), {})) << "faster";
+  EXPECT_GT(planner.shares()[1], 0.5 * share);
+}
+
+TEST(StepPlanner, ASlowUnitWithoutWorkIsTriedAgainAfterAWhile) {
+  StepPlanner planner = planner_of(planner::machine_with({1e-6}, 1e-5));
+  const auto at = [](int seconds) { return Clock::TimePoint(std::chrono::seconds(seconds)); };
+  EXPECT_TRUE(planner.deal(outlook_of(1e6), at(1)));
+  plan_decode_rows(planner, 1);
+  planner.choose(1);
+  learn_step(planner, {1, 100}, at(1));
+  EXPECT_TRUE(planner.deal(outlook_of(1e6), at(1)));
+  const double slow = planner.machine().units[1].attention.correction;
+  EXPECT_NEAR(slow, 100, 1e-6);
+  EXPECT_FALSE(planner.deal(outlook_of(1e6), at(10)));
+  EXPECT_EQ(planner.machine().units[1].attention.correction, slow);
+  EXPECT_TRUE(planner.deal(outlook_of(1e6), at(12)));
+  EXPECT_NEAR(planner.machine().units[1].attention.correction, 10, 1e-6);
+  EXPECT_FALSE(planner.deal(outlook_of(1e6), at(13))) << "and waits again";
+}
+
+TEST(StepPlanner, WithoutTimesOfPartsAllButOwnAttentionIsDense) {
+  StepPlanner planner = planner_of(planner::machine_with({1e-6}, 1e-5));
+  plan_decode_rows(planner, 0);
+  planner.choose(1);
+  const double dense = planner.predicted().dense, own = planner.predicted().own_attention;
+  StepMeasure measure;
+  measure.unit_busy_s = {own, 0};
+  measure.compute_busy_s = 10 * dense + own;
+  measure.run_s = measure.compute_busy_s;
+  planner.learn(measure, {});
+  EXPECT_NEAR(part_s(planner, "compute", ""), dense, 1e-9);
+  plan_decode_rows(planner, 0);
+  planner.choose(1);
+  EXPECT_NEAR(planner.predicted().dense, 10 * dense, 1e-6 * dense);
+  EXPECT_NEAR(planner.predicted().own_attention, own, 1e-9);
+}
+
+TEST(StepPlanner, TwoSubBatchesInFlightTeachOnlyAJump) {
+  StepPlanner planner = planner_of(planner::machine_with({1e-5}, 1e-5));
+  const auto run = [&](double factor) {
+    plan_decode_rows(planner, 1);
+    planner.choose(2);
+    learn_step(planner, {1, factor});
+  };
+  run(2);
+  ASSERT_EQ(planner.status().num_sub_batches, 2);
+  EXPECT_EQ(planner.machine().units[1].attention.correction, 1) << "waiting counts as busy there";
+  run(6);
+  EXPECT_NEAR(planner.machine().units[1].attention.correction, 6, 1e-6);
+}
+
+TEST(StepPlanner, MovesPayWhereTheRestGainsMoreThanTheyTake) {
+  planner::MachineModel machine = planner::machine_with({1e-6}, 0);
+  machine.units[0].page_move_s = machine.units[1].page_move_s = 1e-3;
+  StepPlanner planner = planner_of(machine);
+  EXPECT_TRUE(planner.deal(outlook_of(1e6), {}));
+  const std::vector<double> all_own = {16000, 0};
+  const std::vector<double> wanted = {16000 * planner.shares()[0], 16000 * planner.shares()[1]};
+  const planner::AttentionLoad load{8, 16000, {}, 0, {}};
+  const double gain = planner::time_of_shares(machine, load, all_own, 1).total -
+                      planner::time_of_shares(machine, load, wanted, 1).total;
+  ASSERT_GT(gain, 0);
+  const double moves_s = 2 * wanted[1] / 16 * 1e-3;  // each page goes out and in
+  EXPECT_TRUE(planner.moves_pay(all_own, 8, 1.01 * moves_s / gain, 16));
+  EXPECT_FALSE(planner.moves_pay(all_own, 8, 0.99 * moves_s / gain, 16));
+  EXPECT_FALSE(planner.moves_pay(wanted, 8, 1e9, 16)) << "they lie where they should";
+}
+
+TEST(StepPlanner, ParkingPaysWhereTwoCopiesTakeLessThanTheRows) {
+  planner::MachineModel machine = planner::machine_with({1e-6}, 0);
+  machine.units[0].page_move_s = 1e-3, machine.units[1].page_move_s = 2e-3;
+  const StepPlanner planner = planner_of(machine);
+  // 512 rows in steps of 256 take 256 ms; 10 pages of the first and x of the second 20 + 4 x ms.
+  EXPECT_TRUE(planner.parking_pays(std::vector<std::uint32_t>{10, 58}, 512));
+  EXPECT_FALSE(planner.parking_pays(std::vector<std::uint32_t>{10, 60}, 512));
+  EXPECT_FALSE(planner.parking_pays(std::vector<std::uint32_t>{16, 0}, 32)) << "a short prompt";
 }
 
 TEST(StepPlanner, GuessesAreSampledRows) {
