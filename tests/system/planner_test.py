@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# `tandem balance`, `tandem map` and `tandem place` as a user runs them: fields, files, repeated runs, and what is refused.
+# `tandem balance`, `tandem map`, `tandem simulate-pipeline` and `tandem place` as a user runs them: fields, files, repeated runs, and what is refused.
 import itertools
 import json
 import pathlib
 import random
+import re
 import tempfile
 import unittest
 
@@ -157,6 +158,73 @@ class MapTest(PlannerCase):
         large = self.file("large.dat", qaplib_text([[1] * 41] * 41, [[1] * 41] * 41))
         self.assert_refused("41 tasks need 1681 bits", "map", "--qaplib", large, "--export-qubo", self.folder / "x.qubo")
         self.assertFalse((self.folder / "x.qubo").exists())
+
+
+class MapCircuitTest(PlannerCase):
+    LINE = "0 1\n1 2\n2 3\n"
+
+    def circuit(self, body):
+        return self.file("circuit.qasm", 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[4];\ncreg c[4];\n' + body)
+
+    def test_a_circuit_goes_onto_a_line(self):
+        line = self.file("line.txt", self.LINE)
+        out = self.folder / "out.qasm"
+        # A triangle on a line: one swap is needed, and one is enough.
+        ring = self.circuit("h q;\ncx q[0],q[1];\ncx q[1],q[2];\ncx q[2],q[0];\nmeasure q -> c;\n")
+        result = run_json("map", "--qasm", ring, "--coupling", line, "--out", out)
+        self.assertEqual((result["swaps"], result["two_qubit_gates"], result["two_qubit_gates_before"]), (1, 4, 3))
+        self.assertGreater(result["depth"], result["depth_before"])
+        text = out.read_text()
+        self.assertEqual(text.count("swap "), 1)
+        pairs = [tuple(map(int, re.findall(r"q\[(\d+)\]", row))) for row in text.splitlines() if row.startswith(("cx", "swap"))]
+        self.assertTrue(all(abs(a - b) == 1 for a, b in pairs))
+        again = run_json("map", "--qasm", out, "--coupling", line)
+        self.assertEqual((again["swaps"], again["depth"]), (0, result["depth"]))
+        self.assertIn("1 swaps", run("map", "--qasm", ring, "--coupling", line).stdout)
+
+    def test_wrong_words_and_lines_are_named(self):
+        line = self.file("line.txt", self.LINE)
+        good = self.circuit("h q;\n")
+        self.assert_refused("circuit.qasm': [qasm] line 5: no gate is called 'foo'", "map", "--qasm", self.circuit("foo q;\n"), "--coupling", line)
+        self.circuit("h q;\n")
+        self.assert_refused("--coupling FILE", "map", "--qasm", good)
+        self.assert_refused("line 2: 'x' is no number", "map", "--qasm", good, "--coupling", self.file("bad.txt", "0 1\n1 x\n"))
+        self.assert_refused("in parts", "map", "--qasm", good, "--coupling", self.file("bad.txt", "0 1\n2 3\n"))
+        self.assert_refused("4 qubits and the coupling map 3", "map", "--qasm", good, "--coupling", self.file("bad.txt", "0 1\n1 2\n"))
+        self.assert_refused("cannot write", "map", "--qasm", good, "--coupling", line, "--out", self.folder / "absent" / "x.qasm")
+
+
+PUBLISHED = {"moe": 1.23, "pruning": 3.18, "freezing": 2.23, "sparse-attention": 4.02, "early-exit": 4.52, "mixture-of-depths": 1.17}
+
+
+class SimulatePipelineTest(PlannerCase):
+    def test_every_workload_says_what_it_reaches_and_what_differs(self):
+        for workload, published in PUBLISHED.items():
+            for method in ("exact", "diffusion"):
+                with self.subTest(workload=workload, method=method):
+                    result = run_json("simulate-pipeline", "--workload", workload, "--stages", 8, "--method", method)
+                    self.assertEqual(result["published"], published)
+                    self.assertEqual(result["is_reproduced"], abs(result["speedup"] - published) <= 0.15 * published)
+                    static = min(result["static_equal_layers_s"], result["static_equal_parameters_s"])
+                    self.assertAlmostEqual(result["speedup"], static / result["dynamic_s"], places=3)
+                    self.assertGreaterEqual(result["speedup"], 0.999)
+                    self.assertLessEqual(result["speedup"], result["ideal_speedup"])
+                    self.assertLess(result["overhead_share"], 0.03)
+                    self.assertIn(f"{published:.2f} published: ", result["difference"])
+                    self.assertTrue(all(each["choice"] and each["source"] for each in result["configuration"]))
+        self.assertGreater(run_json("simulate-pipeline", "--workload", "early-exit", "--vocabulary", 0)["speedup"], 1.8)
+
+    def test_hundreds_of_stages(self):
+        result = run_json("simulate-pipeline", "--workload", "moe", "--stages", 720, "--micro-batches", 240)
+        self.assertEqual(result["num_stages"], 720)
+        self.assertGreater(result["speedup"], 1)
+        self.assertIn("published", run("simulate-pipeline", "--workload", "moe").stdout)
+
+    def test_wrong_words_are_named(self):
+        for words, arguments in (("--workload", ["--workload", "dense"]), ("--workload", []), ("--stages", ["--workload", "moe", "--stages", 0]),
+                                 ("7 layers cannot fill 8 stages", ["--workload", "moe", "--layers", 7]),
+                                 ("h1000", ["--workload", "moe", "--device", "h1000"])):
+            self.assert_refused(words, "simulate-pipeline", *arguments)
 
 
 # Two chains that meet at the end; every output has 1,000 bytes, 1 us at 1 GB/s.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem map`: tasks onto places, directly or as a QUBO.
+// `tandem map`: tasks onto places, directly or as a QUBO; circuits onto machines.
 #include <spdlog/fmt/fmt.h>
 
 #include <chrono>
@@ -11,8 +11,8 @@
 #include "apps/command.h"
 #include "apps/command_words.h"
 #include "apps/json_text.h"
+#include "apps/planner/map_circuit.h"
 #include "apps/planner/planner_files.h"
-#include "apps/whole_file.h"
 #include "common/error.h"
 #include "planner/mapping/permutation_search.h"
 #include "planner/mapping/qaplib_file.h"
@@ -30,14 +30,9 @@ struct MapOptions {
   std::uint64_t seed = 1;
   int threads = 2;
   std::string qubo, ising, samples;
+  MapCircuitOptions circuit;
   bool is_search_asked = false, as_json = false;
 };
-
-void write_text(const std::string& path, const std::string& text) {
-  WholeFile file("map", regular_target("map", path));
-  file.write(text);
-  file.keep();
-}
 
 json mapping_json(const planner::QuadraticAssignment& problem, const planner::Permutation& places) {
   return {
@@ -95,11 +90,11 @@ json export_json(const MapOptions& options, const planner::QuadraticAssignment& 
   const planner::Qubo qubo = planner::encode_qubo(problem, penalty);
   json object{{"num_bits", qubo.num_bits}, {"penalty", penalty}, {"offset", qubo.offset}};
   if (!options.qubo.empty()) {
-    write_text(options.qubo, planner::qubo_text(qubo));
+    write_whole("map", options.qubo, planner::qubo_text(qubo));
     object["qubo"] = options.qubo;
   }
   if (!options.ising.empty()) {
-    write_text(options.ising, planner::ising_json(qubo));
+    write_whole("map", options.ising, planner::ising_json(qubo));
     object["ising"] = options.ising;
   }
   return object;
@@ -119,9 +114,30 @@ void print_mapping(const json& object) {
   }
 }
 
+json circuit_json(const MapOptions& options) {
+  if (options.circuit.coupling.empty()) {
+    throw Error("map", "a circuit needs a machine: name its --coupling FILE");
+  }
+  MapCircuitOptions circuit = options.circuit;
+  circuit.threads = options.threads;
+  circuit.seed = options.seed;
+  return map_circuit_json(circuit);
+}
+
 void run_map(const MapOptions& options) {
-  if (options.qaplib.empty()) {
-    throw Error("map", "name what to map: --qaplib FILE; see `tandem map --help`");
+  if (options.qaplib.empty() == options.circuit.qasm.empty()) {
+    throw Error("map", "name what to map: --qaplib FILE or --qasm FILE; see `tandem map --help`");
+  }
+  if (!options.circuit.qasm.empty()) {
+    const json object = circuit_json(options);
+    if (options.as_json) {
+      fmt::print("{}\n", json_text(object));
+    } else {
+      fmt::print("{} swaps, depth {} (before: {})\nplaces of the qubits {}, at the end {}\n",
+                 object["swaps"].dump(), object["depth"].dump(), object["depth_before"].dump(),
+                 object["initial_layout"].dump(), object["final_layout"].dump());
+    }
+    return;
   }
   std::ifstream file = opened_input("map", options.qaplib);
   const planner::QuadraticAssignment problem = planner::read_qaplib(file);
@@ -148,7 +164,7 @@ void add_search_options(CLI::App& command, MapOptions& o) {
   command.add_option("--seed", o.seed, "of the random numbers")
       ->check(count_value())
       ->capture_default_str();
-  command.add_option("--threads", o.threads, "of the direct search")
+  command.add_option("--threads", o.threads, "of the direct search and of circuits")
       ->check(in_range(1, 1024))
       ->capture_default_str();
   command
@@ -161,6 +177,20 @@ void add_search_options(CLI::App& command, MapOptions& o) {
       ->capture_default_str();
 }
 
+void add_circuit_options(CLI::App& command, MapOptions& o) {
+  CLI::Option* qasm =
+      command.add_option("--qasm", o.circuit.qasm, "circuit in OpenQASM 2; needs --coupling");
+  command
+      .add_option("--coupling", o.circuit.coupling,
+                  "the machine: two qubits that can be joined on every line, or JSON")
+      ->needs(qasm);
+  command.add_option("--out", o.circuit.out, "write the circuit on the machine to this file")
+      ->needs(qasm);
+  command.add_option("--trials", o.circuit.trials, "of a circuit: layouts to begin with")
+      ->check(in_range(1, 100'000))
+      ->default_str("by its size");
+}
+
 }  // namespace
 
 void add_map(CLI::App& app) {
@@ -169,6 +199,7 @@ void add_map(CLI::App& app) {
   auto options = std::make_shared<MapOptions>();
   MapOptions& o = *options;
   command->add_option("--qaplib", o.qaplib, "size, flows and distances in the form of QAPLIB");
+  add_circuit_options(*command, o);
   add_search_options(*command, o);
   command->add_option("--export-qubo", o.qubo,
                       "write the problem as a QUBO to this file; searches with --seconds only");

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "apps/whole_file.h"
 #include "common/error.h"
 
 namespace tandem::apps {
@@ -19,6 +20,12 @@ std::ifstream opened_input(const std::string& module, const std::string& path) {
     throw Error(module, "cannot read '" + path + "': it is a folder; name a file");
   }
   return file;
+}
+
+void write_whole(const std::string& module, const std::string& path, const std::string& text) {
+  WholeFile file(module, regular_target(module, path));
+  file.write(text);
+  file.keep();
 }
 
 nlohmann::json us_json(std::int64_t time_ps) {

@@ -97,18 +97,20 @@ class DotReader {
   DotReader(DotWords words, NamedGraph& graph) : words_(std::move(words)), graph_(graph) { move(); }
 
   void read() {
-    if (word_ == "strict") move();
-    if (word_ != "digraph") refuse("the file begins with '" + word_ + "', not with digraph");
+    if (is("strict")) move();
+    if (!is("digraph")) refuse("the file begins with '" + word_ + "', not with digraph");
     move();
-    if (word_ != "{") move();
+    if (!is("{")) move();
     expect("{");
-    while (word_ != "}") read_statement();
+    while (!is("}")) read_statement();
     move();
     if (!word_.empty()) refuse("'" + word_ + "' stands behind the graph");
   }
 
  private:
   [[noreturn]] void refuse(const std::string& what) const { refuse_dot(words_.line(), what); }
+  // A word or mark of the language; quoted it is a name.
+  bool is(std::string_view word) const { return !words_.was_quoted() && word_ == word; }
   void move() {
     word_ = words_.next();
     is_name_ = words_.was_quoted() ||
@@ -116,7 +118,7 @@ class DotReader {
                 std::string_view("{};,=[]").find(word_[0]) == std::string_view::npos);
   }
   void expect(const std::string& what) {
-    if (word_ != what) {
+    if (!is(what)) {
       refuse("'" + what + "' was expected, not " + (word_.empty() ? "the end" : "'" + word_ + "'"));
     }
     move();
@@ -132,23 +134,23 @@ class DotReader {
   }
 
   void read_statement() {
-    if (word_ == ";") return move();
+    if (is(";")) return move();
     const bool is_word = !words_.was_quoted();
     const std::string name = taken_name();
     if (is_word && name == "subgraph") refuse("subgraphs are not read: list nodes and edges");
-    if (word_ == "=") {  // an attribute of the graph
+    if (is("=")) {  // an attribute of the graph
       move();
       taken_name();
-    } else if (is_word && (name == "graph" || name == "node" || name == "edge") && word_ == "[") {
+    } else if (is_word && (name == "graph" || name == "node" || name == "edge") && is("[")) {
       skip_attributes();
     } else {
       read_edges(graph_.id_of(name));
     }
-    if (word_ == ";") move();
+    if (is(";")) move();
   }
 
   void read_edges(int from) {
-    while (word_ == "->") {
+    while (is("->")) {
       move();
       const int to = graph_.id_of(taken_name());
       OperatorEdge edge;
@@ -157,11 +159,11 @@ class DotReader {
       graph_.edges.push_back(edge);
       from = to;
     }
-    if (word_ == "[") skip_attributes();
+    if (is("[")) skip_attributes();
   }
 
   void skip_attributes() {
-    while (word_ != "]") {
+    while (!is("]")) {
       if (word_.empty()) refuse("']' is missing");
       move();
     }

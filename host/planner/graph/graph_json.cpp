@@ -135,7 +135,7 @@ OperatorGraph read_graph_json(std::istream& in) {
   json root;
   try {
     root = json::parse(in);
-  } catch (const json::parse_error& error) {
+  } catch (const json::exception& error) {
     refuse_json(std::string("the file is no JSON: ") + error.what());
   }
   std::vector<OperatorNode> nodes;

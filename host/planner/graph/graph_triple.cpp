@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string_view>
@@ -32,6 +33,10 @@ std::ifstream opened(const std::string& folder, std::string_view name) {
     throw Error("graph-triple", "cannot read '" + path + "': " + std::strerror(errno) +
                                     "; a triple is a folder with graph.dot, durations.txt and "
                                     "sizes.txt");
+  }
+  std::error_code ignored;  // a folder opens like a file and reads as an empty one
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error("graph-triple", "cannot read '" + path + "': it is a folder, not a file");
   }
   return file;
 }

@@ -68,7 +68,20 @@ void OperatorGraph::check_nodes() {
       refuse_graph("the nodes take more than ten days together");
     }
     work_ps_ += node.time_ps;
+    for (const std::int64_t bytes :
+         {node.output_bytes, node.resident_bytes, node.workspace_bytes}) {
+      add_bytes(bytes);
+    }
   }
+}
+
+// Sums of bytes on one device stay within 64 bits: a tensor is there at most once.
+void OperatorGraph::add_bytes(std::int64_t bytes) {
+  if (bytes > kMostGraphBytes - all_bytes_) {
+    refuse_graph("the nodes and edges have more than " + std::to_string(kMostGraphBytes) +
+                 " bytes together");
+  }
+  all_bytes_ += bytes;
 }
 
 void OperatorGraph::add_tensors() {
@@ -77,6 +90,7 @@ void OperatorGraph::add_tensors() {
     edge.tensor = edge.from;
     if (edge.own_bytes == kOutputOfNode) continue;
     check_figure(node(edge.from), "an edge with bytes", edge.own_bytes);
+    add_bytes(edge.own_bytes);
     edge.tensor = static_cast<int>(tensors_.size());
     tensors_.push_back({edge.from, edge.own_bytes});
   }

@@ -20,6 +20,7 @@ namespace tandem::planner {
 constexpr std::int64_t kPicosecondsPerMicrosecond = 1'000'000;
 // Of all nodes together, so that sums along paths stay within 64 bits.
 constexpr std::int64_t kMostGraphPs = std::int64_t{1} << 60;
+// Of all nodes and edges together, so that sums of a device stay within 64 bits.
 constexpr std::int64_t kMostGraphBytes = std::int64_t{1} << 60;
 constexpr int kAnyDevice = -1;
 
@@ -83,6 +84,7 @@ class OperatorGraph {
     return {values.data() + first, last - first};
   }
   void check_nodes();
+  void add_bytes(std::int64_t bytes);
   void add_tensors();
   void index_edges();
   void sort_nodes();
@@ -94,7 +96,7 @@ class OperatorGraph {
   std::vector<OperatorTensor> tensors_;
   std::vector<int> in_, out_, in_begin_, out_begin_, order_;
   std::vector<int> unit_of_, unit_nodes_, unit_begin_, unit_device_;
-  std::int64_t work_ps_ = 0;
+  std::int64_t work_ps_ = 0, all_bytes_ = 0;
 };
 
 }  // namespace tandem::planner

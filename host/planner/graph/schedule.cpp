@@ -29,8 +29,10 @@ Evaluator::Evaluator(const OperatorGraph& graph, const DeviceLinks& links)
   way_ps_.resize(n);
   sent_begin_.resize(edge_ps_.size());
   sent_end_.resize(edge_ps_.size());
-  sent_edge_.resize(devices);
   waiting_.resize(devices);
+  sent_edge_.assign(devices, kNobody);
+  link_free_.assign(devices * devices, 0);
+  is_touched_.assign(devices, 0);
 }
 
 void Evaluator::reset(const Placement& placement) {
@@ -42,7 +44,8 @@ void Evaluator::reset(const Placement& placement) {
   ready_ps_.assign(n, 0);
   ready_by_.assign(n, kNobody);
   num_missing_.resize(n);
-  link_free_.assign(devices * devices, 0);
+  for (const std::size_t link : used_links_) link_free_[link] = 0;
+  used_links_.clear();
   running_.assign(devices, kNobody);
   last_run_.assign(devices, kNobody);
   for (auto node = graph_.order().rbegin(); node != graph_.order().rend(); ++node) {
@@ -62,7 +65,7 @@ const Schedule& Evaluator::run(const Placement& placement) {
   for (int node = 0; node < graph_.num_nodes(); ++node) {
     if (num_missing_[at(node)] == 0) make_ready(node, 0);
   }
-  for (int device = 0; device < links_.num_devices; ++device) start_next(device, 0);
+  start_touched(0);
   while (!events_.empty()) {
     const std::int64_t now = events_.top().first;
     while (!events_.empty() && events_.top().first == now) {
@@ -74,9 +77,24 @@ const Schedule& Evaluator::run(const Placement& placement) {
         make_ready(id, now);
       }
     }
-    for (int device = 0; device < links_.num_devices; ++device) start_next(device, now);
+    start_touched(now);
   }
   return schedule_;
+}
+
+// Devices at which something has changed; the others have nothing to start.
+void Evaluator::start_touched(std::int64_t now) {
+  for (const int device : touched_) {
+    is_touched_[at(device)] = 0;
+    start_next(device, now);
+  }
+  touched_.clear();
+}
+
+void Evaluator::touch(int device) {
+  if (is_touched_[at(device)] != 0) return;
+  is_touched_[at(device)] = 1;
+  touched_.push_back(device);
 }
 
 void Evaluator::make_ready(int node, std::int64_t now) {
@@ -84,7 +102,9 @@ void Evaluator::make_ready(int node, std::int64_t now) {
     events_.emplace(ready_ps_[at(node)], node);
     return;
   }
-  waiting_[at((*placement_)[at(node)])].emplace(way_ps_[at(node)], -node);
+  const int device = (*placement_)[at(node)];
+  waiting_[at(device)].emplace(way_ps_[at(node)], -node);
+  touch(device);
 }
 
 void Evaluator::start_next(int device, std::int64_t now) {
@@ -104,7 +124,9 @@ void Evaluator::start_next(int device, std::int64_t now) {
 std::int64_t Evaluator::arrival(int edge, std::int64_t now, std::int64_t& begin) {
   const int from = (*placement_)[at(graph_.edge(edge).from)],
             to = (*placement_)[at(graph_.edge(edge).to)];
-  std::int64_t& free = link_free_[at(from) * at(links_.num_devices) + at(to)];
+  const std::size_t link = at(from) * at(links_.num_devices) + at(to);
+  std::int64_t& free = link_free_[link];
+  if (free == 0) used_links_.push_back(link);
   begin = std::max(now, free);
   free = begin + bytes_ps_[at(graph_.edge(edge).tensor)];
   return free + links_.latency_ps;
@@ -112,14 +134,16 @@ std::int64_t Evaluator::arrival(int edge, std::int64_t now, std::int64_t& begin)
 
 void Evaluator::finish(int node, std::int64_t now) {
   running_[at((*placement_)[at(node)])] = kNobody;
+  touch((*placement_)[at(node)]);
   schedule_.end_ps[at(node)] = now;
   schedule_.makespan_ps = std::max(schedule_.makespan_ps, now);
   const auto out = graph_.out(node);
   send_order_.assign(out.begin(), out.end());
   // Consumers with the longest way to the end are served first.
-  std::ranges::stable_sort(send_order_, std::greater<>(),
-                           [&](int id) { return way_ps_[at(graph_.edge(id).to)]; });
-  std::ranges::fill(sent_edge_, kNobody);
+  if (send_order_.size() > 1) {
+    std::ranges::stable_sort(send_order_, std::greater<>(),
+                             [&](int id) { return way_ps_[at(graph_.edge(id).to)]; });
+  }
   for (const int id : send_order_) {
     const OperatorEdge& edge = graph_.edge(id);
     const int device = (*placement_)[at(edge.to)];
@@ -141,6 +165,9 @@ void Evaluator::finish(int node, std::int64_t now) {
       ready_by_[at(edge.to)] = node;
     }
     if (--num_missing_[at(edge.to)] == 0) make_ready(edge.to, now);
+  }
+  for (const int id : send_order_) {
+    sent_edge_[at((*placement_)[at(graph_.edge(id).to)])] = kNobody;
   }
 }
 

@@ -49,6 +49,8 @@ class Evaluator {
 
   void reset(const Placement& placement);
   void make_ready(int node, std::int64_t now);
+  void touch(int device);
+  void start_touched(std::int64_t now);
   void start_next(int device, std::int64_t now);
   void finish(int node, std::int64_t now);
   std::int64_t arrival(int edge, std::int64_t now, std::int64_t& begin);
@@ -57,12 +59,15 @@ class Evaluator {
   DeviceLinks links_;
   const Placement* placement_ = nullptr;
   Schedule schedule_;
-  std::vector<std::int64_t> edge_ps_, bytes_ps_;      // [num_edges] [num_tensors]
-  std::vector<std::int64_t> way_ps_;                  // [num_nodes] to the end
-  std::vector<std::int64_t> ready_ps_;                // [num_nodes]
-  std::vector<int> ready_by_, num_missing_;           // [num_nodes]
-  std::vector<std::int64_t> sent_begin_, sent_end_;   // [num_edges] of the transfer
-  std::vector<std::int64_t> link_free_;               // [num_devices, num_devices]
+  std::vector<std::int64_t> edge_ps_, bytes_ps_;     // [num_edges] [num_tensors]
+  std::vector<std::int64_t> way_ps_;                 // [num_nodes] to the end
+  std::vector<std::int64_t> ready_ps_;               // [num_nodes]
+  std::vector<int> ready_by_, num_missing_;          // [num_nodes]
+  std::vector<std::int64_t> sent_begin_, sent_end_;  // [num_edges] of the transfer
+  std::vector<std::int64_t> link_free_;              // [num_devices, num_devices]
+  std::vector<std::size_t> used_links_;
+  std::vector<char> is_touched_;  // [num_devices]
+  std::vector<int> touched_;
   std::vector<int> sent_edge_;                        // [num_devices] of the node that ends
   std::vector<int> running_, last_run_, send_order_;  // [num_devices]
   std::vector<std::priority_queue<std::pair<std::int64_t, int>>> waiting_;  // [num_devices]

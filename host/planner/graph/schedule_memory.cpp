@@ -16,30 +16,39 @@ struct MemoryChange {
   auto key() const { return std::pair(time_ps, rank); }
 };
 
-std::vector<MemoryChange> changes_of(const std::vector<MemorySpan>& spans, int device) {
-  std::vector<MemoryChange> changes;
-  for (const MemorySpan& span : spans) {
-    if (span.device != device || span.bytes == 0) continue;
-    changes.push_back({span.begin_ps, 1, span.bytes});
-    changes.push_back({span.end_ps, span.begin_ps < span.end_ps ? 0 : 2, -span.bytes});
-  }
+void sort_changes(std::vector<MemoryChange>& changes) {
   std::ranges::sort(changes, {}, &MemoryChange::key);
-  return changes;
 }
 
-std::int64_t resident_bytes(const OperatorGraph& graph, const Placement& placement, int device) {
-  std::int64_t sum = 0;
-  for (int node = 0; node < graph.num_nodes(); ++node) {
-    if (placement[static_cast<std::size_t>(node)] == device) sum += graph.node(node).resident_bytes;
-  }
-  return sum;
+void add_changes(const MemorySpan& span, std::vector<MemoryChange>& changes) {
+  if (span.bytes == 0) return;
+  changes.push_back({span.begin_ps, 1, span.bytes});
+  changes.push_back({span.end_ps, span.begin_ps < span.end_ps ? 0 : 2, -span.bytes});
 }
 
 // The tensor of one producer on one device: joined spans of its edges.
 struct TensorPlace {
   int tensor, device;
   std::int64_t begin_ps, end_ps;
+
+  auto key() const { return std::pair(tensor, device); }
 };
+
+// Sorts places and joins those of one tensor on one device.
+void join_places(std::vector<TensorPlace>& places) {
+  std::ranges::sort(places, {}, &TensorPlace::key);
+  std::size_t count = 0;
+  for (const TensorPlace& place : places) {
+    if (count > 0 && places[count - 1].key() == place.key()) {
+      TensorPlace& before = places[count - 1];
+      before.begin_ps = std::min(before.begin_ps, place.begin_ps);
+      before.end_ps = std::max(before.end_ps, place.end_ps);
+    } else {
+      places[count++] = place;
+    }
+  }
+  places.resize(count);
+}
 
 }  // namespace
 
@@ -52,27 +61,16 @@ std::vector<MemorySpan> Evaluator::memory_spans(const Placement& placement) cons
     const int here = placement[at(node)];
     spans.push_back({start, end, graph_.node(node).workspace_bytes, here, node});
     places.assign(1, {node, here, start, end});
-    const auto place_of = [&](int tensor, int device) -> TensorPlace& {
-      const auto found = std::ranges::find_if(places, [&](const TensorPlace& each) {
-        return each.device == device && each.tensor == tensor;
-      });
-      if (found != places.end()) return *found;
-      return places.emplace_back(TensorPlace{tensor, device, start, end});
-    };
     for (const int id : graph_.out(node)) {
       const OperatorEdge& edge = graph_.edge(id);
       const std::int64_t used = schedule_.end_ps[at(edge.to)];
-      if (placement[at(edge.to)] == here) {
-        TensorPlace& own = place_of(edge.tensor, here);
-        own.end_ps = std::max(own.end_ps, used);
-        continue;
-      }
-      TensorPlace& own = place_of(edge.tensor, here);
-      own.end_ps = std::max(own.end_ps, sent_end_[at(id)]);
-      TensorPlace& copy = place_of(edge.tensor, placement[at(edge.to)]);
-      copy.begin_ps = sent_begin_[at(id)];
-      copy.end_ps = std::max(copy.end_ps, used);
+      const int there = placement[at(edge.to)];
+      const bool is_near = there == here;
+      places.push_back(
+          {edge.tensor, here, start, std::max(end, is_near ? used : sent_end_[at(id)])});
+      if (!is_near) places.push_back({edge.tensor, there, sent_begin_[at(id)], used});
     }
+    join_places(places);
     for (const TensorPlace& place : places) {
       spans.push_back({place.begin_ps, place.end_ps, graph_.tensors()[at(place.tensor)].bytes,
                        place.device, node});
@@ -84,14 +82,23 @@ std::vector<MemorySpan> Evaluator::memory_spans(const Placement& placement) cons
 std::vector<std::int64_t> peak_bytes(const OperatorGraph& graph, const DeviceLinks& links,
                                      const Placement& placement,
                                      const std::vector<MemorySpan>& spans) {
-  std::vector<std::int64_t> peaks;
-  for (int device = 0; device < links.num_devices; ++device) {
-    std::int64_t now = resident_bytes(graph, placement, device), most = now;
-    for (const MemoryChange& change : changes_of(spans, device)) {
-      now += change.bytes;
-      most = std::max(most, now);
+  const auto num_devices = static_cast<std::size_t>(links.num_devices);
+  std::vector<std::int64_t> now(num_devices);
+  for (int node = 0; node < graph.num_nodes(); ++node) {
+    const auto device = static_cast<std::size_t>(placement[static_cast<std::size_t>(node)]);
+    now[device] += graph.node(node).resident_bytes;
+  }
+  std::vector<std::vector<MemoryChange>> changes(num_devices);
+  for (const MemorySpan& span : spans) {
+    add_changes(span, changes[static_cast<std::size_t>(span.device)]);
+  }
+  std::vector<std::int64_t> peaks = now;
+  for (std::size_t device = 0; device < num_devices; ++device) {
+    sort_changes(changes[device]);
+    for (const MemoryChange& change : changes[device]) {
+      now[device] += change.bytes;
+      peaks[device] = std::max(peaks[device], now[device]);
     }
-    peaks.push_back(most);
   }
   return peaks;
 }
@@ -99,9 +106,17 @@ std::vector<std::int64_t> peak_bytes(const OperatorGraph& graph, const DeviceLin
 std::int64_t first_overflow_ps(const OperatorGraph& graph, const Placement& placement,
                                const std::vector<MemorySpan>& spans, int device,
                                std::int64_t limit) {
-  std::int64_t now = resident_bytes(graph, placement, device);
+  std::int64_t now = 0;
+  for (int node = 0; node < graph.num_nodes(); ++node) {
+    if (placement[static_cast<std::size_t>(node)] == device) now += graph.node(node).resident_bytes;
+  }
   if (now > limit) return 0;
-  for (const MemoryChange& change : changes_of(spans, device)) {
+  std::vector<MemoryChange> changes;
+  for (const MemorySpan& span : spans) {
+    if (span.device == device) add_changes(span, changes);
+  }
+  sort_changes(changes);
+  for (const MemoryChange& change : changes) {
     now += change.bytes;
     if (now > limit) return change.time_ps;
   }

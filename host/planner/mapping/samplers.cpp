@@ -27,7 +27,7 @@ class SampleRun {
       : qubo_(qubo),
         n_(static_cast<int>(std::lround(std::sqrt(qubo.num_bits)))),
         random_(options.seed),
-        stop_(options.deadline, options.most_steps) {
+        stop_(options.deadline, options.most_steps, 1) {  // a step is a sweep over all pairs
     best_.places = random_permutation(n_, random_);
     best_.energy = qubo.energy(bits_of(best_.places));
     sample_sizes();

@@ -2,7 +2,8 @@
 //
 // SearchStop: when a search ends: at a deadline, or after a number of steps, whichever is first.
 //
-// A search asks is_reached() once per step, and the clock is read once per 16 steps. With a number
+// A search asks is_reached() once per step, and the clock is read once per `steps_per_reading`: 16,
+// or 1 where steps are long. With a number
 // of steps and no deadline the same seed gives the same result. Threads: one per object.
 #pragma once
 
@@ -17,12 +18,13 @@ constexpr std::int64_t kNoStepLimit = std::numeric_limits<std::int64_t>::max();
 
 class SearchStop {
  public:
-  explicit SearchStop(Deadline deadline, std::int64_t most_steps = kNoStepLimit)
-      : deadline_(deadline), most_steps_(most_steps) {}
+  explicit SearchStop(Deadline deadline, std::int64_t most_steps = kNoStepLimit,
+                      std::int64_t steps_per_reading = 16)
+      : deadline_(deadline), most_steps_(most_steps), steps_per_reading_(steps_per_reading) {}
 
   // Counts a step.
   bool is_reached() {
-    if (steps_ % 16 == 0 && deadline_.expired()) is_over_ = true;
+    if (steps_ % steps_per_reading_ == 0 && deadline_.expired()) is_over_ = true;
     if (steps_ >= most_steps_) is_over_ = true;
     ++steps_;
     return is_over_;
@@ -31,7 +33,7 @@ class SearchStop {
 
  private:
   Deadline deadline_;
-  std::int64_t most_steps_;
+  std::int64_t most_steps_, steps_per_reading_;
   std::int64_t steps_ = 0;
   bool is_over_ = false;
 };

@@ -39,12 +39,16 @@ class PlacementSearch {
 
   Placement run(std::int64_t steps) {
     const std::int64_t per_round = std::max<std::int64_t>(1, steps / kRounds);
-    for (std::int64_t step = 0; step < steps && !chain_.empty(); ++step) {
+    // Moves that change nothing are no steps; there may be no others.
+    constexpr std::int64_t kDrawsPerStep = 8;
+    std::int64_t step = 0;
+    for (std::int64_t draws = 0; draws < kDrawsPerStep * steps; ++draws) {
+      if (step >= steps || chain_.empty()) break;
       if (step % per_round == 0 && step > 0) return_to_best();
       const double left =
           1 - static_cast<double>(step % per_round) / static_cast<double>(per_round);
       const double tolerance = kFirstTolerance * left * left * static_cast<double>(best_ps_);
-      try_move(static_cast<std::int64_t>(tolerance));
+      if (try_move(static_cast<std::int64_t>(tolerance))) ++step;
     }
     return std::move(best_);
   }
@@ -102,7 +106,8 @@ class PlacementSearch {
     for (std::size_t i = first; i <= last; ++i) take(path[i]);
   }
 
-  void try_move(std::int64_t tolerance_ps) {
+  // Whether a schedule was evaluated.
+  bool try_move(std::int64_t tolerance_ps) {
     const ChainLink link = chain_[index(draw(chain_.size()))];
     const bool moves_first = draw(2) == 0;
     const int node = moves_first ? link.before : link.node;
@@ -114,15 +119,17 @@ class PlacementSearch {
     choose_moved(node);
     undo_.clear();
     for (const int each : moved_) {
+      if (placement_[index(each)] == target) continue;
       undo_.emplace_back(each, placement_[index(each)]);
       placement_[index(each)] = target;
     }
+    if (undo_.empty()) return false;
     const std::int64_t makespan = evaluator_.run(placement_).makespan_ps;
     if (makespan > makespan_ps_ + tolerance_ps || !keeps_memory()) {
       for (auto change = undo_.rbegin(); change != undo_.rend(); ++change) {
         placement_[index(change->first)] = change->second;
       }
-      return;
+      return true;
     }
     makespan_ps_ = makespan;
     trace_chain();
@@ -130,6 +137,7 @@ class PlacementSearch {
       best_ps_ = makespan;
       best_ = placement_;
     }
+    return true;
   }
 
   bool keeps_memory() const {

@@ -75,7 +75,7 @@ class MemoryRepair {
       const auto nodes = graph_.unit(unit);
       if (placement_[static_cast<std::size_t>(nodes.front())] != at.device) continue;
       for (const int node : nodes) {
-        freed_[static_cast<std::size_t>(unit)] += graph_.node(node).resident_bytes;
+        add(node, graph_.node(node).resident_bytes);
       }
       const bool is_movable = graph_.device_of_unit(unit) == kAnyDevice &&
                               num_moves_[static_cast<std::size_t>(unit)] < kMostMovesOfUnit;
@@ -85,7 +85,9 @@ class MemoryRepair {
   }
 
   void add(int node, std::int64_t bytes) {
-    freed_[static_cast<std::size_t>(graph_.unit_of(node))] += bytes;
+    // A tensor counts for each of its consumers, so sums may pass all that there is.
+    std::int64_t& sum = freed_[static_cast<std::size_t>(graph_.unit_of(node))];
+    sum = std::min(sum + bytes, kMostGraphBytes);
   }
 
   double exchange_us(int unit) const {

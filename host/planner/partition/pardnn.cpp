@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "planner/graph/schedule.h"
 #include "planner/partition/level_work.h"
 
 namespace tandem::planner {
@@ -28,7 +29,8 @@ class ParDnn {
         clusters_(clusters),
         placement_(slot(graph.num_nodes()), kUnmapped),
         times_(clusters.levels.top_ps),
-        exchange_(slot(links.num_devices)) {
+        exchange_(slot(links.num_devices)),
+        evaluator_(graph, links) {
     std::ranges::sort(times_);
     times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
     all_.emplace_back(times_);
@@ -37,15 +39,15 @@ class ParDnn {
       all_.front().add(clusters.levels.top_ps[slot(node)], graph.node(node).time_ps);
     }
     for (const auto& path : clusters.paths) spans_.push_back(span_of(path));
-    unmapped_ps_ = graph.work_ps();
     for (int device = 0; device < links.num_devices; ++device) map_to(device, device);
+    sort_by_weight();
   }
 
   Placement run() {
     for (const bool has_levels : {true, false}) map_clusters(has_levels);
     map_leftovers();
-    for (int round = 0; round < kMostRounds && switch_paths(); ++round) continue;
-    for (int round = 0; round < kMostRounds && switch_nodes(); ++round) continue;
+    refine(&ParDnn::switch_paths);
+    refine(&ParDnn::switch_nodes);
     return std::move(placement_);
   }
 
@@ -68,7 +70,6 @@ class ParDnn {
       const int before = placement_[slot(node)];
       const std::int64_t time = graph_.node(node).time_ps;
       const std::int64_t level = clusters_.levels.top_ps[slot(node)];
-      if (before == kUnmapped) unmapped_ps_ -= time;
       if (before != kUnmapped) work_[slot(before)].add(level, -time);
       work_[slot(device)].add(level, time);
       placement_[slot(node)] = device;
@@ -94,46 +95,54 @@ class ParDnn {
     const std::int64_t elsewhere =
         std::accumulate(exchange_.begin(), exchange_.end(), std::int64_t{0}) - exchange;
     if (exchange < elsewhere || exchange <= links_.latency_ps) return false;
-    std::int64_t least = kMostGraphPs, most = 0;
+    std::int64_t least = kMostGraphPs, most = 0, mapped = 0;
     for (const LevelWork& work : work_) {
       const std::int64_t here = work.between(span.begin_ps, span.end_ps);
       least = std::min(least, here);
       most = std::max(most, here);
+      mapped += here;
     }
     const std::int64_t own = work_[slot(device)].between(span.begin_ps, span.end_ps);
     const std::int64_t together = own + span.work_ps;
-    if (together <= all_.front().between(span.begin_ps, span.end_ps) / links_.num_devices) {
-      return true;
-    }
+    const std::int64_t all = all_.front().between(span.begin_ps, span.end_ps);
+    if (together <= all / links_.num_devices) return true;
+    // Work of the span that has no device yet can still fill the others; work elsewhere cannot.
     const std::int64_t room =
-        least + span.work_ps + exchange + links_.latency_ps + unmapped_ps_ / links_.num_devices;
+        least + span.work_ps + exchange + links_.latency_ps + (all - mapped) / links_.num_devices;
     return together <= std::max(most, room) || own <= exchange || exchange >= most - least;
   }
 
   // Secondary clusters that have no device, the longest ways first.
   std::vector<int> unmapped_clusters() const {
     std::vector<int> ids;
-    for (int id = links_.num_devices; id < static_cast<int>(clusters_.paths.size()); ++id) {
+    for (const int id : by_weight_) {
       if (placement_[slot(clusters_.paths[slot(id)].front())] == kUnmapped) ids.push_back(id);
     }
-    const auto weight = [&](int id) {
-      return clusters_.levels.weight_ps(clusters_.paths[slot(id)].front());
-    };
-    std::ranges::stable_sort(ids, std::greater<>(), weight);
     return ids;
+  }
+
+  void sort_by_weight() {
+    for (int id = links_.num_devices; id < static_cast<int>(clusters_.paths.size()); ++id) {
+      by_weight_.push_back(id);
+    }
+    std::ranges::stable_sort(by_weight_, std::greater<>(), [&](int id) {
+      return clusters_.levels.weight_ps(clusters_.paths[slot(id)].front());
+    });
   }
 
   void map_clusters(bool has_levels) {
     constexpr int kFirstPercent = 50, kPercentStep = 10;
     for (int percent = kFirstPercent; percent <= 100; percent += kPercentStep) {
-      bool has_merged = true;
-      for (int round = 0; round < kMostRounds && has_merged; ++round) {
+      // Rounds that merge less than a hundredth gain less than they take.
+      bool goes_on = true;
+      for (int round = 0; round < kMostRounds && goes_on; ++round) {
         std::vector<int> ids = unmapped_clusters();
         ids.resize((ids.size() * slot(percent) + 99) / 100);
         std::ranges::stable_sort(
             ids, {}, [&](int id) { return spans_[slot(id)].end_ps - spans_[slot(id)].begin_ps; });
-        has_merged = false;
-        for (const int id : ids) has_merged = merge(id, has_levels) || has_merged;
+        std::size_t num_merged = 0;
+        for (const int id : ids) num_merged += merge(id, has_levels) ? 1 : 0;
+        goes_on = num_merged > ids.size() / 100;
       }
     }
   }
@@ -169,11 +178,36 @@ class ParDnn {
     }
   }
 
+  // Rounds of switching for as long as they shorten the emulated schedule.
+  void refine(bool (ParDnn::*switch_round)()) {
+    std::int64_t makespan = evaluator_.run(placement_).makespan_ps;
+    for (int round = 0; round < kMostRounds; ++round) {
+      const Placement before = placement_;
+      placed_ = levels_of(graph_, links_, placement_);
+      longest_ps_ = std::ranges::max(placed_.bottom_ps);
+      const bool has_switched = (this->*switch_round)();
+      const std::int64_t now = evaluator_.run(placement_).makespan_ps;
+      if (!has_switched || now >= makespan) {
+        if (now > makespan) placement_ = before;
+        return;
+      }
+      makespan = now;
+    }
+  }
+
+  // Whether the way through a node is among the longest: elsewhere exchange hides behind work.
+  bool is_critical(int node) const {
+    constexpr std::int64_t kOfLongest = 100;
+    return placed_.weight_ps(node) >= longest_ps_ - longest_ps_ / kOfLongest;
+  }
+
   bool switch_paths() {
     bool has_switched = false;
     for (int id = 0; id < static_cast<int>(clusters_.paths.size()); ++id) {
       const std::vector<int>& path = clusters_.paths[slot(id)];
-      if (path.empty()) continue;
+      if (path.empty() || std::ranges::none_of(path, [&](int node) { return is_critical(node); })) {
+        continue;
+      }
       const int here = placement_[slot(path.front())];
       sum_exchange(path, id);
       int other = kUnmapped, num_others = 0;
@@ -193,6 +227,7 @@ class ParDnn {
   bool switch_nodes() {
     bool has_switched = false;
     for (const int node : graph_.order()) {
+      if (!is_critical(node)) continue;
       sum_exchange({&node, 1}, kNoCluster);
       const int here = placement_[slot(node)];
       const int best = static_cast<int>(std::ranges::max_element(exchange_) - exchange_.begin());
@@ -212,7 +247,10 @@ class ParDnn {
   std::vector<std::int64_t> times_, exchange_;
   std::vector<LevelWork> work_, all_;  // by device; of all nodes
   std::vector<ClusterSpan> spans_;
-  std::int64_t unmapped_ps_ = 0;
+  std::vector<int> by_weight_;  // secondary clusters, the longest ways first
+  Evaluator evaluator_;
+  Levels placed_;  // of the placement at the begin of a round of refinement
+  std::int64_t longest_ps_ = 0;
 };
 
 }  // namespace

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: any text becomes a trace, a mapping problem, samples or a graph that keep their
+// Fuzz target: any text becomes a trace, a mapping problem, samples, a graph, a circuit or
+// a coupling map that keep their
 // promises, or an Error. The first byte chooses which.
 #include <cstdlib>
 #include <sstream>
 
 #include "common/error.h"
+#include "planner/circuit/coupling_map.h"
+#include "planner/circuit/qasm_file.h"
 #include "planner/graph/graph_files.h"
 #include "planner/mapping/qaplib_file.h"
 #include "planner/mapping/qubo_file.h"
@@ -58,6 +61,21 @@ void check_triple(std::istream& in) {
   check_graph(read_triple(dot_in, times_in, sizes_in).graph);
 }
 
+// What is written reads as the same circuit.
+void check_circuit(std::istream& in) {
+  const std::string text = qasm_text(read_qasm(in));
+  std::istringstream again(text);
+  check(qasm_text(read_qasm(again)) == text);
+}
+
+void check_coupling(std::istream& in) {
+  const CouplingMap map = read_coupling_map(in);
+  for (int qubit = 0; qubit < map.num_qubits(); ++qubit) {
+    check(map.distance(0, qubit) == map.distance(qubit, 0));
+    check(map.distance(0, qubit) < map.num_qubits());
+  }
+}
+
 }  // namespace
 }  // namespace tandem::planner
 
@@ -67,7 +85,11 @@ void tandem::test::add_fuzz_seeds(std::vector<std::string>& seeds) {
         "0a,1\nb,2\n", "12\n0 1 1 0\n0 3\n3 0\n", "12 9\n0 1 1 0\n0 3 3 0\n", "20110\n1 -1 -1 1\n",
         "2{\"samples\": [[0, 1, 1, 0]]}",
         "3{\"nodes\": [{\"name\": \"a\", \"us\": 1}], \"edges\": [[0, \"a\", 7]]}",
-        "4digraph g { a -> \"b\" [x=1]; /* c */ }%a::1\nb::2.5\n%a::100\n"}) {
+        "4digraph g { a -> \"b\" [x=1]; /* c */ }%a::1\nb::2.5\n%a::100\n",
+        "5OPENQASM 2.0; include \"qelib1.inc\"; gate g(x) a,b { rz(-x/2^1) a; cx a,b; }\n"
+        "qreg q[3]; creg c[2]; g(pi) q[0],q[2]; ccx q[0],q[1],q[2]; barrier q;\n"
+        "if(c==1) h q; measure q[0] -> c[0]; reset q[1];",
+        "63\n0 1\n1,2 # x\n", "6{\"num_qubits\": 2, \"edges\": [[0, 1]]}"}) {
     seeds.emplace_back(text);
   }
 }
@@ -77,21 +99,28 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 1) return 0;
   std::istringstream in(std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
   try {
-    switch (data[0] % 5) {
+    // '0' is the first one.
+    switch ((data[0] + 1) % 7) {
       case 0:
-        p::check_samples(in);
-        break;
-      case 1:
-        p::check_graph(p::read_graph_json(in));
-        break;
-      case 2:
-        p::check_triple(in);
-        break;
-      case 3:
         p::check_trace(in);
         break;
-      default:
+      case 1:
         p::check_problem(in);
+        break;
+      case 2:
+        p::check_samples(in);
+        break;
+      case 3:
+        p::check_graph(p::read_graph_json(in));
+        break;
+      case 4:
+        p::check_triple(in);
+        break;
+      case 5:
+        p::check_circuit(in);
+        break;
+      default:
+        p::check_coupling(in);
     }
   } catch (const tandem::Error&) {
   }

@@ -54,6 +54,7 @@ TEST(GraphJson, NamesTheWrongField) {
   };
   const std::string a = R"({"name": "a", "us": 1})";
   EXPECT_THAT(refused_json("{"), HasSubstr("the file is no JSON"));
+  EXPECT_THAT(refused_json("[2e2222]"), HasSubstr("the file is no JSON"));
   EXPECT_THAT(refused_json("[]"), HasSubstr("no array 'nodes'"));
   EXPECT_THAT(refused_json(R"({"nodes": []})"), HasSubstr("no array 'edges'"));
   EXPECT_THAT(nodes("1"), HasSubstr("node 0 is no object"));
@@ -171,6 +172,30 @@ TEST_F(GraphTriple, NamesTheWrongLine) {
   write("durations.txt", "b::1\nc::5\n");
   write("sizes.txt", "b::x\n");
   EXPECT_THAT(refused(), HasSubstr("sizes.txt: line 1: 'x' is no number"));
+}
+
+TEST(GraphTripleText, QuotedMarksAreNames) {
+  std::istringstream dot("digraph { a [label=\"]\", x=\"=\"]; \"->\" -> \"}\"; \";\" }"),
+      times("a::1\n->::1\n}::1\n;::1\n"), sizes("");
+  // A value in quotation marks loses a semicolon at its end, as graph files have them.
+  const std::string text = message_of([&] { read_triple(dot, times, sizes); });
+  EXPECT_THAT(text, HasSubstr("node ';' of graph.dot has no duration"));
+  std::istringstream fine("digraph { a [label=\"]\", x=\"=\"]; \"->\" -> \"}\" \"->\" b }"),
+      more("a::1\nb::1\n->::1\n}::1\n");
+  const OperatorGraph graph = read_triple(fine, more, sizes).graph;
+  EXPECT_EQ(graph.num_nodes(), 4);
+  EXPECT_EQ(graph.num_edges(), 1);
+}
+
+TEST(GraphTripleText, AFolderInPlaceOfAFileIsRefused) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("triple-folder-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder / "graph.dot");
+  std::ofstream(folder / "durations.txt") << "";
+  std::ofstream(folder / "sizes.txt") << "";
+  EXPECT_THAT(message_of([&] { read_graph_triple(folder.string()); }),
+              HasSubstr("graph.dot': it is a folder"));
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -91,6 +91,16 @@ TEST(OperatorGraphTest, WrongFiguresAndNamesAreRefused) {
   EXPECT_EQ(refused_graph({longest}, {}), "");
 }
 
+TEST(OperatorGraphTest, BytesOfAllNodesTogetherAreBounded) {
+  std::vector<OperatorNode> nodes = {node_named("a", 1, kMostGraphBytes / 2), node_named("b", 1)};
+  nodes[1].resident_bytes = kMostGraphBytes / 4;
+  nodes[1].workspace_bytes = kMostGraphBytes / 4;
+  EXPECT_EQ(refused_graph(nodes, {edge_of(0, 1)}), "");
+  EXPECT_THAT(refused_graph(nodes, {edge_of(0, 1, 1)}), HasSubstr("bytes together"));
+  nodes[1].output_bytes = 1;
+  EXPECT_THAT(refused_graph(nodes, {}), HasSubstr("bytes together"));
+}
+
 TEST(OperatorGraphTest, AGroupOnTwoDevicesIsNamed) {
   std::vector<OperatorNode> nodes = {node_named("a", 1), node_named("b", 1)};
   nodes[0].group = nodes[1].group = "g";

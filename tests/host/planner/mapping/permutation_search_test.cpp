@@ -6,7 +6,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "host/planner/mapping/problems.h"
 #include "host/planner/message_of.h"
@@ -138,6 +140,17 @@ TEST(PermutationSearch, NumbersThatDoublesCannotAddAreRefused) {
   EXPECT_THAT(message_of([&] { search_permutation(problem, {}); }), HasSubstr("passes 2^51"));
   problem.distance[1] = std::int64_t{1} << 20;
   EXPECT_EQ(message_of([&] { search_permutation(problem, {}); }), "");
+}
+
+TEST(SearchStopTest, LongStepsReadTheClockEachTime) {
+  const Deadline soon = Deadline::after(std::chrono::milliseconds(50));
+  SearchStop every(soon, kNoStepLimit, 1), seldom(soon);
+  const bool was_early = !every.is_reached() && !seldom.is_reached();
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  if (was_early) {
+    EXPECT_FALSE(seldom.is_reached());
+  }
+  EXPECT_TRUE(every.is_reached());
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "planner/partition/level_work.h"
 #include "planner/partition/linear_clusters.h"
 #include "planner/partition/local_search.h"
+#include "planner/partition/memory_repair.h"
 #include "planner/partition/metis_placement.h"
 
 namespace tandem::planner {
@@ -275,6 +276,50 @@ TEST(LocalSearch, ImprovesAnAlternatingChain) {
       improve_placement(graph, links, slice_graph(graph, links), start, options);
   EXPECT_EQ(Evaluator(graph, links).run(found).makespan_ps, 24 * kPicosecondsPerMicrosecond);
   EXPECT_EQ(improve_placement(graph, links, slice_graph(graph, links), start, options), found);
+}
+
+// The tensor counts for each of 40 consumers, beyond what 64 bits hold.
+TEST(MemoryRepairTest, ALargeTensorOfManyConsumersMovesThem) {
+  constexpr std::int64_t kTensor = kMostGraphBytes / 4, kResident = 1000;
+  std::vector<OperatorNode> nodes = {node_named("producer", 1, kTensor), node_named("fixed", 1)};
+  nodes[0].resident_bytes = kResident;
+  nodes[0].device = 0;
+  nodes[1].resident_bytes = 2 * kResident;
+  nodes[1].device = 1;
+  std::vector<OperatorEdge> edges;
+  for (int id = 2; id < 42; ++id) {
+    nodes.push_back(node_named("n" + std::to_string(id), 1));
+    nodes.back().group = "consumers";
+    edges.push_back(edge_of(0, id));
+  }
+  nodes[2].resident_bytes = kResident;
+  const OperatorGraph graph(nodes, edges);
+  DeviceLinks links = slow_links(2, 1);
+  links.memory_bytes = kTensor + 2 * kResident + 500;
+  Placement placement(42, 1);
+  placement[0] = 0;
+  Evaluator evaluator(graph, links);
+  EXPECT_TRUE(repair_memory(graph, links, evaluator, placement));
+  EXPECT_EQ(std::ranges::count(placement, 1), 1);
+}
+
+// A long chain, and at each of its nodes work that nothing waits for: exchange hides behind the
+// chain, so the work belongs to the other device.
+TEST(ParDnnTest, SideWorkLeavesTheDeviceOfTheLongestWay) {
+  std::vector<OperatorNode> nodes;
+  std::vector<OperatorEdge> edges;
+  constexpr int kLength = 40;
+  for (int id = 0; id < kLength; ++id) {
+    nodes.push_back(node_named("chain" + std::to_string(id), 10, 8));
+    if (id > 0) edges.push_back(edge_of(id - 1, id));
+  }
+  for (int id = 0; id < kLength - 4; ++id) {
+    nodes.push_back(node_named("side" + std::to_string(id), 8));
+    edges.push_back(edge_of(id, kLength + id));
+  }
+  const OperatorGraph graph(nodes, edges);
+  const PlacedGraph placed = place_graph(graph, slow_links(2, 2), PlaceMethod::kParDnn);
+  EXPECT_EQ(placed.makespan_ps, kLength * 10 * kPicosecondsPerMicrosecond);
 }
 
 }  // namespace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GateOrder: which operations wait for which, over the qubits and bits that they share.
+//
+// Threads: immutable. Ownership: borrows the circuit. Cost: O(wires of all operations).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "planner/circuit/circuit.h"
+
+namespace tandem::planner {
+
+class GateOrder {
+ public:
+  // `is_reversed`: the last operation comes first.
+  GateOrder(const Circuit& circuit, bool is_reversed);
+
+  const Circuit& circuit() const { return *circuit_; }
+  std::span<const int> next(int operation) const {
+    const auto first = static_cast<std::size_t>(begins_[static_cast<std::size_t>(operation)]);
+    const auto last = static_cast<std::size_t>(begins_[static_cast<std::size_t>(operation) + 1]);
+    return {next_.data() + first, last - first};
+  }
+  // [num_operations] operations directly before.
+  const std::vector<int>& num_before() const { return num_before_; }
+
+ private:
+  const Circuit* circuit_;
+  std::vector<int> next_, begins_, num_before_;
+};
+
+}  // namespace tandem::planner

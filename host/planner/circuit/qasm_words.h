@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words of OpenQASM 2 with their lines: names, numbers, quoted texts and marks.
+//
+// Threads: pure. Errors: Error with the line for a character that the language has not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem::planner {
+
+enum class QasmKind { kName, kNumber, kText, kMark, kEnd };
+
+struct QasmWord {
+  QasmKind kind = QasmKind::kEnd;
+  std::string text;
+  std::int64_t line = 1;
+};
+
+// The last word is of kind kEnd.
+std::vector<QasmWord> qasm_words(std::string_view text);
+
+[[noreturn]] void refuse_qasm(std::int64_t line, const std::string& what);
+
+}  // namespace tandem::planner
