@@ -76,6 +76,7 @@ class ConvertTest(TensorCase):
         self.refused("convert", self.small, self.folder / "a.txt", words="ends in neither .tns nor .mtx")
         self.refused("convert", self.small, self.folder / "a.mtx", words="this tensor has order 3")
         self.refused("convert", self.small, self.folder / "a.mtx", "--header", words="--header is for .tns files")
+        self.refused("generate", "9", "9", "--out", self.folder / "a.mtx", "--header", words="--header is for .tns files")
         self.refused("convert", self.small, "/no/folder/a.tns", words="No such file or directory")
         self.refused("convert", self.small, self.folder / "a.tns", "--order", "spiral", words="--order")
         wide = self.write("wide.tns", "18446744073709551615 4 1\n")
@@ -137,6 +138,10 @@ class StatsTest(TensorCase):
         empty = run_json("tensor", "stats", self.write("c.tns", "# sizes 3 4\n"))
         self.assertEqual((empty["nnz"], empty["values"]), (0, None))
         self.assertIn("csr", empty["bytes"])
+
+    def test_rows_beyond_what_a_format_takes_are_left_out_of_its_bytes(self):
+        stats = run_json("tensor", "stats", self.write("wide.tns", "18446744073709551615 4 1\n"))
+        self.assertEqual(stats["bytes"], {"coo": 20, "csc": 5 * 8 + 16})
 
 
 class SpyTest(TensorCase):
@@ -209,6 +214,19 @@ class BenchTest(TensorCase):
         self.assertLess(sizes[0], sizes[1])
         self.assertIn("spmm f32:", self.tensor("bench", "--op", "spmm", made, "--seconds", 0))
 
+    def test_products_over_rows_count_what_they_move(self):
+        made = self.generate("300", "200", "--density", "0.1")  # 6000 entries
+        matrix = 301 * 8 + 6000 * 8
+        dense = {"spmv": 500, "sddmm": 500 * 48 + 6000, "fused-attention": 500 * 48 + 500 * 48}
+        for op, values in dense.items():
+            result = run_json("tensor", "bench", "--op", op, made, "--columns", 40, "--seconds", 0, "--threads", 2)
+            self.assertEqual((result["op"], result["nnz"], result["method"]), (op, 6000, "rows"))
+            self.assertEqual(result["bytes"], matrix + 4 * values)
+            for name in ("ms", "build_ms", "of_read_bandwidth"):
+                self.assertLess(0, result[name], name)
+            self.refused("bench", self.small, "--op", op, words=f"--op {op} is for matrices; this tensor has order 3")
+            self.refused("bench", made, "--op", op, "--mode", 1, words="--mode is for --op mttkrp")
+
     def test_what_cannot_be_is_told(self):
         self.refused("bench", self.small, words="--op is required")
         self.refused("bench", self.small, "--op", "spgemm", words="--op")
@@ -219,6 +237,27 @@ class BenchTest(TensorCase):
         self.refused("bench", wide, "--op", "mttkrp", words="GB are left; give fewer columns")
         long = self.write("long.tns", "# sizes 4294967297 4294967296\n1 1 1\n")
         self.refused("bench", long, "--op", "spmm", "--columns", 1, words="GB are left; give fewer columns")
+
+
+class CpdTest(TensorCase):
+    def test_the_fit_of_a_sum_of_two_outer_products_is_one(self):
+        cells = {(i, j, k): i * j * k + 10 * (i == 1) * (j == 2) * (k == 3) for i in (1, 2, 3) for j in (1, 2, 3) for k in (1, 2, 3, 4)}
+        path = self.write("two.tns", "".join(f"{i} {j} {k} {value}\n" for (i, j, k), value in cells.items()))
+        result = run_json("tensor", "cpd", path, "--rank", 2, "--iterations", 100)
+        self.assertAlmostEqual(result["fit"], 1, 4)
+        self.assertEqual((len(result["fits"]), len(result["weights"]), result["nnz"]), (100, 2, 36))
+        self.assertEqual(result["fit"], result["fits"][-1])
+        for before, after in zip(result["fits"], result["fits"][1:]):
+            self.assertGreaterEqual(after, before - 1e-7)
+        one = run_json("tensor", "cpd", path, "--rank", 1, "--iterations", 100)
+        self.assertLess(one["fit"], 0.99)
+        self.assertIn("3 x 3 x 4: rank 1, fit ", self.tensor("cpd", path, "--rank", 1))
+
+    def test_what_cannot_be_decomposed_is_told(self):
+        self.refused("cpd", self.small, "--rank", 0, words="--rank")
+        self.refused("cpd", self.small, "--iterations", 0, words="--iterations")
+        self.refused("cpd", self.write("huge.tns", "1 2 1e300\n2 1 1e300\n"), words="scale the tensor's values")
+        self.refused("cpd", self.write("wide.tns", "18446744073709551615 4 1\n"), words="GB are left; give fewer columns")
 
 
 class GenerateTest(TensorCase):

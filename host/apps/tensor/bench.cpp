@@ -3,32 +3,21 @@
 // `tandem tensor bench FILE`: how long a kernel takes on a tensor, against the memory's speed.
 #include <spdlog/fmt/fmt.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "apps/command_words.h"
 #include "apps/json_text.h"
+#include "apps/tensor/bench_kernels.h"
 #include "apps/tensor/tensor_commands.h"
 #include "apps/tensor/tensor_output.h"
-#include "common/available_memory.h"
 #include "common/error.h"
 #include "tensor/sparse/files/read_tensor.h"
 #include "tensor/sparse/formats/entry_order.h"
-#include "tensor/sparse/generate/random_subset.h"
-#include "tensor/sparse/kernels/mttkrp.h"
 
 namespace tandem::apps {
 namespace {
-
-struct TensorBenchOptions {
-  std::string path, op, dtype = "f32";
-  std::size_t mode = 0, rank = 16, columns = 32;
-  double seconds = 1;
-  bool json = false;
-  int threads = 0;
-};
 
 // Bytes per second of the best of some passes over memory that no cache holds.
 double read_bandwidth(ThreadPool& pool) {
@@ -53,85 +42,40 @@ double read_bandwidth(ThreadPool& pool) {
   return static_cast<double>(kWords * 8) / (best_ms / 1e3);
 }
 
-// The median of runs that take these seconds together, at least three.
-template <typename Run>
-double median_ms(double seconds, const Run& run) {
-  run();  // pages and caches
-  std::vector<double> times;
-  for (const Stopwatch all; times.size() < 3 || all.ms() < seconds * 1e3;) {
-    const Stopwatch watch;
-    run();
-    times.push_back(watch.ms());
-  }
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
-                   times.end());
-  return times[times.size() / 2];
-}
-
-// Factors of all modes, and as much again for what threads add up.
-void check_memory(const sparse::CooTensor& tensor, std::size_t columns) {
-  double bytes = 0;
-  for (const std::uint64_t size : tensor.sizes) {
-    bytes += 2.0 * sizeof(double) * static_cast<double>(size) * static_cast<double>(columns);
-  }
-  const auto left = static_cast<double>(available_memory().left_bytes);
-  if (bytes <= left) return;
-  throw Error("tensor",
-              fmt::format("factors of {} columns take up to {:.1f} GB here, and {:.1f} GB "
-                          "are left; give fewer columns, or a tensor of shorter modes",
-                          columns, bytes / 1e9, left / 1e9));
-}
-
 void check_bench(const TensorBenchOptions& o, const sparse::CooTensor& tensor) {
-  if (o.op == "spmm" && tensor.order() != 2) {
-    throw Error("tensor", "--op spmm multiplies a matrix; this tensor has order " +
+  if (o.op != "mttkrp" && tensor.order() != 2) {
+    throw Error("tensor", "--op " + o.op + " is for matrices; this tensor has order " +
                               std::to_string(tensor.order()) + ", for which --op mttkrp is");
   }
-  if (o.op == "spmm" && o.mode != 0) throw Error("tensor", "--mode is for --op mttkrp");
-  if (o.mode < tensor.order()) return check_memory(tensor, o.op == "spmm" ? o.columns : o.rank);
+  if (o.op != "mttkrp" && o.mode != 0) throw Error("tensor", "--mode is for --op mttkrp");
+  if (o.mode < tensor.order()) {
+    return check_factor_memory(tensor, o.op == "mttkrp" ? o.rank : o.op == "spmv" ? 1 : o.columns);
+  }
   throw Error("tensor", "there is no mode " + std::to_string(o.mode) +
                             "; the tensor has the modes 0 to " +
                             std::to_string(tensor.order() - 1));
 }
 
-template <typename Value>
-std::vector<sparse::FactorMatrix<Value>> drawn_factors(const sparse::CooTensor& tensor,
-                                                       std::size_t columns) {
-  sparse::Random random(1);
-  std::vector<sparse::FactorMatrix<Value>> factors;
-  for (const std::uint64_t size : tensor.sizes) {
-    sparse::FactorMatrix<Value>& factor = factors.emplace_back(size, columns);
-    for (Value& value : factor.values) value = static_cast<Value>(random.uniform());
-  }
-  return factors;
-}
-
-template <typename Value>
 nlohmann::ordered_json bench_json(const TensorBenchOptions& o, const sparse::CooTensor& tensor,
                                   ThreadPool& pool) {
-  const std::size_t columns = o.op == "spmm" ? o.columns : o.rank;
-  const Stopwatch building;
-  const auto blocks = sparse::partition_blocks<Value>(tensor, pool);
-  const double build_ms = building.ms();
-  const auto factors = drawn_factors<Value>(tensor, columns);
-  sparse::FactorMatrix<Value> out(tensor.sizes[o.mode], columns);
-  const double ms =
-      median_ms(o.seconds, [&] { sparse::mttkrp<Value>(blocks, factors, o.mode, out, pool); });
-  std::size_t bytes = blocks.size_bytes();  // all that is read or written, once
-  for (const auto& factor : factors) bytes += factor.values.size() * sizeof(Value);
-  return {{"file", o.path},
-          {"op", o.op},
-          {"mode", o.mode},
-          {o.op == "spmm" ? "columns" : "rank", columns},
-          {"dtype", o.dtype},
-          {"nnz", tensor.num_entries()},
-          {"threads", pool.num_threads()},
-          {"method", "morton-blocks"},
-          {"blocks", blocks.num_blocks()},
-          {"ms", ms},
-          {"build_ms", build_ms},
-          {"bytes", bytes},
-          {"of_read_bandwidth", static_cast<double>(bytes) / (ms / 1e3) / read_bandwidth(pool)}};
+  const KernelTimes times = time_kernel(o, tensor, pool);
+  nlohmann::ordered_json json{{"file", o.path}, {"op", o.op}, {"mode", o.mode}};
+  if (o.op == "mttkrp") {
+    json["rank"] = o.rank;
+  } else if (o.op != "spmv") {
+    json["columns"] = o.columns;
+  }
+  json["dtype"] = o.dtype;
+  json["nnz"] = tensor.num_entries();
+  json["threads"] = pool.num_threads();
+  json["method"] = times.method;
+  if (times.blocks > 0) json["blocks"] = times.blocks;
+  json["ms"] = times.ms;
+  json["build_ms"] = times.build_ms;
+  json["bytes"] = times.bytes;
+  json["of_read_bandwidth"] =
+      static_cast<double>(times.bytes) / (times.ms / 1e3) / read_bandwidth(pool);
+  return json;
 }
 
 void run_tensor_bench(const TensorBenchOptions& o) {
@@ -139,8 +83,7 @@ void run_tensor_bench(const TensorBenchOptions& o) {
   sparse::CooTensor tensor = sparse::read_tensor(o.path, pool);
   check_bench(o, tensor);
   sparse::sum_duplicates(tensor, pool);
-  const nlohmann::ordered_json result =
-      o.dtype == "f64" ? bench_json<double>(o, tensor, pool) : bench_json<float>(o, tensor, pool);
+  const nlohmann::ordered_json result = bench_json(o, tensor, pool);
   if (o.json) {
     fmt::print("{}\n", json_text(result));
   } else {
@@ -160,12 +103,16 @@ void add_tensor_bench(CLI::App& tensor) {
   command
       ->add_option(
           "--op", o->op,
-          "mttkrp: times the factors of all modes but one; spmm: a matrix times a dense one")
+          "mttkrp: times the factors of all modes but one; of a matrix: spmv and spmm (times a "
+          "vector, a dense matrix), sddmm (products of dense rows at its entries), fused-attention "
+          "(sddmm, softmax and spmm)")
       ->required()
-      ->check(CLI::IsMember({"mttkrp", "spmm"}));
+      ->check(CLI::IsMember({"mttkrp", "spmm", "spmv", "sddmm", "fused-attention"}));
   command->add_option("--rank", o->rank, "columns of the factors of mttkrp")
       ->check(in_range(1, 1024));
-  command->add_option("--columns", o->columns, "of the dense matrix of spmm")
+  command
+      ->add_option("--columns", o->columns,
+                   "of the dense matrices of spmm, sddmm and fused-attention")
       ->check(in_range(1, 4096));
   command->add_option("--mode", o->mode, "of the result of mttkrp, from 0")->check(count_value());
   command->add_option("--dtype", o->dtype, "of values and factors")

@@ -7,7 +7,6 @@
 
 #include "apps/tensor/tensor_commands.h"
 #include "apps/tensor/tensor_output.h"
-#include "common/error.h"
 #include "tensor/sparse/files/read_tensor.h"
 #include "tensor/sparse/formats/entry_order.h"
 
@@ -27,12 +26,7 @@ sparse::EntryOrder entry_order_named(const std::string& name) {
 
 void run_convert(const ConvertOptions& options) {
   sparse::WriteOptions writing = sparse::write_options_for(options.to);
-  if (options.header) {
-    if (writing.format != sparse::TextFormat::kTns) {
-      throw Error("tensor", "--header is for .tns files; a Matrix Market file has its own");
-    }
-    writing.format = sparse::TextFormat::kTnsWithHeader;
-  }
+  if (options.header) add_header(writing);
   const Stopwatch watch;
   ThreadPool pool(options.threads);
   sparse::CooTensor tensor = sparse::read_tensor(options.from, pool);

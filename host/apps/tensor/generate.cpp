@@ -54,9 +54,7 @@ sparse::TensorPlan plan_of(const TensorGenerateOptions& o) {
 
 void run_generate(const TensorGenerateOptions& options) {
   sparse::WriteOptions writing = sparse::write_options_for(options.out);
-  if (options.header && writing.format == sparse::TextFormat::kTns) {
-    writing.format = sparse::TextFormat::kTnsWithHeader;
-  }
+  if (options.header) add_header(writing);
   const sparse::TensorPlan plan = plan_of(options);
   ThreadPool pool(options.threads);
   const Stopwatch watch;

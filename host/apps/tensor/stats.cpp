@@ -38,8 +38,10 @@ Json bytes_json(const sparse::CooTensor& tensor) {
   Json bytes{{"coo", tensor.size_bytes()}};
   if (tensor.order() == 2) {
     const std::uint64_t rows = tensor.sizes[0], columns = tensor.sizes[1];
-    bytes["csr"] = sparse::compressed_bytes(rows, columns, tensor.num_entries());
-    bytes["csc"] = sparse::compressed_bytes(columns, rows, tensor.num_entries());
+    const auto csr = sparse::compressed_bytes(rows, columns, tensor.num_entries());
+    const auto csc = sparse::compressed_bytes(columns, rows, tensor.num_entries());
+    if (csr) bytes["csr"] = *csr;
+    if (csc) bytes["csc"] = *csc;
   }
   int bits = 0;
   for (const std::uint64_t size : tensor.sizes) bits += sparse::index_bits(size);

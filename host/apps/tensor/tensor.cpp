@@ -16,6 +16,7 @@ void add_tensor(CLI::App& app) {
   add_tensor_stats(*command);
   add_tensor_spy(*command);
   add_tensor_bench(*command);
+  add_tensor_cpd(*command);
 }
 
 }  // namespace tandem::apps

@@ -11,6 +11,7 @@ namespace tandem::apps {
 
 void add_tensor_bench(CLI::App& tensor);
 void add_tensor_convert(CLI::App& tensor);
+void add_tensor_cpd(CLI::App& tensor);
 void add_tensor_features(CLI::App& tensor);
 void add_tensor_generate(CLI::App& tensor);
 void add_tensor_spy(CLI::App& tensor);

@@ -3,8 +3,13 @@
 // Over WholeFile.
 #include "apps/tensor/tensor_output.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include "apps/command_words.h"
 #include "apps/whole_file.h"
+#include "common/available_memory.h"
+#include "common/error.h"
+#include "tensor/sparse/kernels/mttkrp.h"
 
 namespace tandem::apps {
 
@@ -24,6 +29,28 @@ std::string sizes_words(const std::vector<std::uint64_t>& sizes) {
   std::string text;
   for (const std::uint64_t size : sizes) text += (text.empty() ? "" : " x ") + std::to_string(size);
   return text;
+}
+
+void add_header(sparse::WriteOptions& options) {
+  if (options.format != sparse::TextFormat::kTns) {
+    throw Error("tensor", "--header is for .tns files; a Matrix Market file has its own");
+  }
+  options.format = sparse::TextFormat::kTnsWithHeader;
+}
+
+void check_factor_memory(const sparse::CooTensor& tensor, std::size_t columns) {
+  const std::size_t padded =
+      (columns + sparse::kFactorStep - 1) / sparse::kFactorStep * sparse::kFactorStep;
+  double bytes = 0;
+  for (const std::uint64_t size : tensor.sizes) {
+    bytes += 3.0 * sizeof(double) * static_cast<double>(size) * static_cast<double>(padded);
+  }
+  const auto left = static_cast<double>(available_memory().left_bytes);
+  if (bytes <= left) return;
+  throw Error("tensor",
+              fmt::format("factors of {} columns take up to {:.1f} GB here, and {:.1f} GB "
+                          "are left; give fewer columns, or a tensor of shorter modes",
+                          columns, bytes / 1e9, left / 1e9));
 }
 
 void save_tensor(const sparse::CooTensor& tensor, const std::string& path,

@@ -35,6 +35,13 @@ class Stopwatch {
 // "4 x 5 x 6"
 std::string sizes_words(const std::vector<std::uint64_t>& sizes);
 
+// What --header asks for. Error: the format has a header of its own.
+void add_header(sparse::WriteOptions& options);
+
+// Throws Error unless the factors of all modes fit into memory, and as much again for what threads
+// add up.
+void check_factor_memory(const sparse::CooTensor& tensor, std::size_t columns);
+
 // A tensor or a text under the path, complete or not at all.
 void save_tensor(const sparse::CooTensor& tensor, const std::string& path,
                  const sparse::WriteOptions& options, ThreadPool& pool);

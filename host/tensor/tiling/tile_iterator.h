@@ -2,10 +2,12 @@
 //
 // Tiles: LOGICAL tiling. A box cut into tiles that are visited in order; the array stays as it is.
 //
-// Tiles begin at the box's lower corner and have the tile's extents, except the last of a
-// dimension, which is clipped to the box. They are numbered with the last dimension fastest, so
-// every point is in exactly one tile, and `for (const Box& tile : tiles)` meets them by number.
-// Cost: kDims divisions a tile. Threads: any. Source: as box.h.
+// Cut::kClipped: tiles begin at the box's lower corner and have the tile's extents, except the last
+// of a dimension, which is clipped to the box. Cut::kBalanced: a dimension of n points has
+// max(1, n / extent) tiles, which differ by one point at most, the longer ones first. They are
+// numbered with the last dimension fastest, so every point is in exactly one tile, and `for (const
+// Box& tile : tiles)` meets them by number. Cost: kDims divisions a tile. Threads: any. Source: as
+// box.h.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +19,8 @@
 #include "tensor/tiling/box.h"
 
 namespace tandem::tiling {
+
+enum class Cut : std::uint8_t { kClipped, kBalanced };
 
 template <std::size_t kDims>
 class Tiles;
@@ -49,10 +53,17 @@ template <std::size_t kDims>
 class Tiles {
  public:
   // Extents of `tile` must be positive: throws Error.
-  Tiles(const Box<kDims>& domain, const Point<kDims>& tile) : domain_(domain), tile_(tile) {
+  Tiles(const Box<kDims>& domain, const Point<kDims>& tile, Cut cut = Cut::kClipped)
+      : domain_(domain), tile_(tile) {
     for (std::size_t d = 0; d < kDims; ++d) {
       if (tile[d] <= 0) throw Error("tiling", "a tile needs a positive extent in every dimension");
-      counts_[d] = domain.extent(d) / tile[d] + (domain.extent(d) % tile[d] != 0 ? 1 : 0);
+      const std::int64_t extent = domain.extent(d);
+      counts_[d] = extent / tile[d] + (extent % tile[d] != 0 ? 1 : 0);
+      if (cut == Cut::kBalanced && extent > 0) {
+        counts_[d] = std::max<std::int64_t>(1, extent / tile[d]);
+        tile_[d] = extent / counts_[d];
+        longer_[d] = extent % counts_[d];
+      }
       num_tiles_ *= counts_[d];
     }
   }
@@ -67,8 +78,9 @@ class Tiles {
     for (std::size_t d = kDims; d-- > 0;) {
       const std::int64_t at = index % counts_[d];
       index /= counts_[d];
-      box.lower[d] = domain_.lower[d] + at * tile_[d];
-      box.upper[d] = box.lower[d] + std::min(tile_[d], domain_.upper[d] - box.lower[d]);
+      box.lower[d] = domain_.lower[d] + at * tile_[d] + std::min(at, longer_[d]);
+      const std::int64_t extent = tile_[d] + (at < longer_[d] ? 1 : 0);
+      box.upper[d] = box.lower[d] + std::min(extent, domain_.upper[d] - box.lower[d]);
     }
     return box;
   }
@@ -80,6 +92,7 @@ class Tiles {
   Box<kDims> domain_;
   Point<kDims> tile_;
   Point<kDims> counts_{};
+  Point<kDims> longer_{};  // how many tiles have a point more than tile_
   std::int64_t num_tiles_ = 1;
 };
 

@@ -99,10 +99,9 @@ FiberCounts::Groups FiberCounts::count_by_sort(ThreadPool& pool) const {
   const std::array left_out{mode_};
   const CoordinateKeys keys =
       coordinate_keys(tensor_, modes_without(tensor_.order(), left_out), pool);
-  RawVector<KeyedPosition> records(keys.keys.size());
-  for (std::size_t i = 0; i < records.size(); ++i) records[i] = {keys.keys[i], i};
-  // Without the last mode the keys are in order already.
-  if (mode_ + 1 < tensor_.order()) sort_by_key(records, keys.bits, pool);
+  // Without the last mode the keys are in order already: there are no bits to sort by.
+  const int bits = mode_ + 1 < tensor_.order() ? keys.bits : 0;
+  const RawVector<KeyedPosition> records = sorted_positions(keys.keys, bits, pool);
   Groups groups;
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (i > 0 && records[i].key == records[i - 1].key) {
@@ -159,9 +158,7 @@ SliceTallies FiberCounts::slices_of_groups(const Groups& groups, std::size_t oth
   const std::array left_out{other, mode_};
   const CoordinateKeys keys =
       coordinate_keys_at(tensor_, modes_without(tensor_.order(), left_out), groups.positions, pool);
-  RawVector<KeyedPosition> records(keys.keys.size());
-  for (std::size_t i = 0; i < records.size(); ++i) records[i] = {keys.keys[i], i};
-  sort_by_key(records, keys.bits, pool);
+  const RawVector<KeyedPosition> records = sorted_positions(keys.keys, keys.bits, pool);
   SliceTallies tallies;
   for (std::size_t begin = 0; begin < records.size();) {
     std::uint64_t entries = 0;

@@ -26,11 +26,10 @@ CooTensor transposed(CooTensor matrix) {
 RawVector<std::uint64_t> begins_of(const IndexColumn& majors, std::uint64_t num_majors,
                                    ThreadPool& pool) {
   RawVector<std::uint64_t> begins(num_majors + 1);
-  const EqualParts parts{begins.size(), static_cast<std::size_t>(pool.num_threads())};
   majors.visit([&](auto indices) {
-    pool.run(parts.parts, [&](std::size_t part) {
-      auto at = std::lower_bound(indices.begin(), indices.end(), parts.bound(part));
-      for (std::size_t major = parts.bound(part); major < parts.bound(part + 1); ++major) {
+    for_parts(begins.size(), pool, [&](std::size_t first, std::size_t last) {
+      auto at = std::lower_bound(indices.begin(), indices.end(), first);
+      for (std::size_t major = first; major < last; ++major) {
         while (at != indices.end() && *at < major) ++at;
         begins[major] = static_cast<std::uint64_t>(at - indices.begin());
       }
@@ -41,8 +40,9 @@ RawVector<std::uint64_t> begins_of(const IndexColumn& majors, std::uint64_t num_
 
 }  // namespace
 
-std::size_t compressed_bytes(std::uint64_t major_size, std::uint64_t minor_size,
-                             std::size_t num_entries) {
+std::optional<std::size_t> compressed_bytes(std::uint64_t major_size, std::uint64_t minor_size,
+                                            std::size_t num_entries) {
+  if (major_size > kMostMajors) return std::nullopt;
   const std::size_t index_bytes = index_bits(minor_size) > 32 ? 8 : 4;
   return (major_size + 1) * 8 + num_entries * (index_bytes + sizeof(double));
 }
@@ -75,9 +75,8 @@ CooTensor to_coo(const CompressedMatrix& matrix, ThreadPool& pool) {
   CooTensor result(by_rows ? std::vector{matrix.rows, matrix.columns}
                            : std::vector{matrix.columns, matrix.rows});
   result.resize(matrix.values.size());
-  const EqualParts parts{matrix.num_majors(), static_cast<std::size_t>(pool.num_threads())};
-  pool.run(parts.parts, [&](std::size_t part) {
-    for (std::size_t major = parts.bound(part); major < parts.bound(part + 1); ++major) {
+  for_parts(matrix.num_majors(), pool, [&](std::size_t first, std::size_t last) {
+    for (std::size_t major = first; major < last; ++major) {
       for (std::uint64_t i = matrix.begins[major]; i < matrix.begins[major + 1]; ++i) {
         result.indices[0].set(i, major);
       }

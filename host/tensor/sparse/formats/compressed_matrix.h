@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "common/raw_vector.h"
@@ -28,9 +29,10 @@ struct CompressedMatrix {
   std::uint64_t num_majors() const { return major == Major::kRows ? rows : columns; }
 };
 
-// What it takes in memory. major_size, minor_size: of the two modes.
-std::size_t compressed_bytes(std::uint64_t major_size, std::uint64_t minor_size,
-                             std::size_t num_entries);
+// What it takes in memory; nullopt for more majors than to_compressed() takes. major_size,
+// minor_size: of the two modes.
+std::optional<std::size_t> compressed_bytes(std::uint64_t major_size, std::uint64_t minor_size,
+                                            std::size_t num_entries);
 
 // Throws Error for a tensor that is not of order 2, and for more than 2^32 major indices.
 CompressedMatrix to_compressed(CooTensor matrix, Major major, ThreadPool& pool);

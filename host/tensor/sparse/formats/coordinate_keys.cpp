@@ -14,22 +14,13 @@ constexpr int kKeyBits = 64;
 
 // Replaces keys by their ranks among the distinct ones.
 void rank_keys(CoordinateKeys& of, ThreadPool& pool) {
-  RawVector<KeyedPosition> records(of.keys.size());
-  for (std::size_t i = 0; i < records.size(); ++i) records[i] = {of.keys[i], i};
-  sort_by_key(records, of.bits, pool);
+  const RawVector<KeyedPosition> records = sorted_positions(of.keys, of.bits, pool);
   std::uint64_t rank = 0;
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (i > 0 && records[i].key != records[i - 1].key) ++rank;
     of.keys[records[i].position] = rank;
   }
   of.bits = index_bits(rank + 1);
-}
-
-// Calls body(begin, end) for equal parts of the entries.
-template <typename Body>
-void for_parts(std::size_t size, ThreadPool& pool, const Body& body) {
-  const EqualParts parts{size, static_cast<std::size_t>(pool.num_threads())};
-  pool.run(parts.parts, [&](std::size_t part) { body(parts.bound(part), parts.bound(part + 1)); });
 }
 
 // position_of(i): which entry the i-th key belongs to.

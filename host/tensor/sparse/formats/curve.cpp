@@ -76,12 +76,17 @@ Bits unpacked(std::uint64_t bits, Bits mask, Bits fixed, int width) {
   return rank;
 }
 
-template <typename Body>
-void for_entries(std::size_t size, ThreadPool& pool, const Body& body) {
-  const EqualParts parts{size, static_cast<std::size_t>(pool.num_threads())};
-  pool.run(parts.parts, [&](std::size_t part) {
-    for (std::size_t i = parts.bound(part); i < parts.bound(part + 1); ++i) body(i);
-  });
+// Mode by mode over chunks that stay in the caches.
+void morton_keys(const CooTensor& tensor, const Curve& curve, std::size_t begin, std::size_t end,
+                 RawVector<std::uint64_t>& keys) {
+  constexpr std::size_t kChunk = 2048;
+  for (std::size_t first = begin; first < end; first += kChunk) {
+    const std::span<std::uint64_t> chunk(keys.data() + first, std::min(kChunk, end - first));
+    std::fill(chunk.begin(), chunk.end(), 0);
+    for (std::size_t mode = 0; mode < tensor.order(); ++mode) {
+      curve.add_mode_keys(mode, first, chunk, tensor.indices[mode]);
+    }
+  }
 }
 
 }  // namespace
@@ -101,28 +106,38 @@ Curve::Curve(CurveKind kind, std::span<const std::uint64_t> sizes) : kind_(kind)
       if (mode_bits_[mode] > level) taking_[static_cast<std::size_t>(level)] |= Bits{1} << mode;
     }
   }
+  if (kind_ == CurveKind::kMorton) spread_modes();
+}
+
+// From the highest level down, each takes a bit of every mode that has one there.
+void Curve::spread_modes() {
+  std::vector<std::uint64_t> masks(order());
+  int left = bits_;
+  for (int level = levels_ - 1; level >= 0; --level) {
+    for (std::size_t mode = 0; mode < order(); ++mode) {
+      if (mode_bits_[mode] > level) masks[mode] |= std::uint64_t{1} << --left;
+    }
+  }
+  for (const std::uint64_t mask : masks) spreads_.emplace_back(mask);
 }
 
 std::uint64_t Curve::key_of(std::span<const std::uint64_t> index) const {
   if (kind_ == CurveKind::kHilbert) return hilbert_key(index);
   std::uint64_t key = 0;
-  for (int level = levels_ - 1; level >= 0; --level) {
-    for (std::size_t mode = 0; mode < order(); ++mode) {
-      if (mode_bits_[mode] > level) key = key << 1 | (index[mode] >> level & 1);
-    }
-  }
+  for (std::size_t mode = 0; mode < order(); ++mode) key |= spreads_[mode](index[mode]);
   return key;
 }
 
 void Curve::index_of(std::uint64_t key, std::span<std::uint64_t> index) const {
   if (kind_ == CurveKind::kHilbert) return hilbert_index(key, index);
-  std::fill(index.begin(), index.end(), 0);
-  int left = bits_;
-  for (int level = levels_ - 1; level >= 0; --level) {
-    for (std::size_t mode = 0; mode < order(); ++mode) {
-      if (mode_bits_[mode] > level) index[mode] |= (key >> --left & 1) << level;
-    }
-  }
+  for (std::size_t mode = 0; mode < order(); ++mode) index[mode] = spreads_[mode].gathered(key);
+}
+
+void Curve::add_mode_keys(std::size_t mode, std::size_t first, std::span<std::uint64_t> keys,
+                          const IndexColumn& column) const {
+  column.visit([&](auto indices) {
+    spreads_[mode].add_to(keys.data(), indices.subspan(first, keys.size()));
+  });
 }
 
 std::uint64_t Curve::hilbert_key(std::span<const std::uint64_t> index) const {
@@ -164,12 +179,15 @@ void Curve::hilbert_index(std::uint64_t key, std::span<std::uint64_t> index) con
 
 RawVector<std::uint64_t> curve_keys(const CooTensor& tensor, const Curve& curve, ThreadPool& pool) {
   RawVector<std::uint64_t> keys(tensor.num_entries());
-  for_entries(keys.size(), pool, [&](std::size_t entry) {
+  for_parts(keys.size(), pool, [&](std::size_t begin, std::size_t end) {
+    if (curve.kind() == CurveKind::kMorton) return morton_keys(tensor, curve, begin, end, keys);
     std::array<std::uint64_t, kMaxOrder> index;
-    for (std::size_t mode = 0; mode < tensor.order(); ++mode) {
-      index[mode] = tensor.indices[mode][entry];
+    for (std::size_t entry = begin; entry < end; ++entry) {
+      for (std::size_t mode = 0; mode < tensor.order(); ++mode) {
+        index[mode] = tensor.indices[mode][entry];
+      }
+      keys[entry] = curve.key_of({index.data(), tensor.order()});
     }
-    keys[entry] = curve.key_of({index.data(), tensor.order()});
   });
   return keys;
 }
@@ -186,13 +204,15 @@ CooTensor to_coo(const LinearTensor& linear, ThreadPool& pool) {
   const Curve curve(linear.kind, linear.sizes);
   CooTensor result(linear.sizes);
   result.resize(linear.keys.size());
-  for_entries(linear.keys.size(), pool, [&](std::size_t entry) {
+  for_parts(linear.keys.size(), pool, [&](std::size_t begin, std::size_t end) {
     std::array<std::uint64_t, kMaxOrder> index;
-    curve.index_of(linear.keys[entry], {index.data(), result.order()});
-    for (std::size_t mode = 0; mode < result.order(); ++mode) {
-      result.indices[mode].set(entry, index[mode]);
+    for (std::size_t entry = begin; entry < end; ++entry) {
+      curve.index_of(linear.keys[entry], {index.data(), result.order()});
+      for (std::size_t mode = 0; mode < result.order(); ++mode) {
+        result.indices[mode].set(entry, index[mode]);
+      }
+      result.values[entry] = linear.values[entry];
     }
-    result.values[entry] = linear.values[entry];
   });
   return result;
 }

@@ -7,7 +7,8 @@
 // (Hamilton, Rau-Chaplin, "Compact Hilbert indices", IPL 105(5), 2008): the order of the Hilbert
 // curve of the enclosing cube, in the bits that the modes have. In a cube of a power of two,
 // neighbours on the curve are neighbours in space. Keys have bits() bits, the sum over the modes.
-// Cost: a few operations for each bit; Hilbert some tens for each level. Threads: any.
+// Cost: Morton a few operations for each mode (bit_spread.h), Hilbert some tens for each level.
+// Threads: any.
 #pragma once
 
 #include <array>
@@ -18,6 +19,7 @@
 
 #include "common/raw_vector.h"
 #include "common/thread_pool.h"
+#include "tensor/sparse/formats/bit_spread.h"
 #include "tensor/sparse/formats/coo_tensor.h"
 
 namespace tandem::sparse {
@@ -37,13 +39,19 @@ class Curve {
   std::uint64_t key_of(std::span<const std::uint64_t> index) const;
   void index_of(std::uint64_t key, std::span<std::uint64_t> index) const;
 
+  // Morton: adds a mode's bits to the keys of entries first .. first + keys.size().
+  void add_mode_keys(std::size_t mode, std::size_t first, std::span<std::uint64_t> keys,
+                     const IndexColumn& column) const;
+
  private:
+  void spread_modes();
   std::uint64_t hilbert_key(std::span<const std::uint64_t> index) const;
   void hilbert_index(std::uint64_t key, std::span<std::uint64_t> index) const;
 
   CurveKind kind_;
   int bits_ = 0, levels_ = 0;
   std::vector<int> mode_bits_;              // [order]
+  std::vector<BitSpread> spreads_;          // [order] of Morton: where a mode's bits go
   std::array<std::uint32_t, 64> taking_{};  // [level] bit m: mode m has a bit at this level
 };
 

@@ -13,24 +13,8 @@
 namespace tandem::sparse {
 namespace {
 
-EqualParts parts_of(std::size_t size, const ThreadPool& pool) {
-  return {size, static_cast<std::size_t>(pool.num_threads())};
-}
-
 bool is_strictly_ascending(const RawVector<std::uint64_t>& keys) {
   return std::adjacent_find(keys.begin(), keys.end(), std::greater_equal<>()) == keys.end();
-}
-
-RawVector<KeyedPosition> sorted_records(const CoordinateKeys& of, ThreadPool& pool) {
-  RawVector<KeyedPosition> records(of.keys.size());
-  const EqualParts parts = parts_of(records.size(), pool);
-  pool.run(parts.parts, [&](std::size_t part) {
-    for (std::size_t i = parts.bound(part); i < parts.bound(part + 1); ++i) {
-      records[i] = {of.keys[i], i};
-    }
-  });
-  sort_by_key(records, of.bits, pool);
-  return records;
 }
 
 CoordinateKeys keys_in(const CooTensor& tensor, EntryOrder order, ThreadPool& pool) {
@@ -48,9 +32,7 @@ CooTensor gathered(const CooTensor& tensor, std::span<const std::uint64_t> posit
                    ThreadPool& pool) {
   CooTensor result(tensor.sizes);
   result.resize(positions.size());
-  const EqualParts parts = parts_of(positions.size(), pool);
-  pool.run(parts.parts, [&](std::size_t part) {
-    const std::size_t begin = parts.bound(part), end = parts.bound(part + 1);
+  for_parts(positions.size(), pool, [&](std::size_t begin, std::size_t end) {
     for (std::size_t mode = 0; mode < tensor.order(); ++mode) {
       tensor.indices[mode].visit([&](auto indices) {
         for (std::size_t i = begin; i < end; ++i) {
@@ -66,7 +48,7 @@ CooTensor gathered(const CooTensor& tensor, std::span<const std::uint64_t> posit
 void sum_duplicates(CooTensor& tensor, ThreadPool& pool) {
   const CoordinateKeys keys = keys_in(tensor, EntryOrder::kLexicographic, pool);
   if (is_strictly_ascending(keys.keys)) return;
-  const RawVector<KeyedPosition> records = sorted_records(keys, pool);
+  const RawVector<KeyedPosition> records = sorted_positions(keys.keys, keys.bits, pool);
   RawVector<std::uint64_t> firsts;
   RawVector<double> sums;
   firsts.reserve(records.size());
@@ -85,7 +67,8 @@ void sum_duplicates(CooTensor& tensor, ThreadPool& pool) {
 }
 
 void sort_entries(CooTensor& tensor, EntryOrder order, ThreadPool& pool) {
-  const RawVector<KeyedPosition> records = sorted_records(keys_in(tensor, order, pool), pool);
+  const CoordinateKeys keys = keys_in(tensor, order, pool);
+  const RawVector<KeyedPosition> records = sorted_positions(keys.keys, keys.bits, pool);
   RawVector<std::uint64_t> positions(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) positions[i] = records[i].position;
   tensor = gathered(tensor, positions, pool);

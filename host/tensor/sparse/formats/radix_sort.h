@@ -32,6 +32,13 @@ struct EqualParts {
   }
 };
 
+// Calls body(begin, end) for equal parts of [0, size), one for each thread.
+template <typename Body>
+void for_parts(std::size_t size, ThreadPool& pool, const Body& body) {
+  const EqualParts parts{size, static_cast<std::size_t>(pool.num_threads())};
+  pool.run(parts.parts, [&](std::size_t part) { body(parts.bound(part), parts.bound(part + 1)); });
+}
+
 namespace radix {
 
 constexpr int kDigitBits = 11;
@@ -84,6 +91,17 @@ void sort_by_key(RawVector<Record>& records, int bits, ThreadPool& pool) {
     });
     std::swap(records, other);
   }
+}
+
+// Keys below 2^bits with the positions that they have, sorted by key.
+inline RawVector<KeyedPosition> sorted_positions(const RawVector<std::uint64_t>& keys, int bits,
+                                                 ThreadPool& pool) {
+  RawVector<KeyedPosition> records(keys.size());
+  for_parts(keys.size(), pool, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) records[i] = {keys[i], i};
+  });
+  sort_by_key(records, bits, pool);
+  return records;
 }
 
 }  // namespace tandem::sparse

@@ -15,19 +15,6 @@ constexpr std::uint64_t kDistances = std::uint64_t{1} << 16;
 
 using Records = RawVector<KeyedPosition>;
 
-Records records_along(const CooTensor& tensor, const Curve& curve, ThreadPool& pool) {
-  const RawVector<std::uint64_t> keys = curve_keys(tensor, curve, pool);
-  Records records(keys.size());
-  const EqualParts parts{records.size(), static_cast<std::size_t>(pool.num_threads())};
-  pool.run(parts.parts, [&](std::size_t part) {
-    for (std::size_t i = parts.bound(part); i < parts.bound(part + 1); ++i) {
-      records[i] = {keys[i], i};
-    }
-  });
-  sort_by_key(records, curve.bits(), pool);
-  return records;
-}
-
 // How far the entries reach in each mode.
 struct Extent {
   std::vector<std::uint64_t> least, most;  // [order]
@@ -115,7 +102,7 @@ class BlockSplitter {
 template <typename Value>
 BlockPartition<Value> partition_blocks(const CooTensor& tensor, ThreadPool& pool) {
   const Curve curve(CurveKind::kMorton, tensor.sizes);
-  const Records records = records_along(tensor, curve, pool);
+  const Records records = sorted_positions(curve_keys(tensor, curve, pool), curve.bits(), pool);
   BlockSplitter splitter(tensor, records);
   splitter.split(0, records.size(), curve.bits());
   BlockPartition<Value> result;

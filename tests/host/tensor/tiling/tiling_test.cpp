@@ -71,6 +71,79 @@ TEST(Box, CountsThePointsBetweenItsCorners) {
   EXPECT_EQ(box_of<2>({3, 5}), (Box<2>{{0, 0}, {3, 5}}));
 }
 
+TEST(Box, MovesGrowsAndMeetsOthersPointByPoint) {
+  Random random;
+  for (int round = 0; round < 100; ++round) {
+    const Box3 a = random.box(), b = random.box();
+    const Box3 grown = a.grown(1), shifted = a.shifted({2, -3, 1}), both = a.intersection(b);
+    for_points(box_of<3>({20, 20, 20}).shifted({-8, -8, -8}), [&](const Point3& p) {
+      EXPECT_EQ(both.contains(p), a.contains(p) && b.contains(p));
+      EXPECT_EQ(shifted.contains(p), a.contains(Point3{p[0] - 2, p[1] + 3, p[2] - 1}));
+      if (a.contains(p)) {
+        EXPECT_TRUE(grown.contains(Point3{p[0] + 1, p[1] - 1, p[2] + 1}));
+      }
+    });
+    EXPECT_EQ(a.contains(b), b.empty() || is_inside(b, a));
+    if (!a.empty()) {
+      EXPECT_EQ(grown.grown(-1), a);
+    }
+  }
+}
+
+TEST(Box, CoarseCellsCoverTheFineOnes) {
+  Random random;
+  for (int round = 0; round < 100; ++round) {
+    const Box3 fine = random.box();
+    for (const std::int64_t ratio : {1, 2, 3}) {
+      const Box3 coarse = fine.coarsened(ratio);
+      EXPECT_TRUE(is_inside(fine, coarse.refined(ratio)));
+      // No coarse cell too many: each face's cell has a fine one of the box.
+      for (std::size_t d = 0; d < 3; ++d) {
+        if (fine.extent(d) == 0) continue;
+        EXPECT_GT((coarse.lower[d] + 1) * ratio, fine.lower[d]);
+        EXPECT_LT((coarse.upper[d] - 1) * ratio, fine.upper[d]);
+      }
+    }
+  }
+}
+
+TEST(Tiles, AreBalancedWhereAskedFor) {
+  Random random;
+  for (int round = 0; round < 200; ++round) {
+    const Box3 domain = random.box();
+    const Point3 extents = random.tile();
+    const Tiles<3> tiles(domain, extents, Cut::kBalanced);
+    std::map<Point3, int> visits;
+    for (const Box3& tile : tiles) {
+      for (std::size_t d = 0; d < 3; ++d) {
+        const std::int64_t count = std::max<std::int64_t>(1, domain.extent(d) / extents[d]);
+        EXPECT_GE(tile.extent(d), domain.extent(d) / count);
+        EXPECT_LE(tile.extent(d), (domain.extent(d) + count - 1) / count);
+      }
+      for_points(tile, [&](const Point3& point) { visits[point] += 1; });
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(visits.size()), domain.size());
+    for (const auto& [point, times] : visits) EXPECT_EQ(times, 1);
+  }
+}
+
+TEST(Tiles, ShareNoNodeAndGrowAtTheFacesOfTheirBoxAlone) {
+  Random random;
+  for (int round = 0; round < 100; ++round) {
+    const Box3 whole = random.box();
+    if (whole.empty()) continue;
+    std::map<Point3, int> nodes, grown;
+    for (const Box3& tile : Tiles<3>(whole, random.tile(), Cut::kBalanced)) {
+      for_points(nodes_of_tile(tile, whole, 1), [&](const Point3& p) { nodes[p] += 1; });
+      for_points(grown_tile(tile, whole, 2), [&](const Point3& p) { grown[p] += 1; });
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(nodes.size()), nodes_of(whole, 1).size());
+    EXPECT_EQ(static_cast<std::int64_t>(grown.size()), whole.grown(2).size());
+    for (const auto& [point, times] : nodes) EXPECT_EQ(times, 1);
+    for (const auto& [point, times] : grown) EXPECT_EQ(times, 1);
+  }
+}
+
 TEST(Tiles, CoverEveryPointOnceInOrder) {
   Random random;
   for (int round = 0; round < 200; ++round) {

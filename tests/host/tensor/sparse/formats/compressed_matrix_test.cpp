@@ -82,6 +82,10 @@ TEST(CompressedMatrix, RefusesWhatHasNoRowsOrTooMany) {
 
 TEST(CompressedMatrix, TellsItsBytes) {
   EXPECT_EQ(compressed_bytes(9, 100, 50), 10u * 8 + 50 * 12);
+  EXPECT_EQ(compressed_bytes(std::uint64_t{1} << 32, 9, 1),
+            ((std::uint64_t{1} << 32) + 1) * 8 + 12);
+  EXPECT_EQ(compressed_bytes((std::uint64_t{1} << 32) + 1, 9, 1), std::nullopt);
+  EXPECT_EQ(compressed_bytes(~std::uint64_t{0}, 9, 1), std::nullopt);
   EXPECT_EQ(compressed_bytes(9, kWideSize, 50), 10u * 8 + 50 * 16);
 }
 

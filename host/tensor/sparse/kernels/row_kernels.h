@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The vectorised loops over one row of a sparse matrix, for row_matrix.cpp.
+//
+// Plain arguments. `stride`: values between rows of a dense matrix, a multiple of kFactorStep.
+// Threads: any, on results of their own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::sparse {
+
+template <typename Value>
+struct SparseRow {
+  const std::int32_t* indices = nullptr;  // [num_entries]
+  const Value* values = nullptr;          // [num_entries]
+  std::size_t num_entries = 0;
+};
+
+// The sum of value * x[index].
+float row_dot(const SparseRow<float>& row, const float* x);
+double row_dot(const SparseRow<double>& row, const double* x);
+
+// out[e] = scale * value * dot(left, right + index * stride)
+template <typename Value>
+struct RowScores {
+  const Value *left = nullptr, *right = nullptr;
+  std::size_t stride = 0;
+  Value scale = 1;
+};
+void row_scores(const SparseRow<float>& row, const RowScores<float>& dense, float* out);
+void row_scores(const SparseRow<double>& row, const RowScores<double>& dense, double* out);
+
+// Turns scores into their softmax.
+void softmax(float* scores, std::size_t count);
+void softmax(double* scores, std::size_t count);
+
+// out[0 .. stride) = sum of weights[e] * dense[index * stride ..].
+void row_mix(const SparseRow<float>& row, const float* weights, const float* dense,
+             std::size_t stride, float* out);
+void row_mix(const SparseRow<double>& row, const double* weights, const double* dense,
+             std::size_t stride, double* out);
+
+}  // namespace tandem::sparse

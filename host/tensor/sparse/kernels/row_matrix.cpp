@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs of rows are more than threads, so that rows of unequal cost balance.
+#include "tensor/sparse/kernels/row_matrix.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "tensor/sparse/formats/compressed_matrix.h"
+#include "tensor/sparse/formats/radix_sort.h"
+#include "tensor/sparse/kernels/row_kernels.h"
+
+namespace tandem::sparse {
+namespace {
+
+constexpr std::size_t kRunsPerThread = 8;
+
+// Calls body(first row, last row, worker) for runs of about equal rows and entries.
+template <typename Value, typename Body>
+void for_row_runs(const RowMatrix<Value>& matrix, ThreadPool& pool, const Body& body) {
+  const auto runs = static_cast<std::size_t>(pool.num_threads()) * kRunsPerThread;
+  const EqualParts parts{matrix.values.size() + matrix.rows, runs};
+  const auto row_at = [&](std::size_t run) {
+    if (run == runs) return matrix.rows;
+    std::uint64_t low = 0, high = matrix.rows;  // the first row that begins at or behind the bound
+    while (low < high) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      if (matrix.begins[middle] + middle < parts.bound(run)) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  };
+  pool.run(runs, [&](std::size_t run, std::size_t worker) {
+    body(row_at(run), row_at(run + 1), worker);
+  });
+}
+
+template <typename Value>
+SparseRow<Value> row_of(const RowMatrix<Value>& matrix, std::uint64_t row) {
+  const std::uint64_t begin = matrix.begins[row];
+  return {matrix.indices.data() + begin, matrix.values.data() + begin,
+          static_cast<std::size_t>(matrix.begins[row + 1] - begin)};
+}
+
+}  // namespace
+
+template <typename Value>
+RowMatrix<Value> row_matrix(CooTensor matrix, ThreadPool& pool) {
+  if (matrix.order() == 2 && index_bits(matrix.sizes[1]) > 31) {
+    throw Error("tensor", "a matrix of " + std::to_string(matrix.sizes[1]) +
+                              " columns does not fit the kernels over rows; 2^31 are the most");
+  }
+  CompressedMatrix compressed = to_compressed(std::move(matrix), Major::kRows, pool);
+  RowMatrix<Value> result;
+  result.rows = compressed.rows;
+  result.columns = compressed.columns;
+  result.begins = std::move(compressed.begins);
+  result.indices.resize(compressed.values.size());
+  result.values.resize(compressed.values.size());
+  compressed.minors.visit([&](auto indices) {
+    for_parts(result.values.size(), pool, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t e = begin; e < end; ++e) {
+        result.indices[e] = static_cast<std::int32_t>(indices[e]);
+        result.values[e] = static_cast<Value>(compressed.values[e]);
+      }
+    });
+  });
+  return result;
+}
+
+template <typename Value>
+void spmv(const RowMatrix<Value>& matrix, std::span<const Value> x, std::span<Value> y,
+          ThreadPool& pool) {
+  TANDEM_CHECK_OP(x.size(), ==, matrix.columns);
+  TANDEM_CHECK_OP(y.size(), ==, matrix.rows);
+  for_row_runs(matrix, pool, [&](std::uint64_t first, std::uint64_t last, std::size_t) {
+    for (std::uint64_t row = first; row < last; ++row) {
+      y[row] = row_dot(row_of(matrix, row), x.data());
+    }
+  });
+}
+
+template <typename Value>
+void sddmm(const RowMatrix<Value>& matrix, const FactorMatrix<Value>& left,
+           const FactorMatrix<Value>& right, std::span<Value> out, ThreadPool& pool) {
+  TANDEM_CHECK_OP(left.rows, ==, matrix.rows);
+  TANDEM_CHECK_OP(right.rows, ==, matrix.columns);
+  TANDEM_CHECK_OP(left.stride, ==, right.stride);
+  TANDEM_CHECK_OP(out.size(), ==, matrix.values.size());
+  for_row_runs(matrix, pool, [&](std::uint64_t first, std::uint64_t last, std::size_t) {
+    for (std::uint64_t row = first; row < last; ++row) {
+      row_scores(row_of(matrix, row), {left.row(row), right.row(0), left.stride, Value{1}},
+                 out.data() + matrix.begins[row]);
+    }
+  });
+}
+
+template <typename Value>
+void sparse_attention(const RowMatrix<Value>& matrix, const SparseAttention<Value>& inputs,
+                      FactorMatrix<Value>& out, ThreadPool& pool) {
+  TANDEM_CHECK_OP(inputs.queries->rows, ==, matrix.rows);
+  TANDEM_CHECK_OP(inputs.keys->rows, ==, matrix.columns);
+  TANDEM_CHECK_OP(inputs.values->rows, ==, matrix.columns);
+  TANDEM_CHECK_OP(inputs.keys->stride, ==, inputs.queries->stride);
+  TANDEM_CHECK_OP(out.rows, ==, matrix.rows);
+  TANDEM_CHECK_OP(out.stride, ==, inputs.values->stride);
+  std::vector<RawVector<Value>> scores(static_cast<std::size_t>(pool.num_threads()));
+  for_row_runs(matrix, pool, [&](std::uint64_t first, std::uint64_t last, std::size_t worker) {
+    for (std::uint64_t row = first; row < last; ++row) {
+      const SparseRow<Value> entries = row_of(matrix, row);
+      RawVector<Value>& own = scores[worker];
+      own.resize(std::max(own.size(), entries.num_entries));
+      row_scores(entries,
+                 {inputs.queries->row(row), inputs.keys->row(0), inputs.keys->stride, inputs.scale},
+                 own.data());
+      softmax(own.data(), entries.num_entries);
+      row_mix(entries, own.data(), inputs.values->row(0), out.stride, out.row(row));
+    }
+  });
+}
+
+#define TANDEM_INSTANTIATE(Value)                                                        \
+  template RowMatrix<Value> row_matrix(CooTensor, ThreadPool&);                          \
+  template void spmv(const RowMatrix<Value>&, std::span<const Value>, std::span<Value>,  \
+                     ThreadPool&);                                                       \
+  template void sddmm(const RowMatrix<Value>&, const FactorMatrix<Value>&,               \
+                      const FactorMatrix<Value>&, std::span<Value>, ThreadPool&);        \
+  template void sparse_attention(const RowMatrix<Value>&, const SparseAttention<Value>&, \
+                                 FactorMatrix<Value>&, ThreadPool&);
+TANDEM_INSTANTIATE(float)
+TANDEM_INSTANTIATE(double)
+#undef TANDEM_INSTANTIATE
+
+}  // namespace tandem::sparse

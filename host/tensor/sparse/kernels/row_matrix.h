@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RowMatrix: a sparse matrix by rows in the type of its kernels, and the products over its rows.
+//
+// spmv, sddmm and sparse_attention give runs of rows of about equal entries to the threads. A row
+// is one thread's and its sums have one order, so results do not depend on the number of threads.
+// Vectorised for AVX-512, AVX2 and the baseline, chosen at run time. Dense matrices are
+// FactorMatrix, with rows padded by zeros. Threads: one caller; `pool` runs the rows. Errors: Error
+// for a tensor of another order than 2, and for more than 2^31 columns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "common/raw_vector.h"
+#include "common/thread_pool.h"
+#include "tensor/sparse/formats/coo_tensor.h"
+#include "tensor/sparse/kernels/mttkrp.h"
+
+namespace tandem::sparse {
+
+template <typename Value>
+struct RowMatrix {
+  std::uint64_t rows = 0, columns = 0;
+  RawVector<std::uint64_t> begins;  // [rows + 1]
+  RawVector<std::int32_t> indices;  // [num_entries] columns, ascending in a row
+  RawVector<Value> values;          // [num_entries]
+
+  std::size_t size_bytes() const {
+    return begins.size() * 8 + indices.size() * 4 + values.size() * sizeof(Value);
+  }
+};
+
+// Duplicates are summed.
+template <typename Value>
+RowMatrix<Value> row_matrix(CooTensor matrix, ThreadPool& pool);
+
+// y[i] = sum over the row's entries of value * x[column]. x: [columns], y: [rows].
+template <typename Value>
+void spmv(const RowMatrix<Value>& matrix, std::span<const Value> x, std::span<Value> y,
+          ThreadPool& pool);
+
+// out[e] = value of entry e * dot(left row of its row, right row of its column). out: [entries]
+template <typename Value>
+void sddmm(const RowMatrix<Value>& matrix, const FactorMatrix<Value>& left,
+           const FactorMatrix<Value>& right, std::span<Value> out, ThreadPool& pool);
+
+// Attention over the entries alone: scores s = scale * value * dot(query row, key row), weights
+// the softmax of a row's scores, out row = sum of weights * value row. A row without entries gives
+// zeros. SDDMM, softmax and SpMM in one pass: scores of a row stay in the caches.
+template <typename Value>
+struct SparseAttention {
+  const FactorMatrix<Value>*queries = nullptr, *keys = nullptr, *values = nullptr;
+  Value scale = 1;
+};
+template <typename Value>
+void sparse_attention(const RowMatrix<Value>& matrix, const SparseAttention<Value>& inputs,
+                      FactorMatrix<Value>& out, ThreadPool& pool);
+
+}  // namespace tandem::sparse

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MemoryTriad: the bandwidth of a = b + 3 c, against which sweeps are measured.
+//
+// Each call makes one pass over three arrays, each thread on a part that it touched first. Bytes
+// count each array once, as STREAM does (McCalpin, IEEE TCCA 1995). Threads: one caller; `pool`
+// runs the parts.
+#pragma once
+
+#include "common/raw_vector.h"
+#include "common/thread_pool.h"
+
+namespace tandem::tiling {
+
+class MemoryTriad {
+ public:
+  // length: values of an array.
+  MemoryTriad(std::size_t length, ThreadPool& pool);
+
+  double bytes() const { return 3.0 * sizeof(double) * static_cast<double>(a_.size()); }
+  // streams: writes past the caches.
+  void run(bool streams);
+
+ private:
+  template <typename Body>
+  void for_parts(const Body& body);
+
+  ThreadPool& pool_;
+  RawVector<double> a_, b_, c_;
+};
+
+}  // namespace tandem::tiling

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stencil: what one step of a stencil reads and computes, row by row.
+//
+// heat: explicit 7-point heat equation between cold walls. jacobi: Jacobi iteration of a diffusion
+// equation with variable conductivity between cold walls. rk3: advection with 8th-order differences
+// and the three-stage Runge-Kutta method of Shu and Osher (J. Comput. Phys. 77(2), 1988), periodic.
+// A step has stages(); each reads cells up to radius() away from the stage before it, and rk3's
+// later stages the step's first values (`base`) of the same cell. Dimensions: planes, rows,
+// columns. Plain values. Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/tiling/field.h"
+#include "tensor/tiling/stencils/stencil_row.h"
+
+namespace tandem::tiling {
+
+enum class StencilKind : std::uint8_t { kHeat, kJacobi, kRk3 };
+
+class Stencil {
+ public:
+  explicit Stencil(StencilKind kind);
+
+  StencilKind kind() const { return kind_; }
+  std::int64_t radius() const { return kind_ == StencilKind::kRk3 ? 4 : 1; }
+  int stages() const { return kind_ == StencilKind::kRk3 ? 3 : 1; }
+  bool is_periodic() const { return kind_ == StencilKind::kRk3; }
+  bool has_coefficients() const { return kind_ == StencilKind::kJacobi; }
+  bool reads_base(int stage) const { return kind_ == StencilKind::kRk3 && stage > 0; }
+
+  // Bytes of a cell that a step without fusion must read or write: each array once in each stage.
+  double step_bytes() const;
+
+  // stage in [0, stages()).
+  void run(int stage, const StencilRow& row) const;
+
+  // Values before the first step, at any point of the domain: pseudo-random, from -1 to 1.
+  static double initial(const Point<3>& point);
+  // Of jacobi: from 1 to 2, and from -1 to 1.
+  static double conductivity(const Point<3>& point);
+  static double heat_source(const Point<3>& point);
+
+ private:
+  StencilKind kind_;
+  AdvectionStage stages_[3];
+};
+
+// A number for the bits of a value and its place. The sum over cells, which wraps, does not depend
+// on their order, and differs with the last bit of any value.
+std::uint64_t cell_checksum(const Point<3>& point, double value);
+
+}  // namespace tandem::tiling
