@@ -106,12 +106,13 @@ class TrainTest(TrainRuns):
 
     def test_a_sparsified_run_resumes_bit_for_bit(self):
         out = self.folder / "run"
-        arguments = ["--reduce", "exdyna@0.01", "--out", out, "--save-every", 5, "--keep", 0]
+        sparse = ["--reduce", "exdyna@0.01", "--reduce-warmup", 0]
+        arguments = [*sparse, "--out", out, "--save-every", 5, "--keep", 0]
         whole = self.from_scratch("--steps", 10, *arguments, ranks=2)
         self.assertLess(whole[-1]["density_sent"], 0.2)
         self.assertLess(whole[-1]["build_up"], 1.01)
         shutil.copytree(out / "step-00000005", self.folder / "five")
-        arguments = ["--reduce", "exdyna@0.01", "--out", self.folder / "again"]
+        arguments = [*sparse, "--out", self.folder / "again"]
         lines = self.train("--resume", self.folder / "five", "--steps", 10, *arguments, ranks=2)
         self.assertEqual([line["loss"] for line in lines], [line["loss"] for line in whole[5:]])
 
@@ -254,6 +255,34 @@ class TrainTest(TrainRuns):
             error = self.train("--resume", out, "--model-config", other, "--steps", 2, code=2)
             self.assertIn(f"--resume {out} has another model than --model-config {other}: ", error)
             self.assertIn(words, error)
+
+    def publish(self, checkpoint, folder):
+        """The model of a checkpoint as a published directory without a tokenizer."""
+        bytes_ = (checkpoint / "model.safetensors").read_bytes()
+        size = int.from_bytes(bytes_[:8], "little")
+        names = {"token_embd": "embed_tokens", "output_norm": "norm", "blk": "layers", "attn_norm": "input_layernorm",
+                 "ffn_norm": "post_attention_layernorm", "attn_output": "self_attn.o_proj",
+                 **{f"attn_{one}": f"self_attn.{one}_proj" for one in "qkv"},
+                 **{f"ffn_{one}": f"mlp.{one}_proj" for one in ("gate", "up", "down")}}
+        header = {key if key.startswith("__") else "model." + ".".join(names.get(word, word) for word in key.split(".")): value
+                  for key, value in json.loads(bytes_[8:8 + size]).items()}
+        text = json.dumps(header).encode()
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + bytes_[8 + size:])
+        (folder / "config.json").write_text(json.dumps({
+            "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 64,
+            "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 260,
+            "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 1e4, "tie_word_embeddings": True}))
+
+    def test_a_resumed_run_asks_for_no_tokenizer_of_the_directory_that_it_began_from(self):
+        out, model = self.folder / "run", self.folder / "published"
+        self.from_scratch("--steps", 1, "--out", out)
+        self.publish(out / "step-00000001", model)
+        self.assertIn("tokenizer.json: is missing", self.train("--from", model, "--steps", 1, code=2))
+        self.train("--resume", out, "--from", model, "--steps", 2)
+        config = (model / "config.json").read_text()
+        (model / "config.json").write_text(config.replace('"intermediate_size": 64', '"intermediate_size": 96'))
+        self.assertIn("ffn_gate.weight of [64, 64] there and", self.train("--resume", out, "--from", model, "--steps", 3, code=2))
 
     def test_wrong_inputs_are_named(self):
         shape = self.folder / "shape.toml"

@@ -42,9 +42,16 @@ std::string text_of(const training::ParameterSpec& parameter) {
   return fmt::format("{} of [{}]", parameter.name, fmt::join(parameter.shape, ", "));
 }
 
-// The first parameter in which the models differ; empty: none.
-std::string difference(const Model& saved, const Model& named) {
-  const auto there = parameters_of(saved), here = parameters_of(named);
+// Of the model that --from or --model-config names.
+std::vector<training::ParameterSpec> named_parameters(const TrainOptions& options,
+                                                      const std::string& kind) {
+  if (!options.from.empty()) return training::read_decoder_parameters(options.from);
+  return parameters_of(named_model(options, kind));
+}
+
+// The first parameter in which two models differ; empty: none.
+std::string difference(const std::vector<training::ParameterSpec>& there,
+                       const std::vector<training::ParameterSpec>& here) {
   for (std::size_t at = 0; at < std::min(there.size(), here.size()); ++at) {
     const std::string one = text_of(there[at]), other = text_of(here[at]);
     if (one != other) return fmt::format("parameter {} is {} there and {} here", at, one, other);
@@ -58,7 +65,7 @@ Model model_of(const JobSource& source, const std::string& kind) {
   if (source.checkpoint == nullptr) return named_model(options, kind);
   Model saved = saved_model(*source.checkpoint, kind);
   if (options.from.empty() && options.model_config.empty()) return saved;
-  const std::string differs = difference(saved, named_model(options, kind));
+  const std::string differs = difference(parameters_of(saved), named_parameters(options, kind));
   if (!differs.empty()) throw other_model(options, differs);
   return saved;
 }

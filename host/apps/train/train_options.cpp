@@ -114,12 +114,18 @@ void add_rank_options(CLI::App& command, TrainOptions& o) {
                   "exdyna@0.01")
       ->group(group);
   command
+      .add_option("--sparsify", o.sparsify,
+                  "what a named sparsifier selects from: the steps that each rank's own optimizer "
+                  "would take (adamw, and sgd with momentum), or gradients")
+      ->check(CLI::IsMember({"steps", "gradients"}))
+      ->group(group);
+  command
       .add_option("--dense-below", o.dense_below,
                   "parameters with fewer values are added up densely, as are vectors")
       ->group(group);
   command
       .add_option("--reduce-warmup", o.reduce_warmup,
-                  "first steps, which are dense; without, the sparsifier's warm-up")
+                  "first steps, which are dense; without, by density (README of the trainer)")
       ->group(group);
   command.add_option("--scheme", o.scheme, "of sparse sums; auto measures, so bits may differ")
       ->group(group);
@@ -227,6 +233,7 @@ training::TrainerOptions trainer_options(const TrainOptions& o) {
   options.on_nan = on_nan_of(o.on_nan);
   options.reduce.choice = training::parse_reduce(o.reduce);
   options.reduce.scheme = o.scheme;
+  options.reduce.steps = o.sparsify == "steps";
   options.reduce.dense_below = o.dense_below;
   options.reduce.warmup_steps = o.reduce_warmup;
   options.reduce.seed = o.seed;
@@ -250,6 +257,7 @@ training::OptionValues compared_options(const TrainOptions& o) {
           {"--reduce", o.reduce},
           {"--reduce-warmup", o.reduce_warmup ? number(*o.reduce_warmup) : "by density"},
           {"--scheme", o.scheme},
+          {"--sparsify", o.sparsify},
           {"--dense-below", number(o.dense_below)},
           {"--optimizer", o.optimizer},
           {"--table-optimizer", o.table_optimizer},

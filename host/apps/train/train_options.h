@@ -23,7 +23,7 @@ struct TrainOptions {
   std::uint64_t steps = 0;
   int batch = 8, accumulate = 1, context = 256;
   std::uint64_t seed = 1;
-  std::string reduce = "dense", scheme = "allgather_sparse";
+  std::string reduce = "dense", scheme = "allgather_sparse", sparsify = "steps";
   std::optional<std::uint64_t> reduce_warmup;
   std::uint64_t dense_below = 16384;
   std::string optimizer = "adamw", table_optimizer = "rowwise_adagrad";

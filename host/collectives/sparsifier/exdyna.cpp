@@ -34,7 +34,7 @@ class ExDyna final : public SparsifierAlgorithm {
     const std::uint64_t k = target(context.step);
     const auto n = static_cast<std::uint64_t>(context.group.world());
     if (bounds_.size() != n + 1) divide_evenly(n);
-    if (!control_.seeded()) {
+    if (control_.measures(context.step)) {
       const double own =
           timed_selection(context, [&] { return store_.candidates()->nth_largest(k); });
       control_.seed(context, own, options_.reduce);

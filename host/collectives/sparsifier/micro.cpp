@@ -22,7 +22,7 @@ class Micro final : public SparsifierAlgorithm {
 
   void reduce(StepContext& context) override {
     const std::uint64_t k = target(context.step);
-    if (!control_.seeded()) {
+    if (control_.measures(context.step)) {
       const double own =
           timed_selection(context, [&] { return store_.candidates()->nth_largest(k); });
       control_.seed(context, own, options_.reduce);

@@ -16,6 +16,7 @@ constexpr double kLeastSlope = 1, kMostSlope = 40;
 constexpr double kSlopeShare = 0.1;  // of a step's slope in the mean
 constexpr double kMostError = 1;
 constexpr double kMostTrend = 0.1;
+constexpr double kMeasuredShare = 0.5;  // of what a threshold lacked in the trend
 
 double published_factor(double ratio) {
   if (ratio > 1.1) return 1.005;
@@ -29,7 +30,13 @@ void ThresholdControl::seed(StepContext& context, double own_threshold,
                             const ReduceOptions& options) {
   std::vector<double> thresholds{own_threshold};
   allreduce(context.group, DenseView::of(thresholds), dense_options(options));
-  threshold_ = thresholds.front();
+  const double measured = thresholds.front();
+  if (measured <= 0) return;
+  if (seeded()) {
+    const double lacked = kMeasuredShare * std::log(measured / threshold_);
+    trend_ = std::clamp(trend_ + lacked, -kMostTrend, kMostTrend);
+  }
+  threshold_ = measured;
 }
 
 void ThresholdControl::follow(std::uint64_t count, std::uint64_t steep, std::uint64_t goal) {

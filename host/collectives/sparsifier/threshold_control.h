@@ -2,7 +2,9 @@
 //
 // The threshold of MiCRO and ExDyna: it follows the counts of all ranks, so it is equal on all.
 //
-// It begins as the mean over ranks of the k-th largest magnitude (one all-reduce of 8 bytes). The
+// It begins as the mean over ranks of the k-th largest magnitude (one all-reduce of 8 bytes), and
+// is measured so again in the first steps: a residual of equal gradients doubles in the second
+// step. What the threshold lacked then becomes its trend. The published rule measures once. The
 // published rule multiplies it by 1.005, 1.00125, 0.9987 or 0.995. (The inner test of the published
 // code is always true; here it is as the paper describes it.) By default its logarithm moves by a
 // share of the error count / k - 1 and by a share of the sum of past errors, because residuals grow
@@ -24,6 +26,11 @@ class ThresholdControl {
   // 0: not known yet, because every gradient so far was zero.
   float threshold() const { return static_cast<float>(threshold_); }
   bool seeded() const { return threshold_ > 0; }
+  // Whether the step needs seed(). step: from 0, of the sparsifier.
+  bool measures(std::uint64_t step) const {
+    return !seeded() || (!published_ && step < kMeasuredSteps);
+  }
+  // own_threshold: the k-th largest own magnitude. Zero on all ranks: nothing changes.
   void seed(StepContext& context, double own_threshold, const ReduceOptions& options);
   // count: entries that all ranks selected with the threshold; goal: k.
   // steep: how many of them reach steep_threshold().
@@ -35,6 +42,7 @@ class ThresholdControl {
 
  private:
   static constexpr double kSteepFactor = 1.05;
+  static constexpr std::uint64_t kMeasuredSteps = 24;
 
   bool published_;
   double threshold_ = 0;

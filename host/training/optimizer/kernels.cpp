@@ -210,6 +210,45 @@ struct RowAdamLoop {
   }
 };
 
+struct AdamDirection {
+  Vec scale, beta1, rest1, beta2, rest2, correct1, correct2, noise, signal, epsilon;
+
+  explicit AdamDirection(const DirectionFactors& f)
+      : scale(all(f.scale)),
+        beta1(all(f.beta1)),
+        rest1(all(f.rest1)),
+        beta2(all(f.beta2)),
+        rest2(all(f.rest2)),
+        correct1(all(f.correct1)),
+        correct2(all(f.correct2)),
+        noise(all(f.noise)),
+        signal(all(f.signal)),
+        epsilon(all(f.epsilon)) {}
+
+  HWY_INLINE void apply(Lanes& x) const {
+    const Vec g = hn::Mul(scale, x.gradient);
+    x.first = hn::Add(hn::Mul(beta1, x.first), hn::Mul(rest1, g));
+    x.second = hn::Add(hn::Mul(beta2, x.second), hn::Mul(hn::Mul(rest2, g), g));
+    const Vec m = hn::Mul(x.first, correct1);
+    const Vec squares =
+        hn::Add(hn::Mul(hn::Mul(x.second, correct2), noise), hn::Mul(signal, hn::Mul(m, m)));
+    x.weight = hn::Div(m, hn::Add(hn::Sqrt(squares), epsilon));
+  }
+};
+
+template <bool kNesterov>
+struct SgdDirection {
+  Vec scale, momentum;
+
+  explicit SgdDirection(const SgdFactors& f) : scale(all(f.scale)), momentum(all(f.momentum)) {}
+
+  HWY_INLINE void apply(Lanes& x) const {
+    const Vec g = hn::Mul(scale, x.gradient);
+    x.first = hn::Add(hn::Mul(momentum, x.first), g);
+    x.weight = kNesterov ? hn::Add(g, hn::Mul(momentum, x.first)) : x.first;
+  }
+};
+
 struct AdagradLoop {
   bool scaled;  // the weights are multiplied by `keep`
   Vec scale, keep, step;
@@ -278,6 +317,15 @@ void row_adam(const RowAdamFactors& f, const KernelValues& v, std::size_t count)
   choose<kFirst | kSecond>(RowAdamLoop(f), v, count);
 }
 
+void adam_direction(const DirectionFactors& f, const KernelValues& v, std::size_t count) {
+  choose<kFirst | kSecond>(AdamDirection(f), v, count);
+}
+
+void sgd_direction(const SgdFactors& f, const KernelValues& v, std::size_t count) {
+  if (f.nesterov) return choose<kFirst>(SgdDirection<true>(f), v, count);
+  choose<kFirst>(SgdDirection<false>(f), v, count);
+}
+
 void rowwise_adagrad(const AdagradFactors& f, const KernelValues& v, std::size_t count) {
   const float mean = row_squares(f, v, count) / static_cast<float>(count);
   *v.first = *v.first + mean;
@@ -296,6 +344,8 @@ namespace tandem::training {
 HWY_EXPORT(sgd);
 HWY_EXPORT(adam);
 HWY_EXPORT(row_adam);
+HWY_EXPORT(adam_direction);
+HWY_EXPORT(sgd_direction);
 HWY_EXPORT(rowwise_adagrad);
 
 void apply_sgd(const SgdFactors& factors, const KernelValues& values, std::size_t count) {
@@ -306,6 +356,13 @@ void apply_adam(const AdamFactors& factors, const KernelValues& values, std::siz
 }
 void apply_row_adam(const RowAdamFactors& factors, const KernelValues& values, std::size_t count) {
   HWY_DYNAMIC_DISPATCH(row_adam)(factors, values, count);
+}
+void apply_adam_direction(const DirectionFactors& factors, const KernelValues& values,
+                          std::size_t count) {
+  HWY_DYNAMIC_DISPATCH(adam_direction)(factors, values, count);
+}
+void apply_sgd_direction(const SgdFactors& factors, const KernelValues& values, std::size_t count) {
+  HWY_DYNAMIC_DISPATCH(sgd_direction)(factors, values, count);
 }
 void apply_rowwise_adagrad(const AdagradFactors& factors, const KernelValues& values,
                            std::size_t count) {

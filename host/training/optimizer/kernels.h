@@ -29,6 +29,12 @@ void apply_sgd(const SgdFactors& factors, const KernelValues& values, std::size_
 void apply_adam(const AdamFactors& factors, const KernelValues& values, std::size_t count);
 void apply_row_adam(const RowAdamFactors& factors, const KernelValues& values, std::size_t count);
 
+// The gradient in place becomes the direction of a step of its own optimiser: `weights` and
+// `gradient` are the same array.
+void apply_adam_direction(const DirectionFactors& factors, const KernelValues& values,
+                          std::size_t count);
+void apply_sgd_direction(const SgdFactors& factors, const KernelValues& values, std::size_t count);
+
 // One row of `count` values. `first`: the row's accumulator.
 void apply_rowwise_adagrad(const AdagradFactors& factors, const KernelValues& values,
                            std::size_t count);

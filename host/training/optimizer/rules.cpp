@@ -141,4 +141,19 @@ RowAdamFactors factors_of(const RowAdam& rule, const StepFactors& step) {
   return factors;
 }
 
+DirectionFactors direction_factors(const Adam& rule, const StepFactors& step, int ranks) {
+  DirectionFactors factors;
+  factors.scale = narrow(step.gradient_scale);
+  factors.beta1 = narrow(rule.beta1);
+  factors.rest1 = narrow(1 - rule.beta1);
+  factors.beta2 = narrow(rule.beta2);
+  factors.rest2 = narrow(1 - rule.beta2);
+  factors.correct1 = narrow(1 / correction(rule.beta1, step.iteration));
+  factors.correct2 = narrow(1 / correction(rule.beta2, step.iteration));
+  factors.noise = narrow(1.0 / ranks);
+  factors.signal = narrow(1 - 1.0 / ranks);
+  factors.epsilon = narrow(rule.epsilon);
+  return factors;
+}
+
 }  // namespace tandem::training

@@ -100,6 +100,18 @@ struct RowAdamFactors {
   float epsilon = 0, rate = 0, decay = 0;
 };
 
+// Of a rank's own direction (kernels.h): the quotient of Adam's corrected moments, whose second one
+// is that of the mean over ranks, as far as a rank can tell: noise v + signal m^2.
+struct DirectionFactors {
+  float scale = 1, beta1 = 0, rest1 = 0, beta2 = 0, rest2 = 0;
+  float correct1 = 0, correct2 = 0;  // 1 / (1 - beta^t)
+  float noise = 1, signal = 0;       // 1 / ranks, and 1 less that
+  float epsilon = 0;
+};
+
+// step: its learning rate has no meaning.
+DirectionFactors direction_factors(const Adam& rule, const StepFactors& step, int ranks);
+
 SgdFactors factors_of(const Sgd& rule, const StepFactors& step);
 AdamFactors factors_of(const Adam& rule, const StepFactors& step);
 AdagradFactors factors_of(const RowwiseAdagrad& rule, const StepFactors& step);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <span>
 
 #include "common/error.h"
@@ -86,17 +87,22 @@ void copy_known_fields(const model::Checkpoint& from, GgufWriter& to) {
   if (const auto value = from.get_string(type)) to.set_string(type, *value);
 }
 
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+  throw Error("train", "'" + path + "' " + what +
+                           ", and only plain Llama decoders are trained; name another by --from");
+}
+
+void check_architecture(std::string_view name, const std::string& path) {
+  if (name != "llama") refuse(path, "is of the architecture " + std::string(name));
+}
+
 void check_family(const model::Model& loaded, const std::string& path) {
   const model::ModelConfig& config = loaded.config();
-  const auto refuse = [&](const std::string& what) {
-    throw Error("train", "'" + path + "' " + what +
-                             ", and only plain Llama decoders are trained; name another by --from");
-  };
-  if (config.architecture != "llama") refuse("is of the architecture " + config.architecture);
-  if (config.experts.count > 0) refuse("is a mixture of experts");
-  if (!config.windows.empty()) refuse("has sliding windows");
+  check_architecture(config.architecture, path);
+  if (config.experts.count > 0) refuse(path, "is a mixture of experts");
+  if (!config.windows.empty()) refuse(path, "has sliding windows");
   const model::LayerTensors& layer = loaded.layers().front();
-  if (layer.bq || layer.bk || layer.bv || layer.bo) refuse("has biases of the attention");
+  if (layer.bq || layer.bk || layer.bv || layer.bo) refuse(path, "has biases of the attention");
 }
 
 std::string block(int layer, const char* name) {
@@ -118,6 +124,35 @@ void read_rows(const TensorView& view, std::span<float> values,
     const std::int64_t from = reordered == nullptr ? row : source_row(row, *reordered);
     dequantize_row(view, from, values.data() + row * view.columns);
   }
+}
+
+std::vector<ParameterSpec> specs_of(const model::ModelConfig& config, bool tied) {
+  const std::int64_t width = config.width, ffn = config.ffn_width, vocab = config.vocab_size;
+  const std::int64_t q_width = config.q_heads * config.head_dim;
+  const std::int64_t kv_width = config.kv_heads * config.head_dim;
+  std::vector<ParameterSpec> specs;
+  const auto matrix = [&](const std::string& name, std::int64_t rows, std::int64_t columns,
+                          double deviation) {
+    specs.push_back({name, {rows, columns}, static_cast<float>(deviation), 0});
+  };
+  const auto norm = [&](const std::string& name) { specs.push_back({name, {width}, 0, 1}); };
+  const double in = 0.64 / std::sqrt(static_cast<double>(width));
+  const double out = 0.02 / std::sqrt(2.0 * config.num_layers);
+  matrix("token_embd.weight", vocab, width, 0.02);
+  for (int layer = 0; layer < config.num_layers; ++layer) {
+    norm(block(layer, "attn_norm"));
+    matrix(block(layer, "attn_q"), q_width, width, in);
+    matrix(block(layer, "attn_k"), kv_width, width, in);
+    matrix(block(layer, "attn_v"), kv_width, width, in);
+    matrix(block(layer, "attn_output"), width, q_width, out);
+    norm(block(layer, "ffn_norm"));
+    matrix(block(layer, "ffn_gate"), ffn, width, in);
+    matrix(block(layer, "ffn_up"), ffn, width, in);
+    matrix(block(layer, "ffn_down"), width, ffn, out);
+  }
+  norm("output_norm.weight");
+  if (!tied) matrix("output.weight", vocab, width, 0.02);
+  return specs;
 }
 
 }  // namespace
@@ -172,6 +207,22 @@ DecoderModel read_decoder(const std::string& path, const std::string& tokenizer)
   return result;
 }
 
+std::vector<ParameterSpec> read_decoder_parameters(const std::string& path) {
+  std::unique_ptr<model::Checkpoint> file;
+  if (std::filesystem::is_directory(path)) {
+    file = std::make_unique<model::SafetensorsCheckpoint>(path);
+  } else {
+    file = std::make_unique<GgufFile>(path);
+  }
+  check_architecture(file->require_string("general.architecture"), path);
+  const CheckpointTensor* embedding = file->find_tensor("token_embd.weight");
+  if (embedding == nullptr) throw file->missing_tensor_error("token_embd.weight");
+  model::CheckpointReader reader(*file);
+  model::ModelConfig config = model::read_sizes(reader, static_cast<int>(embedding->dims[1]));
+  config.ffn_width = reader.positive("feed_forward_length");
+  return specs_of(config, file->find_tensor("output.weight") == nullptr);
+}
+
 void read_decoder_values(const std::string& path, ParameterSet& parameters) {
   const auto loaded = model::load_model(path);
   const model::ModelConfig& config = loaded->config();
@@ -206,33 +257,7 @@ DecoderModel make_decoder(const std::string& file, const std::string& tokenizer)
 }
 
 std::vector<ParameterSpec> decoder_parameters(const DecoderModel& model) {
-  const model::ModelConfig& config = model.config;
-  const std::int64_t width = config.width, ffn = config.ffn_width, vocab = config.vocab_size;
-  const std::int64_t q_width = config.q_heads * config.head_dim;
-  const std::int64_t kv_width = config.kv_heads * config.head_dim;
-  std::vector<ParameterSpec> specs;
-  const auto matrix = [&](const std::string& name, std::int64_t rows, std::int64_t columns,
-                          double deviation) {
-    specs.push_back({name, {rows, columns}, static_cast<float>(deviation), 0});
-  };
-  const auto norm = [&](const std::string& name) { specs.push_back({name, {width}, 0, 1}); };
-  const double in = 0.64 / std::sqrt(static_cast<double>(width));
-  const double out = 0.02 / std::sqrt(2.0 * config.num_layers);
-  matrix("token_embd.weight", vocab, width, 0.02);
-  for (int layer = 0; layer < config.num_layers; ++layer) {
-    norm(block(layer, "attn_norm"));
-    matrix(block(layer, "attn_q"), q_width, width, in);
-    matrix(block(layer, "attn_k"), kv_width, width, in);
-    matrix(block(layer, "attn_v"), kv_width, width, in);
-    matrix(block(layer, "attn_output"), width, q_width, out);
-    norm(block(layer, "ffn_norm"));
-    matrix(block(layer, "ffn_gate"), ffn, width, in);
-    matrix(block(layer, "ffn_up"), ffn, width, in);
-    matrix(block(layer, "ffn_down"), width, ffn, out);
-  }
-  norm("output_norm.weight");
-  if (!model.tied) matrix("output.weight", vocab, width, 0.02);
-  return specs;
+  return specs_of(model.config, model.tied);
 }
 
 DecoderSizes decoder_sizes(const DecoderModel& model, int context) {

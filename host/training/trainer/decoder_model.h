@@ -27,6 +27,8 @@ struct DecoderModel : LanguageModel {
 
 // A GGUF file, or a published directory; then `tokenizer` names a GGUF file with its tokenizer.
 DecoderModel read_decoder(const std::string& path, const std::string& tokenizer);
+// The parameters of that file's model. Neither its weights nor a tokenizer are read.
+std::vector<ParameterSpec> read_decoder_parameters(const std::string& path);
 // The values of that file's tensors, dequantised.
 void read_decoder_values(const std::string& path, ParameterSet& parameters);
 

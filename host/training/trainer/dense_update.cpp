@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "training/offload/host_offload.h"
+#include "training/trainer/local_directions.h"
 
 namespace tandem::training {
 namespace {
@@ -14,6 +15,13 @@ namespace {
 std::uint32_t width_of(const ParameterSpec& spec, std::size_t count) {
   return static_cast<std::uint32_t>(
       spec.shape.size() > 1 ? static_cast<std::size_t>(spec.shape.back()) : count);
+}
+
+UpdateRule rule_of_parameter(const ParameterSet& parameters, std::size_t parameter,
+                             const DenseUpdateOptions& options) {
+  const UpdateRule rule = rule_of(parameters.spec(parameter), options.rule);
+  const bool directions = !options.directions.empty() && options.directions[parameter];
+  return directions ? rule_of_directions(rule) : rule;
 }
 
 class UpdateInPlace final : public DenseUpdate {
@@ -24,10 +32,11 @@ class UpdateInPlace final : public DenseUpdate {
     for (std::size_t parameter = 0; parameter < parameters.size(); ++parameter) {
       const ParameterSpec& spec = parameters.spec(parameter);
       const std::size_t count = parameters.values(parameter).size();
-      numbers_.push_back(optimizer_.add({.name = spec.name,
-                                         .count = count,
-                                         .width = width_of(spec, count),
-                                         .rule = rule_of(spec, options.rule)}));
+      numbers_.push_back(
+          optimizer_.add({.name = spec.name,
+                          .count = count,
+                          .width = width_of(spec, count),
+                          .rule = rule_of_parameter(parameters, parameter, options)}));
     }
   }
 
@@ -61,7 +70,7 @@ class OffloadedUpdate final : public DenseUpdate {
       const ParameterSpec& spec = parameters.spec(parameter);
       offload_.add({.name = spec.name,
                     .width = width_of(spec, parameters.values(parameter).size()),
-                    .rule = rule_of(spec, options.rule),
+                    .rule = rule_of_parameter(parameters, parameter, options),
                     .weights = parameters.values(parameter),
                     .copy = {}});
     }

@@ -44,6 +44,8 @@ struct DenseUpdateOptions {
   int threads = 1;
   bool early = false;  // of make_offloaded_update()
   std::chrono::milliseconds timeout{60'000};
+  // By parameter: the means are directions, and rule_of_directions() applies them. Empty: none are.
+  std::vector<bool> directions = {};
 };
 
 std::unique_ptr<DenseUpdate> make_update_in_place(ParameterSet& parameters,

@@ -4,6 +4,7 @@
 #include "training/trainer/gradient_mean.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "collectives/collective.h"
@@ -13,6 +14,11 @@ namespace tandem::training {
 namespace {
 
 constexpr const char* kNumbersName = "the step's numbers";
+
+// Of directions above the densities that have a warm-up of their own (reducer/options.h): the share
+// of 1 / density that is dense. Most of what is learned then lies in a run's first steps.
+constexpr double kLeastDensity = 0.01;
+constexpr double kDenseShare = 0.3;
 
 ReducerOptions reducer_options(const ReduceOptions& options) {
   const ReduceChoice& choice = options.choice;
@@ -26,10 +32,20 @@ ReducerOptions reducer_options(const ReduceOptions& options) {
   reducer.seed = options.seed;
   reducer.timeout = options.timeout;
   reducer.non_finite = OnNonFinite::kPass;
+  const bool named = choice.sparsifier != kDense && choice.sparsifier != kAuto;
+  if (!options.steps || !named) return reducer;
+  reducer.algorithm.momentum = 0;  // dgc's: directions have their own
+  if (!reducer.warmup_steps && choice.density >= kLeastDensity) {
+    reducer.warmup_steps = static_cast<std::uint64_t>(std::llround(kDenseShare / choice.density));
+  }
   return reducer;
 }
 
 }  // namespace
+
+bool is_sparsified(const ReduceOptions& options, const ParameterSpec& spec) {
+  return treatment_of(reducer_options(options), spec.name, spec.shape).sparsifier != kDense;
+}
 
 GradientMean::GradientMean(collectives::Group* group, ParameterSet& parameters,
                            const ReduceOptions& options, MeanListener listener)

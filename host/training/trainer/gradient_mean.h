@@ -29,6 +29,9 @@ namespace tandem::training {
 struct ReduceOptions {
   ReduceChoice choice;
   std::string scheme = "allgather_sparse";  // named, so that a run has the same bits again
+  // Of a named sparsifier below density 1: it gets directions of the ranks' own optimisers
+  // (local_directions.h), where the rule has such; false: gradients.
+  bool steps = true;
   std::uint64_t dense_below = 16384;
   std::optional<std::uint64_t> warmup_steps;  // absent: as the density asks
   std::uint64_t bucket_bytes = 4 << 20;
@@ -49,6 +52,9 @@ struct ReduceState {
   std::vector<std::byte> reducer;    // of this rank; empty: none
 };
 
+// Whether a sparsifier gets the parameter's gradient.
+bool is_sparsified(const ReduceOptions& options, const ParameterSpec& spec);
+
 // Parameters whose mean gradients are on their way.
 struct MeanBucket {
   std::vector<std::uint32_t> parameters;
@@ -59,7 +65,7 @@ using MeanListener = std::function<void(const MeanBucket&)>;
 
 class GradientMean final : public GradientListener {
  public:
-  static constexpr std::size_t kNumbers = 3;
+  static constexpr std::size_t kNumbers = 4;
   using Numbers = std::array<float, kNumbers>;
 
   // group: null for one rank. listener: hears of every parameter once per step, while the backward

@@ -105,6 +105,7 @@ std::string Trainer::newest_checkpoint() const {
 void Trainer::drop_updates() {
   tables_.reset();
   dense_.reset();
+  directions_.reset();
   mean_.reset();
 }
 
@@ -129,18 +130,40 @@ void Trainer::choose_place() {
   }
 }
 
+// By parameter; empty: gradients are reduced. What `auto` measures may end dense, in exact steps.
+std::vector<bool> Trainer::parameters_with_directions() const {
+  const ReduceChoice& choice = options_.reduce.choice;
+  if (world() == 1 || !options_.reduce.steps || choice.sparsifier == kDense ||
+      choice.sparsifier == kAuto || choice.density >= 1 || !has_directions(options_.rule)) {
+    return {};
+  }
+  std::vector<bool> chosen;
+  for (std::size_t parameter = 0; parameter < parts_.parameters.size(); ++parameter) {
+    chosen.push_back(is_sparsified(options_.reduce, parts_.parameters.spec(parameter)));
+  }
+  return chosen;
+}
+
 void Trainer::make_updates() {
   drop_updates();
   choose_place();
-  const DenseUpdateOptions dense{options_.rule, options_.threads, updates_early(),
-                                 options_.reduce.timeout};
+  DenseUpdateOptions dense{options_.rule, options_.threads, updates_early(),
+                           options_.reduce.timeout, parameters_with_directions()};
+  ReduceOptions reduce = options_.reduce;
+  reduce.steps = !dense.directions.empty();
   if (offloaded_) {
-    mean_ = std::make_unique<GradientMean>(group_, parts_.parameters, options_.reduce,
+    mean_ = std::make_unique<GradientMean>(group_, parts_.parameters, reduce,
                                            [this](const MeanBucket& part) { dense_->take(part); });
     dense_ = make_offloaded_update(group_, parts_.parameters, dense);
   } else {
-    mean_ = std::make_unique<GradientMean>(group_, parts_.parameters, options_.reduce);
+    mean_ = std::make_unique<GradientMean>(group_, parts_.parameters, reduce);
     dense_ = make_update_in_place(parts_.parameters, *mean_, dense);
+  }
+  if (!dense.directions.empty()) {
+    directions_ = std::make_unique<LocalDirections>(
+        parts_.parameters,
+        DirectionOptions{dense.directions, options_.rule, world(), options_.clip, options_.threads},
+        *mean_);
   }
   if (parts_.task.tables().empty()) return;
   TableUpdateOptions tables;
@@ -178,14 +201,19 @@ void Trainer::run_steps() {
 
 void Trainer::train_step(Interval& interval) {
   dense_->begin(step_factors());
+  if (directions_) directions_->begin(step_ + 1);
   const double loss_here = backward();
   GradientMean::Numbers numbers = {static_cast<float>(loss_here),
                                    stop_requested().load() ? 1.0f : 0.0f,
-                                   is_save_due(step_ + 1) && ranks_wait() ? 1.0f : 0.0f};
+                                   is_save_due(step_ + 1) && ranks_wait() ? 1.0f : 0.0f, 0.0f};
+  if (directions_) {
+    directions_->finish();
+    numbers[3] = static_cast<float>(directions_->squares());
+  }
   mean_->finish(numbers);
   const double loss = numbers[0];
   samples_ += samples_of_step();
-  const double norm = gradient_norm();
+  const double norm = gradient_norm(numbers);
   if (!std::isfinite(loss) || !std::isfinite(norm)) {
     if (act_on_nan()) return;  // to an earlier step
   } else {
@@ -218,19 +246,23 @@ double Trainer::backward() {
   const std::uint64_t mine = samples_of_step() / static_cast<std::uint64_t>(world());
   const double losses = static_cast<double>(mine * parts_.task.losses_of_sample());
   std::uint64_t sample = samples_ + static_cast<std::uint64_t>(rank()) * mine;
+  GradientListener* listener = mean_.get();
+  if (directions_) listener = directions_.get();
   double sum = 0;
   for (int pass = 0; pass < options_.accumulate; ++pass, sample += batch) {
     const bool is_last = pass + 1 == options_.accumulate;
     sum += parts_.task.backward(sample, static_cast<float>(1.0 / losses),
-                                is_last ? mean_.get() : nullptr);
+                                is_last ? listener : nullptr);
   }
   return sum / losses;
 }
 
-// Of the mean gradient, with the rows of all ranks. The same on all ranks.
-double Trainer::gradient_norm() {
+// Of the mean gradient, with the rows of all ranks. The same on all ranks. Directions: as if the
+// ranks' own gradients were independent.
+double Trainer::gradient_norm(const GradientMean::Numbers& numbers) {
   const double ranks = world();
   double squares = tables_ ? tables_->sum_gradients() / (ranks * ranks) : 0;
+  if (directions_) return std::sqrt(squares + numbers[3] / ranks);
   for (std::size_t parameter = 0; parameter < parts_.parameters.size(); ++parameter) {
     squares += sum_of_squares(mean_->gradient(parameter));
   }
@@ -240,7 +272,9 @@ double Trainer::gradient_norm() {
 void Trainer::update(double norm) {
   StepFactors factors = step_factors();
   if (options_.clip > 0 && norm > options_.clip) factors.gradient_scale = options_.clip / norm;
-  dense_->apply(factors);
+  StepFactors dense = factors;
+  if (directions_) dense.gradient_scale = 1;  // the ranks have clipped
+  dense_->apply(dense);
   if (!tables_) return;
   Schedule schedule = options_.schedule;
   schedule.rate = options_.table_rate;

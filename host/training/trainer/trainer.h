@@ -23,6 +23,7 @@
 #include "training/trainer/checkpoint.h"
 #include "training/trainer/dense_update.h"
 #include "training/trainer/gradient_mean.h"
+#include "training/trainer/local_directions.h"
 #include "training/trainer/schedule.h"
 #include "training/trainer/table_update.h"
 #include "training/trainer/together.h"
@@ -112,13 +113,14 @@ class Trainer {
   bool updates_early() const;
   StepFactors step_factors() const;
   void choose_place();
+  std::vector<bool> parameters_with_directions() const;
   void make_updates();
   void restore();
   std::string newest_checkpoint() const;
   void run_steps();
   void train_step(Interval& interval);
   double backward();
-  double gradient_norm();
+  double gradient_norm(const GradientMean::Numbers& numbers);
   void update(double norm);
   bool act_on_nan();
   void go_back();
@@ -135,7 +137,7 @@ class Trainer {
   void write_files(const std::string& folder);
   nlohmann::ordered_json checkpoint_fields(const ReduceState& reduce) const;
   std::vector<TensorPlace> state_places() const;
-  std::vector<StateView> state(bool with_dense);
+  std::vector<StateView> state(bool with_dense, bool all_directions);
   void restore_values(const Checkpoint& checkpoint);
   void restore_state(const Checkpoint& checkpoint);
   void restore_reduction(const Checkpoint& checkpoint);
@@ -144,7 +146,8 @@ class Trainer {
   bool offloaded_ = false;
   TrainerParts parts_;
   collectives::Group* group_ = nullptr;
-  std::unique_ptr<GradientMean> mean_;  // outlives dense_, which waits for its buckets
+  std::unique_ptr<GradientMean> mean_;           // outlives dense_, which waits for its buckets
+  std::unique_ptr<LocalDirections> directions_;  // null: gradients are reduced
   std::unique_ptr<DenseUpdate> dense_;
   std::unique_ptr<TableUpdate> tables_;  // null: the task has none
   std::vector<TrainingLog*> logs_;

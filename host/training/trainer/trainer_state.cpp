@@ -20,6 +20,7 @@ namespace {
 constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
 
+std::string directions_file(int rank) { return "directions-" + std::to_string(rank) + ".bin"; }
 std::string reducer_file(int rank) { return "reducer-" + std::to_string(rank) + ".bin"; }
 
 std::vector<std::int64_t> shape_of(const TrainedTable& table) {
@@ -64,9 +65,13 @@ std::vector<TensorPlace> Trainer::state_places() const {
 }
 
 // with_dense: in place every rank has the same whole of the dense part; one writes it.
-std::vector<StateView> Trainer::state(bool with_dense) {
+// Directions are each rank's own: rank 0's stand for them where ranks change.
+std::vector<StateView> Trainer::state(bool with_dense, bool all_directions) {
   std::vector<StateView> views;
   if (with_dense) views = dense_->state();
+  if (directions_ && (rank() == 0 || all_directions)) {
+    for (StateView& view : directions_->state()) views.push_back(std::move(view));
+  }
   if (!tables_) return views;
   for (StateView& view : tables_->state()) views.push_back(std::move(view));
   return views;
@@ -87,12 +92,14 @@ void Trainer::write_files(const std::string& folder) {
 }
 
 nlohmann::ordered_json Trainer::checkpoint_fields(const ReduceState& reduce) const {
-  nlohmann::ordered_json fields = {
-      {"samples", samples_},
-      {"world", world()},
-      {"seed", options_.seed},
-      {"optimizer", rule_name(options_.rule)},
-      {"reduce", {{"choice", to_string(options_.reduce.choice)}, {"order", reduce.order}}}};
+  nlohmann::ordered_json fields = {{"samples", samples_},
+                                   {"world", world()},
+                                   {"seed", options_.seed},
+                                   {"optimizer", rule_name(options_.rule)},
+                                   {"reduce",
+                                    {{"choice", to_string(options_.reduce.choice)},
+                                     {"order", reduce.order},
+                                     {"directions", directions_ != nullptr}}}};
   if (tables_) fields["table_optimizer"] = rule_name(options_.table_rule);
   parts_.task.describe(fields);
   return fields;
@@ -109,10 +116,11 @@ void Trainer::save() {
   together(group_, patience, [&] {
     if (rank() == 0) write_files(folder);
     if (!reduce.reducer.empty()) write_bytes(folder + "/" + reducer_file(rank()), reduce.reducer);
+    if (directions_) write_bytes(folder + "/" + directions_file(rank()), directions_->bytes());
     return "";
   });
   together(group_, patience, [&] {
-    write_state(folder + "/" + kOptimizerFile, state(rank() == 0 || offloaded_));
+    write_state(folder + "/" + kOptimizerFile, state(rank() == 0 || offloaded_, false));
     return "";
   });
   together(group_, patience, [&] {
@@ -150,7 +158,7 @@ void Trainer::restore_values(const Checkpoint& checkpoint) {
 // This rank's part of it.
 void Trainer::restore_state(const Checkpoint& checkpoint) {
   std::map<std::string, StateView> own;
-  for (StateView& view : state(true)) own.emplace(view.name, view);
+  for (StateView& view : state(true, true)) own.emplace(view.name, view);
   std::vector<WantedTensor> wanted;
   for (const TensorPlace& place : state_places()) {
     const StateView& view = own[place.name];
@@ -163,10 +171,14 @@ void Trainer::restore_reduction(const Checkpoint& checkpoint) {
   const auto reduce = field<nlohmann::json>(checkpoint, "reduce");
   ReduceState state;  // of the same ranks, else empty
   const bool same = field<int>(checkpoint, "world") == world() &&
-                    reduce.at("choice") == to_string(options_.reduce.choice);
+                    reduce.at("choice") == to_string(options_.reduce.choice) &&
+                    reduce.value("directions", false) == (directions_ != nullptr);
   if (same && world() > 1) {
     state.order = reduce.at("order").get<std::vector<std::uint32_t>>();
     state.reducer = read_bytes(checkpoint.file(reducer_file(rank())));
+  }
+  if (same && directions_) {
+    directions_->restore(read_bytes(checkpoint.file(directions_file(rank()))));
   }
   mean_->restore(state);
 }

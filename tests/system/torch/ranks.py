@@ -73,16 +73,16 @@ def environment(**more):
 
 
 class Ranks:
-    """`world` processes of `command`; output is kept per rank."""
+    """`world` processes of `command`; output is kept per rank. cwd: a folder of their own without it."""
 
-    def __init__(self, world, command, **more):
+    def __init__(self, world, command, cwd=None, **more):
         self.folder = tempfile.TemporaryDirectory()
         port = free_port()
         self.processes, self.files = [], []
         for rank in range(world):
             self.files.append(open(Path(self.folder.name) / f"rank{rank}", "w+"))
             self.processes.append(subprocess.Popen(
-                command, stdout=self.files[-1], stderr=subprocess.STDOUT, cwd=self.folder.name,
+                command, stdout=self.files[-1], stderr=subprocess.STDOUT, cwd=cwd or self.folder.name,
                 env=environment(RANK=rank, WORLD_SIZE=world, LOCAL_RANK=rank, LOCAL_WORLD_SIZE=world,
                                 MASTER_ADDR="127.0.0.1", MASTER_PORT=port, OUT=self.folder.name, **more)))
 

@@ -91,6 +91,29 @@ TEST(DensityControl, BeginsWithTheFirstGradientThatIsNotZero) {
   }
 }
 
+// As Adam's first steps: what is kept back doubles in the second step.
+TEST(DensityControl, StaysNearTheTargetFromTheFirstStepOnNearlyEqualGradients) {
+  for (const std::string name : {"micro", "exdyna"}) {
+    Training training = training_of(name, 0.01);
+    training.num_values = 20'000;
+    training.steps = 20;
+    training.keep_residuals = false;
+    training.gradient = [&](int rank, std::uint64_t step) {
+      Gradient gradient(training.num_values);
+      for (std::size_t i = 0; i < gradient.size(); ++i) {
+        const auto phase = static_cast<double>(i * (7 + step) + static_cast<std::size_t>(rank));
+        gradient[i] = static_cast<float>((i % 2 == 0 ? 1 : -1) * (1 + 0.3 * std::sin(phase)));
+      }
+      return gradient;
+    };
+    const auto ranks = train(training);
+    for (const StepResult& step : ranks[0].steps) {
+      EXPECT_LT(step.mean.num_entries, 600u) << name;
+      EXPECT_GT(step.mean.num_entries, 66u) << name;
+    }
+  }
+}
+
 struct ControlOutcome {
   double density, inefficiency, loss_before, loss_after;
   bool exclusive = true;

@@ -12,6 +12,7 @@
 
 #include "common/error.h"
 #include "support/gguf_writer.h"
+#include "support/safetensors_writer.h"
 #include "support/scratch_path.h"
 #include "training/trainer/decoder_config.h"
 #include "training/trainer/decoder_export.h"
@@ -84,6 +85,48 @@ TEST_F(DecoderModelTest, WrongFieldsAreNamed) {
               HasSubstr("decoders are llama"));
   EXPECT_THAT(refusal(write("h.json", R"({"model_type": "bert"})")), HasSubstr("llama is trained"));
   EXPECT_THAT(refusal(folder_.string() + "/absent.toml"), HasSubstr("cannot read"));
+}
+
+std::vector<std::string> words_of(const std::vector<ParameterSpec>& parameters) {
+  std::vector<std::string> words;
+  for (const ParameterSpec& one : parameters) {
+    words.push_back(one.name);
+    for (const std::int64_t size : one.shape) words.back() += " " + std::to_string(size);
+  }
+  return words;
+}
+
+TEST_F(DecoderModelTest, ParametersOfAFileAreThoseOfItsModel) {
+  const std::string path = folder_.string() + "/in.gguf";
+  for (const bool tied : {true, false}) {
+    test::RandomLlama shape;
+    shape.tied = tied;
+    test::write_random_llama(path, shape, DType::kQ8_0, 3);
+    EXPECT_EQ(words_of(read_decoder_parameters(path)),
+              words_of(decoder_parameters(read_decoder(path, ""))));
+  }
+}
+
+// A directory of weights and sizes alone; read_decoder() asks for its tokenizer.
+TEST_F(DecoderModelTest, ParametersOfADirectoryNeedNoTokenizer) {
+  test::HubModel shape;
+  write("config.json", test::hub_config(shape).dump());
+  test::hub_weights(shape, DType::kF32, 3).save(folder_.string() + "/model.safetensors");
+  const std::vector<std::string> words = words_of(read_decoder_parameters(folder_.string()));
+  ASSERT_EQ(words.size(), 3 + 2 * 9u);
+  EXPECT_EQ(words.front(), "token_embd.weight 64 32");
+  EXPECT_EQ(words[7], "blk.0.ffn_gate.weight 48 32");
+  EXPECT_EQ(words.back(), "output.weight 64 32");
+  nlohmann::json other = test::hub_config(shape);
+  other["architectures"] = {"Qwen2ForCausalLM"};
+  other["model_type"] = "qwen2";
+  write("config.json", other.dump());
+  try {
+    read_decoder_parameters(folder_.string());
+    ADD_FAILURE() << "of another architecture";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("is of the architecture qwen2"));
+  }
 }
 
 // What is trained from a file and exported at once is that file.

@@ -57,6 +57,32 @@ TEST(GradientMean, NumbersAndGradientsAreMeansOverRanks) {
   });
 }
 
+// For 0.3 / density steps; a number that is given is obeyed, gradients have none.
+TEST(GradientMean, DirectionsOfANamedSparsifierBeginDense) {
+  test::run_ranks(2, [&](std::unique_ptr<transport::Transport> transport) {
+    collectives::Group group(std::move(transport));
+    const auto dense_steps = [&](const ReduceOptions& options) {
+      ParameterSet parameters(specs());
+      GradientMean mean(&group, parameters, options);
+      int dense = 0;
+      for (int step = 0; step < 9; ++step) {
+        float value = 0;
+        for (float& gradient : parameters.gradient(0)) gradient = std::sin(value += 1.7f);
+        mean.ready(1);
+        mean.ready(0);
+        GradientMean::Numbers numbers{};
+        mean.finish(numbers);
+        dense += mean.figures().density_sent == 1 ? 1 : 0;
+      }
+      return dense;
+    };
+    const ReduceChoice choice = parse_reduce("exdyna@0.05");
+    EXPECT_EQ(dense_steps({.choice = choice, .dense_below = 64}), 6);
+    EXPECT_EQ(dense_steps({.choice = choice, .dense_below = 64, .warmup_steps = 2}), 2);
+    EXPECT_EQ(dense_steps({.choice = choice, .steps = false, .dense_below = 64}), 0);
+  });
+}
+
 // Also behind a state that was restored: the outcome of a trial is part of it.
 TEST(GradientMean, AutoIsTheReducersTrialOfDenseAndSparseSteps) {
   test::run_ranks(2, [&](std::unique_ptr<transport::Transport> transport) {

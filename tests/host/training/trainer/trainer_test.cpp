@@ -136,6 +136,43 @@ TEST_F(TrainerTest, RanksOfASparsifiedRunResumeBitForBit) {
   for (const auto& [step, loss] : second.losses) EXPECT_EQ(loss, whole.losses.at(step));
 }
 
+// What is kept back are steps, not gradients: of these Adam takes a few, whatever their sum.
+TEST_F(TrainerTest, ASparsifiedRunReachesTheLossOfADenseOne) {
+  options_.steps = 250;
+  options_.schedule = {0.03, 0, 250, RateDecay::kConstant, 1};
+  const auto ended = [&](const char* reduce, bool steps) {
+    options_.reduce.choice = parse_reduce(reduce);
+    options_.reduce.steps = steps;
+    KeptLog log;
+    run_world(2, options_, log);
+    double sum = 0;
+    for (std::uint64_t step = 241; step <= 250; ++step) sum += log.losses.at(step) / 10;
+    return sum;
+  };
+  const double dense = ended("dense", true);
+  const double by_steps = ended("exdyna@0.02", true) / dense;
+  const double by_gradients = ended("exdyna@0.02", false) / dense;
+  EXPECT_LT(by_steps, 1.05);
+  EXPECT_GT(by_gradients, by_steps);
+}
+
+TEST_F(TrainerTest, SparsifiedAndDenseRunsGoOnFromEachOther) {
+  options_.out = path("out");
+  options_.save_every = 6;
+  for (const char* first : {"dense", "exdyna@0.05"}) {
+    options_.reduce.choice = parse_reduce(first);
+    KeptLog before, other;
+    run_world(2, options_, before);
+    options_.reduce.choice = parse_reduce(first == std::string("dense") ? "exdyna@0.05" : "dense");
+    fs::remove_all(path("out/step-00000012"));
+    run_world(2, options_, other, path("out/step-00000006"));
+    EXPECT_EQ(other.losses.begin()->first, 7u);
+    EXPECT_EQ(other.losses.at(7), before.losses.at(7)) << "the weights of the checkpoint";
+    EXPECT_LT(other.losses.at(12), before.losses.at(1));
+    fs::remove_all(path("out"));
+  }
+}
+
 TEST_F(TrainerTest, DenseRanksTakeTheStepsOfOneRankWithTheirWholeBatch) {
   KeptLog one, four;
   TrainerOptions all = options_;

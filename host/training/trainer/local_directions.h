@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LocalDirections: turns a rank's own gradients into the directions of its own optimiser's steps,
+// before a sparsifier takes them.
+//
+// A residual of gradients comes late and all at once, and Adam's moments take that for one huge
+// gradient: of a hundred steps' worth, a few arrive. A residual of steps loses none. It is momentum
+// correction (Lin et al., ICLR 2018, section 3.1) for any rule with moments. Every rank has moments
+// of its own gradients; the weights move by rate * (mean direction + decay * weight). For Adam the
+// second moment is scaled to that of the mean over ranks. Clipping is by the own norm over the root
+// of the number of ranks, as there. A gradient with a NaN or an infinity passes unchanged and
+// leaves the moments. Bits: of element-wise f32. Ownership: borrows parameters and listener.
+// Threads: one. Errors: Error("train", ...) for a state of another model.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/thread_pool.h"
+#include "training/optimizer/optimizer.h"
+#include "training/trainer/computation.h"
+#include "training/trainer/parameter_set.h"
+
+namespace tandem::training {
+
+// Whether the rule has moments, so that its steps differ from its gradients.
+bool has_directions(const UpdateRule& rule);
+
+// What applies mean directions: rate * (direction + decay * weight).
+UpdateRule rule_of_directions(const UpdateRule& rule);
+
+struct DirectionOptions {
+  std::vector<bool> chosen;  // parameters that are turned
+  UpdateRule rule = Adam{};  // has_directions()
+  int ranks = 1;
+  double clip = 0;  // of the mean's norm; 0: none
+  int threads = 1;
+};
+
+class LocalDirections final : public GradientListener {
+ public:
+  LocalDirections(ParameterSet& parameters, DirectionOptions options, GradientListener& next);
+
+  // Before a pass. iteration: from 1.
+  void begin(std::uint64_t iteration);
+  // Turns the gradient and tells the next listener; with a clip, both wait for finish().
+  void ready(std::size_t parameter) override;
+  void finish();
+  // Of this rank's gradient in the step, before it was clipped.
+  double squares() const { return squares_; }
+
+  // Named as an Optimizer's; a rank's own.
+  std::vector<StateView> state();
+  std::vector<std::byte> bytes();
+  void restore(const std::vector<std::byte>& bytes);
+
+ private:
+  struct Moments {
+    RawVector<float> first, second;
+  };
+
+  void turn(std::size_t parameter, double scale);
+
+  ParameterSet& parameters_;
+  const DirectionOptions options_;
+  GradientListener& next_;
+  ThreadPool pool_;
+  std::vector<Moments> moments_;      // by parameter; empty where it is not turned
+  std::vector<std::size_t> waiting_;  // for the norm, in the order of their arrival
+  std::uint64_t iteration_ = 1;
+  double squares_ = 0;
+};
+
+}  // namespace tandem::training
