@@ -7,7 +7,7 @@
 // The daemon implements it over its engine (apps/serve/engine_service.h); tests implement it with a
 // fake. Threads: every call comes from any thread. An event sink is called on the service's own
 // thread, in order for each request, and must not block. Errors: each call states its own;
-// metrics_text() and status_json() do not throw.
+// metrics_text() and those that end in _json() do not throw.
 #pragma once
 
 #include <chrono>
@@ -208,6 +208,12 @@ class GenerationService {
 
   // What runs where, as a JSON object, for GET /status.
   virtual std::string status_json() const { return "{}"; }
+
+  // The requests one by one, and which of their pages lie where, as a JSON object.
+  virtual std::string sequences_json() const { return "{}"; }
+
+  // What emulated cards have found in kernels, as a JSON object.
+  virtual std::string card_reports_json() const { return "{}"; }
 };
 
 }  // namespace tandem::server

@@ -10,6 +10,7 @@
 
 #include "common/error.h"
 #include "common/log_event.h"
+#include "common/text_parts.h"
 #include "server/http/wire.h"
 #include "server/openai/api_error.h"
 #include "server/openai/endpoints.h"
@@ -27,6 +28,7 @@ enum class RouteId {
   kHealth,
   kMetrics,
   kStatus,
+  kStatusRequests,
   kModels,
   kModel,
   kCompletions,
@@ -37,7 +39,10 @@ enum class RouteId {
   kAdminRequests,
   kAdminCancel,
   kAdminDrain,
-  kAdminLogLevel
+  kAdminLogLevel,
+  kAdminLog,
+  kAdminConfig,
+  kAdminReports
 };
 
 struct Route {
@@ -53,6 +58,7 @@ constexpr std::array kRoutes = {
     Route{RouteId::kHealth, "/health", false},
     Route{RouteId::kMetrics, "/metrics", false, Role::kMetrics},
     Route{RouteId::kStatus, "/status", false, Role::kMetrics},
+    Route{RouteId::kStatusRequests, "/status/requests", false, Role::kMetrics},
     Route{RouteId::kModels, "/v1/models", false},
     Route{RouteId::kModel, "/v1/models/{id}", false},
     Route{RouteId::kCompletions, "/v1/completions", true},
@@ -64,9 +70,13 @@ constexpr std::array kRoutes = {
     Route{RouteId::kAdminCancel, "/admin/cancel", true, Role::kAdmin},
     Route{RouteId::kAdminDrain, "/admin/drain", true, Role::kAdmin},
     Route{RouteId::kAdminLogLevel, "/admin/log-level", true, Role::kAdmin},
+    Route{RouteId::kAdminLog, "/admin/log", false, Role::kAdmin},
+    Route{RouteId::kAdminConfig, "/admin/config", false, Role::kAdmin},
+    Route{RouteId::kAdminReports, "/admin/card-reports", false, Role::kAdmin},
 };
 
 constexpr std::string_view kModelPrefix = "/v1/models/";
+constexpr std::string_view kAccessPath = "/ui/access";
 
 const Route* find_route(std::string_view path) {
   for (const Route& route : kRoutes) {
@@ -85,6 +95,16 @@ bool is_probe_route(const Route* route) {
                               route->id == RouteId::kHealth);
 }
 
+// What pages and monitors ask for all the time.
+bool is_watch_route(const Route* route) {
+  return is_probe_route(route) ||
+         (route != nullptr &&
+          (route->id == RouteId::kStatus || route->id == RouteId::kMetrics ||
+           route->id == RouteId::kStatusRequests || route->id == RouteId::kAdminRequests ||
+           route->id == RouteId::kAdminLog || route->id == RouteId::kAdminConfig ||
+           route->id == RouteId::kAdminReports));
+}
+
 // Of a probe: {"status": what}.
 http::Response status_response(bool good, const char* otherwise) {
   http::Response response;
@@ -98,9 +118,8 @@ std::string allowed_methods(const Route& route) {
 }
 
 bool is_json(std::string_view content_type) {
-  std::string_view type = content_type.substr(0, content_type.find(';'));
-  while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.remove_suffix(1);
-  return http::equals_ignoring_case(type, "application/json");
+  return http::equals_ignoring_case(trimmed(cut_at(content_type, ';').first, " \t"),
+                                    "application/json");
 }
 
 http::Response plain(std::string body, std::string content_type = "application/json") {
@@ -213,7 +232,7 @@ RequestRecord& Routes::record_of(http::Request& request) {
   if (request.record == nullptr) {
     request.record = ledger_.open({request_id(request.header("x-request-id")),
                                    request.method.substr(0, kMaxMethodBytes), label(request),
-                                   request.peer.text});
+                                   request.peer.text, is_watch_route(find_route(request.path))});
   }
   return *request.record;
 }
@@ -234,13 +253,20 @@ bool Routes::names_this_server(const http::Request& request) const {
          (request.minor_version == 0 && request.header("host").empty());
 }
 
+// Without keys only a client's place opens the routes of operators, and a page of another origin in
+// a browser of this machine has it too.
+bool Routes::is_closed_to_origins(const http::Request& request) const {
+  const Route* route = find_route(request.path);
+  return !keys_.required() && route != nullptr && route->role == Role::kAdmin;
+}
+
 bool Routes::is_alive() const { return service_.heartbeat_age() <= options_.live_timeout; }
 
 // A browser sends this request before it sends a key, so no key is needed.
 std::optional<http::Response> Routes::preflight(const http::Request& request) const {
   const bool asks = request.method == "OPTIONS" && !request.header("origin").empty() &&
                     !request.header("access-control-request-method").empty();
-  if (!asks || options_.cors_origin.empty()) return std::nullopt;
+  if (!asks || options_.cors_origin.empty() || is_closed_to_origins(request)) return std::nullopt;
   return empty_with({{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
                      {"Access-Control-Allow-Headers",
                       std::string(request.header("access-control-request-headers"))},
@@ -280,10 +306,13 @@ std::optional<http::Response> Routes::admit(http::Request& request) {
   }
   if (auto answer = preflight(request)) return answer;
   const Route* route = find_route(request.path);
+  const bool shows_page = options_.serves_page && route != nullptr && route->id == RouteId::kPage;
+  if (shows_page) {
+    if (auto moved = moved_page(request.path)) return moved;
+  }
   if (!is_probe_route(route) && keys_.required()) {
     record.set_caller(keys_.find(request.header("authorization")));
-    const bool is_page = route != nullptr && route->id == RouteId::kPage;
-    if (record.key() == nullptr) return key_missing(is_page && options_.serves_page);
+    if (record.key() == nullptr) return key_missing(shows_page);
   }
   if (route == nullptr) return nothing_at(request.path);
   if (route->id == RouteId::kPage && !options_.serves_page) {
@@ -347,6 +376,8 @@ void Routes::dispatch(http::Exchange& exchange) {
           plain(service_.metrics_text(), "text/plain; version=0.0.4; charset=utf-8"));
     case RouteId::kStatus:
       return exchange.respond(plain(service_.status_json()));
+    case RouteId::kStatusRequests:
+      return exchange.respond(plain(service_.sequences_json()));
     case RouteId::kModels:
       return exchange.respond(plain(openai::model_list_body(service_.model())));
     case RouteId::kModel:
@@ -360,6 +391,7 @@ void Routes::dispatch(http::Exchange& exchange) {
     case RouteId::kDetokenize:
       return openai::handle_detokenize(exchange, context_);
     case RouteId::kPage: {
+      if (path == kAccessPath) return exchange.respond(access_of(exchange.request()));
       auto page = web_page(exchange.request());
       return exchange.respond(page ? std::move(*page) : nothing_at(path));
     }
@@ -371,7 +403,22 @@ void Routes::dispatch(http::Exchange& exchange) {
       return exchange.respond(admin_.drain());
     case RouteId::kAdminLogLevel:
       return exchange.respond(admin_.log_level(exchange.request().body));
+    case RouteId::kAdminLog:
+      return exchange.respond(admin_.log());
+    case RouteId::kAdminConfig:
+      return exchange.respond(plain(options_.configuration));
+    case RouteId::kAdminReports:
+      return exchange.respond(plain(service_.card_reports_json()));
   }
+}
+
+// Which routes the page may ask, so that it asks no other: browsers list each refusal as an error.
+http::Response Routes::access_of(const http::Request& request) const {
+  const auto entry = [&](const char* name, Role role) {
+    const bool may = !check_role(role, request);
+    return std::string("\"") + name + "\":" + (may ? "true" : "false");
+  };
+  return plain("{" + entry("metrics", Role::kMetrics) + "," + entry("admin", Role::kAdmin) + "}");
 }
 
 http::Response Routes::one_model(std::string_view id) const {
@@ -386,7 +433,7 @@ void Routes::add_headers(http::Request& request, http::Response& response) {
   record.set_status(response.status);
   if (response.status == 429) refusal_delay_.apply(record.caller(), response);
   response.headers.push_back({"X-Request-Id", record.id()});
-  if (options_.cors_origin.empty()) return;
+  if (options_.cors_origin.empty() || is_closed_to_origins(request)) return;
   const std::string_view origin = request.header("origin");
   if (options_.cors_origin != "*") {
     response.headers.push_back({"Vary", "Origin"});

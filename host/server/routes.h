@@ -40,6 +40,7 @@ struct RouteOptions {
   // When the engine's last heartbeat is older, /livez and /readyz answer 503.
   std::chrono::milliseconds live_timeout{60'000};
   bool serves_page = false;                     // /ui, see web/web_page.h
+  std::string configuration = "{}";             // JSON, for GET /admin/config
   bool strict = false;                          // fields of common clients are refused
   std::chrono::milliseconds heartbeat{10'000};  // of streams that have nothing to send
   std::size_t max_delayed_refusals = 128;       // see RefusalDelay
@@ -85,8 +86,10 @@ class Routes {
   RequestRecord& record_of(http::Request& request);
   std::optional<http::Response> check_places(RequestRecord& record, bool generates) const;
   std::optional<http::Response> check_role(Role role, const http::Request& request) const;
+  bool is_closed_to_origins(const http::Request& request) const;
   std::shared_ptr<const openai::ApiContext> context_for(const http::Request& request) const;
   void dispatch(http::Exchange& exchange);
+  http::Response access_of(const http::Request& request) const;
   http::Response one_model(std::string_view id) const;
 
   RouteOptions options_;

@@ -16,6 +16,7 @@ from pathlib import Path
 from daemon import BUILD, TANDEM
 
 PROGRAM = BUILD / "bin" / "traced_program"
+FAKE_NCCL = BUILD / "bin" / "fake_nccl"
 RANKS = 4
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 NVPROF = ('"Start","Duration","Size","Src Dev","Dst Dev","Device","Name"\nms,us,B,,,,\n'
@@ -46,6 +47,51 @@ class TraceCommTest(unittest.TestCase):
 
     def report(self):
         return json.loads(Path(f"{self.out}.json").read_text())
+
+
+@unittest.skipUnless(FAKE_NCCL.exists(), "fake_nccl is not built")
+class NcclTest(TraceCommTest):
+    """The plugin under a program that replays NCCL's callbacks."""
+
+    def trace(self, version, mode, *options):
+        self.trace_comm("--kind", "nccl", "--out", self.out, *options, "--", FAKE_NCCL, version, RANKS, mode)
+        report = self.report()
+        self.assertEqual((report["ranks"], report["missing_ranks"]), (RANKS, []))
+        self.assertEqual(report["not_modelled"], {"nccl_unknown": RANKS})
+        return report
+
+    def check_matrices(self, report, copy_engines):
+        by_collective = {name: each["bytes"] for name, each in report["by_collective"].items()}
+        self.assertEqual(by_collective["allreduce"], ring(2 * 4000 * 3 // 4))
+        direct = matrix({(source, to): 64 for source in range(RANKS) for to in range(RANKS) if source != to})
+        gathered = ring(400 * 3 // 4)
+        if copy_engines:
+            gathered = [[a + b for a, b in zip(*rows)] for rows in zip(gathered, direct)]
+        self.assertEqual(by_collective["allgather"], gathered)
+        self.assertEqual(report["by_kind"]["nccl_point_to_point"]["bytes"], ring(100))
+
+    def test_matrices_equal_the_closed_forms_in_every_version_of_the_interface(self):
+        for version in (4, 5, 6):
+            with self.subTest(version=version):
+                report = self.trace(version, "processes")
+                self.check_matrices(report, copy_engines=version == 6)
+                self.assertEqual(report["counted"]["bytes"], ring(2 * 3000))
+
+    def test_one_process_may_have_all_gpus(self):
+        report = self.trace(6, "threads")
+        self.check_matrices(report, copy_engines=True)
+        self.assertEqual(report["counted"]["bytes"], ring(2 * 3000))
+
+    def test_groups_of_ranks_are_found_in_the_whole(self):
+        report = self.trace(5, "groups")
+        halves = matrix({(rank, (rank + 2) % RANKS): 2 * 1000 * 1 // 2 for rank in range(RANKS)})
+        expected = [[a + b for a, b in zip(*rows)] for rows in zip(ring(6000), halves)]
+        self.assertEqual(report["by_collective"]["allreduce"]["bytes"], expected)
+
+    def test_what_proxies_do_for_other_processes_is_left_alone(self):
+        report = self.trace(5, "foreign")
+        self.check_matrices(report, copy_engines=False)
+        self.assertNotIn("counted", report)
 
 
 @unittest.skipUnless(shutil.which("mpirun") and PROGRAM.exists(), "MPI is not installed")

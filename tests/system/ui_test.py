@@ -14,6 +14,7 @@ from pathlib import Path
 from daemon import SOURCE, Daemon, run
 
 FILES = SOURCE / "host" / "server" / "web" / "files"
+VIEWS = (FILES / "app.js").read_text().split("const kViews = [")[1].split("]")[0]
 MOST_BYTES = 200_000
 
 
@@ -78,7 +79,7 @@ class PageTest(unittest.TestCase):
             if link and link.startswith("/"):
                 self.get(link)
             elif link:
-                self.assertIn(link[1:], {"main", "chat", "devices", "requests", "latency"})
+                self.assertIn(link[1:], {"main", *re.findall(r'"(\w+)"', VIEWS)})
         for path in FILES.iterdir():
             self.assertEqual(re.findall(r"https?://(?!www\.w3\.org/)|innerHTML|\beval\(|\.style\b", path.read_text()), [], path.name)
 
@@ -97,7 +98,7 @@ class PageTest(unittest.TestCase):
     def test_the_figures_that_it_shows_exist(self):
         self.daemon.complete("Once upon a time", max_tokens=2)
         status = self.daemon.status()
-        text = (FILES / "status.js").read_text() + (FILES / "app.js").read_text()
+        text = "".join((FILES / name).read_text() for name in ("app.js", "requests.js", "status.js", "steps.js", "traffic.js"))
         used = set(re.findall(r"\bstatus\.(\w+)", text)) | set(re.findall(r'\["(\w+)", "[^"]+"\](?=[,\n])', text.split("kTotals")[1].split("];")[0]))
         self.assertGreater(len(used), 12)
         self.assertEqual(used - set(status) - {"js"}, set())
@@ -110,9 +111,26 @@ class PageTest(unittest.TestCase):
         for name in shown:
             self.assertIn(f"# TYPE {name} histogram", metrics)
 
+    def test_requests_are_shown_with_the_pages_that_hold_them(self):
+        self.daemon.request("GET", "/status/requests")  # from now on they are listed
+        seen = []
+        for event in self.daemon.stream("/v1/completions", {"model": "tandem-stories", "prompt": "Once upon a time", "max_tokens": 400,
+                                                            "ignore_eos": True}):
+            if not seen:
+                answer = self.daemon.request("GET", "/status/requests")[2]
+                seen = answer["requests"]
+        self.assertEqual(answer["units"], ["cpu"])
+        [one] = seen
+        text = (FILES / "requests.js").read_text()
+        self.assertEqual(set(re.findall(r"\beach\.(\w+)", text)) - set(one), set())
+        self.assertEqual(one["state"], "running")
+        self.assertGreater(one["first_token_seconds"], 0)
+        self.assertGreaterEqual(sum(count for _, _, count in one["pages"]) * 16, one["computed_tokens"])
+        self.assertEqual({unit for unit, _, _ in one["pages"]}, {0})
+
     def test_the_sampling_fields_are_taken_by_the_daemon(self):
         page = Tags(self.get("/ui")[1])
-        names = [attributes["name"] for tag, attributes in page.tags if tag == "input"]
+        names = [attributes["name"] for tag, attributes in page.tags if tag == "input" and "name" in attributes]
         self.assertGreater(len(names), 5)
         fields = {name: 1 for name in names}
         status, _, answer = self.daemon.request("POST", "/v1/chat/completions",
@@ -141,6 +159,26 @@ class AccessTest(unittest.TestCase):
         self.assertEqual(status, 404)
         self.assertIn("--ui", answer["error"]["message"])
         self.assertEqual(self.status("--host", "0.0.0.0", "--ui")[0], 200)
+
+    def test_operators_see_log_options_and_reports_of_cards(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as reports:
+            reports.write('{"kind": "deadlock", "severity": "error"}\n{"kind": "leftover", "severity": "warning"}\n{"cut')
+            reports.flush()
+            daemon = Daemon("--attention", "cpu", "--admin", "loopback", "--max-choices", "3")
+            daemon.environment["TANDEM_CARD_REPORT"] = reports.name
+            with daemon:
+                self.assertEqual(daemon.request("GET", "/ui/access")[2], {"metrics": True, "admin": True})
+                lines = daemon.request("GET", "/admin/log")[2]["lines"]
+                self.assertTrue(any(" info serving tandem-stories at " in line for line in lines), lines)
+                options = daemon.request("GET", "/admin/config")[2]
+                self.assertEqual(options["max-choices"], {"value": "3", "set": True})
+                self.assertEqual(options["host"], {"value": "127.0.0.1", "set": False})
+                answer = daemon.request("GET", "/admin/card-reports")[2]
+                self.assertEqual(answer["file"], reports.name)
+                self.assertEqual([each["kind"] for each in answer["reports"]], ["leftover", "deadlock"])
+        with Daemon("--attention", "cpu") as daemon:
+            for path in ("log", "config", "card-reports"):
+                self.assertEqual(daemon.request("GET", f"/admin/{path}")[0], 403)
 
     def test_keys_guard_it(self):
         with tempfile.NamedTemporaryFile("w", suffix=".keys") as keys:

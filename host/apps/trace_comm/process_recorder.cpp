@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "apps/trace_comm/trace_variables.h"
+#include "common/number.h"
 
 namespace tandem::apps {
 namespace {
@@ -22,7 +23,7 @@ double unix_time_s() {
 
 double variable_number(const char* name) {
   const char* text = std::getenv(name);
-  return text == nullptr ? 0 : std::strtod(text, nullptr);
+  return text == nullptr ? 0 : number_of<double>(text).value_or(0);
 }
 
 }  // namespace
@@ -44,7 +45,10 @@ trace::CollectiveAlgorithm process_algorithm() {
   return algorithm;
 }
 
-void write_process_record(const std::string& source, int rank, int world) {
+namespace {
+
+void write_record(const trace::TrafficRecorder& recorder, const std::string& source, int rank,
+                  int world) {
   const char* folder = std::getenv(kRecordFolder);
   if (folder == nullptr) return;
   char host[256] = "unknown";
@@ -52,10 +56,20 @@ void write_process_record(const std::string& source, int rank, int world) {
   const std::string path = std::string(folder) + "/" + source + "-" + std::to_string(rank) + "-" +
                            host + "-" + std::to_string(getpid()) + ".record";
   const trace::RecordIdentity identity{rank, world, host, name_of(process_algorithm())};
-  if (!process_recorder().write(path, identity)) {
+  if (!recorder.write(path, identity)) {
     std::fprintf(stderr, "tandem: cannot write the record '%s': %s\n", path.c_str(),
                  std::strerror(errno));
   }
+}
+
+}  // namespace
+
+void write_process_record(const std::string& source, int rank, int world) {
+  write_record(process_recorder(), source, rank, world);
+}
+
+void write_empty_record(const std::string& source, int rank, int world) {
+  write_record(trace::TrafficRecorder(0, 0, unix_time_s), source, rank, world);
 }
 
 }  // namespace tandem::apps

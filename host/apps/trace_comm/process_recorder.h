@@ -23,4 +23,7 @@ trace::CollectiveAlgorithm process_algorithm();
 // part of the file's name.
 void write_process_record(const std::string& source, int rank, int world);
 
+// The record of a further rank of this process, whose flows are in the record above.
+void write_empty_record(const std::string& source, int rank, int world);
+
 }  // namespace tandem::apps

@@ -128,7 +128,7 @@ void add_trace_comm(CLI::App& app, int& code) {
   command
       ->add_option("--import", o->imports,
                    "read a file instead: NCCL Inspector JSON (one per process), an Nsight Systems "
-                   "SQLite export, nvprof CSV")
+                   "SQLite export, nvprof CSV, logs of Snoopie (one per process)")
       ->check(CLI::ExistingFile);
   command
       ->add_option("--algorithm", o->algorithm,

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -97,7 +99,7 @@ void describe_run(const TracedRunOptions& options, const std::string& folder) {
   put(kRecordFolder, folder);
   put(kModelAlgorithm, trace::name_of(options.algorithm));
   put(kRunBegin, std::to_string(now_s));
-  put(kWindowLength, std::to_string(options.window_s));
+  put(kWindowLength, fmt::format("{}", options.window_s));
   if (options.mpi && is_usable(options, kPmpiLibrary)) {
     put("LD_PRELOAD", joined(library_path(kPmpiLibrary), std::getenv("LD_PRELOAD")));
   }

@@ -9,6 +9,7 @@
 
 #include "common/counted.h"
 #include "common/log_event.h"
+#include "common/recent_log.h"
 #include "server/openai/api_error.h"
 #include "server/openai/field_reader.h"
 #include "server/openai/json_document.h"
@@ -95,5 +96,7 @@ http::Response Admin::log_level(std::string_view body) {
   }
   throw ApiError(400, "'level' must be trace, debug, info, warn, error or off", "level");
 }
+
+http::Response Admin::log() const { return json_answer(200, {{"lines", recent_log()}}); }
 
 }  // namespace tandem::server

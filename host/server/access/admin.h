@@ -6,6 +6,7 @@
 //   POST /admin/cancel       {"id": "..."}: ends the requests of that id
 //   POST /admin/drain        ends the program once running requests are done
 //   POST /admin/log-level    {"level": "debug"}: from now on
+//   GET  /admin/log          the last lines of the log
 // The caller has checked the client's role. Errors: ApiError. Threads: any.
 #pragma once
 
@@ -30,6 +31,7 @@ class Admin {
   http::Response cancel(std::string_view body);
   http::Response drain();
   http::Response log_level(std::string_view body);
+  http::Response log() const;
 
  private:
   GenerationService& service_;

@@ -166,11 +166,12 @@ void RequestRecord::end(std::uint64_t bytes, http::ExchangeEnd how) {
     metrics_->count_key_request(caller.key->name, status_);
     metrics_->count_key_tokens(caller.key->name, prompt_tokens_, completion_tokens_);
   }
-  log_line(bytes, outcome(how));
+  const bool is_good = status_ == 200 && how == http::ExchangeEnd::kComplete;
+  log_line(identity_.is_watch && is_good ? LogLevel::kDebug : LogLevel::kInfo, bytes, outcome(how));
   if (on_end_) on_end_();
 }
 
-void RequestRecord::log_line(std::uint64_t bytes, const char* outcome) const {
+void RequestRecord::log_line(LogLevel level, std::uint64_t bytes, const char* outcome) const {
   const std::string name = caller();
   std::vector<LogField> fields = {{"id", identity_.id}};
   if (!name.empty()) fields.push_back({"key", name});
@@ -186,7 +187,7 @@ void RequestRecord::log_line(std::uint64_t bytes, const char* outcome) const {
   }
   fields.push_back({"seconds", seconds()});
   fields.push_back({"outcome", outcome});
-  log_event(LogLevel::kInfo, "[server] request", fields);
+  log_event(level, "[server] request", fields);
 }
 
 }  // namespace tandem::server

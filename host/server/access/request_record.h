@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/log_event.h"
 #include "server/access/key_store.h"
 #include "server/generation_service.h"
 #include "server/http/exchange.h"
@@ -31,6 +32,7 @@ struct RequestIdentity {
   std::string id;
   std::string method, route;  // the route of the table, not the client's path
   std::string peer;           // address of the client
+  bool is_watch = false;      // asked for all the time: only what goes wrong is logged at info
 };
 
 // The client's own id (X-Request-Id) where it has 1 to 128 letters, digits or ._:/+=@- ; else a new
@@ -84,7 +86,7 @@ class RequestRecord {
 
  private:
   const char* outcome(http::ExchangeEnd how) const;
-  void log_line(std::uint64_t bytes, const char* outcome) const;
+  void log_line(LogLevel level, std::uint64_t bytes, const char* outcome) const;
 
   const RequestIdentity identity_;
   trace::Metrics* const metrics_;

@@ -42,15 +42,11 @@ std::optional<Refusal> check_singles(const Request& request) {
 // Of a value that is not exactly "chunked". RFC 9112 6.3: where chunked is there but not the last
 // coding, the length is unknown (400); other codings are unknown here (501).
 Refusal refuse_coding(std::string_view value) {
-  std::string_view rest = value;
   std::size_t num_chunked = 0;
   bool chunked_last = false;
-  for (bool more = true; more;) {
-    const std::size_t comma = rest.find(',');
-    more = comma != std::string_view::npos;
-    chunked_last = equals_ignoring_case(trimmed(rest.substr(0, comma), " \t"), "chunked");
+  for (const std::string_view coding : parts_of(value, ',')) {
+    chunked_last = equals_ignoring_case(trimmed(coding, " \t"), "chunked");
     num_chunked += chunked_last ? 1 : 0;
-    if (more) rest.remove_prefix(comma + 1);
   }
   const bool length_unknown = num_chunked > 1 || (num_chunked == 1 && !chunked_last);
   return {length_unknown ? 400 : 501,

@@ -19,6 +19,8 @@ const char* reason_phrase(int status) {
       return "OK";
     case 204:
       return "No Content";
+    case 308:
+      return "Permanent Redirect";
     case 400:
       return "Bad Request";
     case 401:

@@ -22,10 +22,7 @@ const char* content_type(std::string_view name) {
 }
 
 const WebFile* file_at(std::string_view path) {
-  std::string_view name = kStart;
-  if (path.starts_with(kFolder) && path.size() > kFolder.size()) {
-    name = path.substr(kFolder.size());
-  }
+  const std::string_view name = path == kPage ? kStart : path.substr(kFolder.size());
   for (const WebFile& file : web_files()) {
     if (file.name == name) return &file;
   }
@@ -35,6 +32,14 @@ const WebFile* file_at(std::string_view path) {
 }  // namespace
 
 bool is_web_path(std::string_view path) { return path == kPage || path.starts_with(kFolder); }
+
+std::optional<http::Response> moved_page(std::string_view path) {
+  if (path != kFolder) return std::nullopt;
+  http::Response response;
+  response.status = 308;
+  response.headers = {{"Location", std::string(kPage)}};
+  return response;
+}
 
 std::optional<http::Response> web_page(const http::Request& request) {
   const WebFile* file = file_at(request.path);

@@ -2,7 +2,7 @@
 //
 // The daemon's own page: files that are compiled into the program (files/, web_files.cmake).
 //
-// "/ui" is the page; "/ui/NAME" its style sheet and modules. Nothing comes from elsewhere, nothing
+// "/ui" is the page, "/ui/NAME" its style sheet and modules. Nothing comes from elsewhere, nothing
 // is inline, and the Content-Security-Policy says so. Threads: pure functions.
 #pragma once
 
@@ -23,6 +23,10 @@ std::span<const WebFile> web_files();
 
 // Whether the path is the page's, also of a file that it lacks.
 bool is_web_path(std::string_view path);
+
+// "/ui/" moves to "/ui": a browser sends a Basic key below the folder of the path that it gave the
+// key for, and the page's data lie above "/ui/". Nothing: the path stays.
+std::optional<http::Response> moved_page(std::string_view path);
 
 // Nothing: there is no such file.
 std::optional<http::Response> web_page(const http::Request& request);

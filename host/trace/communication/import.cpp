@@ -7,7 +7,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <limits>
 
 #include "common/error.h"
 #include "trace/communication/record_file.h"
@@ -15,7 +14,7 @@
 namespace tandem::trace {
 namespace {
 
-enum class ImportKind { kInspector, kNsight, kNvprof, kRecord };
+enum class ImportKind { kInspector, kNsight, kNvprof, kSnoopie, kRecord };
 
 constexpr std::string_view kSqliteStart = "SQLite format 3";
 
@@ -46,21 +45,15 @@ ImportKind kind_of_file(const ImportFile& file) {
       file.text.starts_with("Start,")) {
     return ImportKind::kNvprof;
   }
+  if (file.text.starts_with("op_code")) return ImportKind::kSnoopie;
   throw Error(
       "communication",
       "'" + file.name +
           "' is none of: JSON of NCCL Inspector, an SQLite export of Nsight Systems, CSV of "
-          "nvprof --print-gpu-trace, a record of tandem trace-comm");
+          "nvprof --print-gpu-trace, a log of Snoopie (unpacked), a record of tandem trace-comm");
 }
 
 }  // namespace
-
-int window_of(double since_begin_s, double window_s) {
-  if (window_s <= 0 || since_begin_s <= 0) return 0;
-  const double window = since_begin_s / window_s;
-  constexpr int kMost = std::numeric_limits<int>::max();
-  return window < kMost ? static_cast<int>(window) : kMost;
-}
 
 Traffic import_traffic(const std::vector<std::string>& paths, const ImportOptions& options) {
   std::vector<ImportFile> files;
@@ -74,6 +67,7 @@ Traffic import_traffic(const std::vector<std::string>& paths, const ImportOption
     }
   }
   if (kind == ImportKind::kInspector) return import_inspector(files, options);
+  if (kind == ImportKind::kSnoopie) return import_snoopie(files);
   if (kind == ImportKind::kRecord) {
     Traffic traffic;
     for (const ImportFile& file : files) read_record(file.text, file.name, traffic);

@@ -3,11 +3,12 @@
 // import_traffic(): files of other tools become Traffic.
 //
 // The kind of a file is told from its beginning: NCCL Inspector (JSON, a line per operation; one
-// file per process), Nsight Systems (SQLite export), nvprof (CSV of --print-gpu-trace), or a record
-// of this program. Several files must be of one kind. NCCL's collectives are modelled by
-// `algorithm`, because Inspector does not say which one ran; it does not tell roots either, so rank
-// 0 stands for them. nvprof rounds sizes to some digits. Errors: Error("communication", ...) with
-// the file and its line, row or field. Threads: pure but for reading.
+// file per process), Nsight Systems (SQLite export), nvprof (CSV of --print-gpu-trace), Snoopie
+// (a log per process), or a record of this program. Several files must be of one kind. NCCL's
+// collectives are modelled by `algorithm`, because Inspector does not say which one ran; it does
+// not tell roots either, so rank 0 stands for them. nvprof rounds sizes to some digits. Errors:
+// Error("communication", ...) with the file and its line, row or field. Threads: pure but for
+// reading.
 #pragma once
 
 #include <string>
@@ -20,7 +21,7 @@ namespace tandem::trace {
 
 struct ImportOptions {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
-  double window_s = 0;  // where the file has times; 0: one window
+  double window_s = 0;  // where the file has times; 0: one window. A record has its own windows
 };
 
 // A file in memory. `name` is for errors; SQLite files are opened by it.
@@ -34,8 +35,6 @@ Traffic import_traffic(const std::vector<std::string>& paths, const ImportOption
 Traffic import_inspector(const std::vector<ImportFile>& files, const ImportOptions& options);
 Traffic import_nvprof(const ImportFile& file, const ImportOptions& options);
 Traffic import_nsight(const ImportFile& file, const ImportOptions& options);
-
-// The window of an event that begins `since_begin_s` after the first one.
-int window_of(double since_begin_s, double window_s);
+Traffic import_snoopie(const std::vector<ImportFile>& files);
 
 }  // namespace tandem::trace

@@ -14,6 +14,7 @@
 
 #include "common/error.h"
 #include "trace/communication/import.h"
+#include "trace/communication/recorder.h"
 
 namespace tandem::trace {
 namespace {

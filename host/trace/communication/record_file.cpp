@@ -78,6 +78,16 @@ RecordCell read_cell(const RecordLines& lines) {
   return cell;
 }
 
+void read_windows(const RecordLines& lines, Traffic& traffic) {
+  lines.expect(2);
+  const auto seconds = lines.number<double>(1, "length of windows");
+  if (seconds <= 0) lines.fail("windows of " + lines.words()[1] + " s are impossible");
+  if (traffic.window_s() > 0 && traffic.window_s() != seconds) {
+    lines.fail("its windows have another length than those of the records before it");
+  }
+  traffic.set_window_s(seconds);
+}
+
 void read_rank(const RecordLines& lines, Traffic& traffic) {
   lines.expect(6);
   const int rank = lines.number<int>(1, "rank"), world = lines.number<int>(3, "number of ranks");
@@ -109,6 +119,8 @@ void read_record(const std::string& text, const std::string& name, Traffic& traf
       traffic.add_counted(cell.key, cell.volume);
     } else if (lines.begins("rank")) {
       read_rank(lines, traffic);
+    } else if (lines.begins("windows")) {
+      read_windows(lines, traffic);
     } else if (lines.begins("model")) {
       lines.expect(2);
       traffic.set_model(lines.words()[1]);

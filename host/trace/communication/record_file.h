@@ -5,6 +5,7 @@
 //   tandem-communication 1
 //   rank 0 of 4 on node-1
 //   model ring
+//   windows SECONDS         where it has several
 //   unmodelled OPERATION CALLS
 //   cell SOURCE DESTINATION KIND OPERATION PHASE WINDOW BYTES MESSAGES
 //   counted ... the same fields: what the transport counted

@@ -3,8 +3,11 @@
 // The file is written by one fopen: the process may be about to end.
 #include "trace/communication/recorder.h"
 
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
+#include <iterator>
+#include <limits>
 
 namespace tandem::trace {
 
@@ -17,13 +20,18 @@ std::size_t TrafficRecorder::KeyHash::operator()(const Key& key) const {
   return hash;
 }
 
+int window_of(double since_begin_s, double window_s) {
+  if (window_s <= 0 || since_begin_s <= 0) return 0;
+  const double window = since_begin_s / window_s;
+  constexpr int kMost = std::numeric_limits<int>::max();
+  return window < kMost ? static_cast<int>(window) : kMost;
+}
+
 TrafficRecorder::TrafficRecorder(double begin_s, double window_s, std::function<double()> now_s)
     : begin_s_(begin_s), window_s_(window_s), now_s_(std::move(now_s)) {}
 
 int TrafficRecorder::window() const {
-  if (window_s_ <= 0) return 0;
-  const double since = (now_s_() - begin_s_) / window_s_;
-  return since > 0 ? static_cast<int>(since) : 0;
+  return window_s_ > 0 ? window_of(now_s_() - begin_s_, window_s_) : 0;
 }
 
 void TrafficRecorder::add_to(Cells& cells, const RecordedFlow& flow) {
@@ -60,6 +68,11 @@ bool TrafficRecorder::write(const std::string& path, const RecordIdentity& ident
   if (file == nullptr) return false;
   std::fprintf(file, "tandem-communication 1\nrank %d of %d on %s\nmodel %s\n", identity.rank,
                identity.world, identity.host.c_str(), identity.model.c_str());
+  if (window_s_ > 0) {
+    char text[32];  // the program that is traced may have set a locale with another decimal point
+    const auto end = std::to_chars(std::begin(text), std::end(text), window_s_).ptr;
+    std::fprintf(file, "windows %.*s\n", static_cast<int>(end - text), text);
+  }
   for (const auto& [operation, calls] : unmodelled_) {
     std::fprintf(file, "unmodelled %s %" PRIu64 "\n", operation.c_str(), calls);
   }

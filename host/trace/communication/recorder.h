@@ -33,6 +33,10 @@ struct RecordedFlow {
   std::uint64_t bytes = 0, messages = 1;
 };
 
+// The window of an event that begins `since_begin_s` after the first one; the last int holds all
+// later ones. `window_s` 0: one window.
+int window_of(double since_begin_s, double window_s);
+
 class TrafficRecorder {
  public:
   // Windows of `window_s` seconds begin at `begin_s`; 0: one window. `now_s`: the time on that

@@ -6,6 +6,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -175,10 +176,21 @@ std::string traffic_prometheus(const Traffic& traffic) {
     sum.bytes += volume.bytes;
     sum.messages += volume.messages;
   }
-  std::string bytes = "# TYPE tandem_communication_bytes_total counter\n";
+  std::vector<decltype(sums)::const_pointer> shown;
+  for (const auto& sum : sums) shown.push_back(&sum);
+  std::string bytes;
+  if (shown.size() > kMostSeries) {
+    bytes = fmt::format("# the largest {} of {} pairs\n", kMostSeries, shown.size());
+    std::ranges::nth_element(shown, shown.begin() + kMostSeries, std::greater<>(),
+                             [](const auto* sum) { return sum->second.bytes; });
+    shown.resize(kMostSeries);
+    std::ranges::sort(shown, {}, [](const auto* sum) { return sum->first; });
+  }
+  bytes += "# TYPE tandem_communication_bytes_total counter\n";
   std::string messages = "# TYPE tandem_communication_messages_total counter\n";
-  for (const auto& [pair, volume] : sums) {
-    const auto& [from, to, kind] = pair;
+  for (const auto* sum : shown) {
+    const auto& [from, to, kind] = sum->first;
+    const TrafficVolume& volume = sum->second;
     const std::string names = fmt::format("{{source=\"{}\",destination=\"{}\",kind=\"{}\"}}",
                                           labels[static_cast<std::size_t>(from)],
                                           labels[static_cast<std::size_t>(to)], label_value(kind));

@@ -8,6 +8,7 @@
 // `counted_minus_model_bytes` where a transport counted. Pure; threads: any.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "trace/communication/heat_map.h"
@@ -20,7 +21,9 @@ std::string traffic_json(const Traffic& traffic);
 // "source,destination,kind,operation,phase,window,bytes,messages", a line per cell.
 std::string traffic_csv(const Traffic& traffic);
 
-// Text exposition format, for a textfile collector.
+// Text exposition format, for a textfile collector: a series per pair and kind. Of more than
+// kMostSeries the largest are written, and a comment says so: a collector takes no more.
+constexpr std::size_t kMostSeries = 10'000;
 std::string traffic_prometheus(const Traffic& traffic);
 
 std::string traffic_svg(const Traffic& traffic, const std::string& title, HeatScale scale);

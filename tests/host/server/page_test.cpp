@@ -40,7 +40,6 @@ TEST(Page, ComesWithAPolicyThatForbidsWhatIsNotItsOwn) {
   EXPECT_THAT(policy, testing::StartsWith("default-src 'none'; script-src 'self'; "));
   EXPECT_THAT(policy, testing::HasSubstr("frame-ancestors 'none'"));
   EXPECT_THAT(policy, testing::Not(testing::HasSubstr("unsafe")));
-  EXPECT_EQ(client.get("/ui/").body, page.body);
   EXPECT_EQ(client.get("/ui/style.css").headers.at("content-type"), "text/css; charset=utf-8");
   EXPECT_EQ(client.get("/ui/app.js").headers.at("content-type"), "text/javascript; charset=utf-8");
   EXPECT_EQ(client.get("/ui/icon.svg").headers.at("content-type"), "image/svg+xml");
@@ -74,6 +73,22 @@ TEST(Page, WhatItLacksIsNotFound) {
   EXPECT_EQ(client.post("/ui", std::string("{}")).status, 405);
 }
 
+// A browser that gave its key for "/ui/" would not send it to "/status".
+TEST(Page, OfTheFolderMovesBeforeABrowserIsAskedForAKey) {
+  ServerOptions options = with_page();
+  options.routes.api_keys = {"secret"};
+  RunningServer running({}, options);
+  HttpClient client(running.port());
+  for (const char* path : {"/ui/", "/ui/?key=1"}) {
+    const Reply moved = client.get(path);
+    EXPECT_EQ(moved.status, 308) << path;
+    EXPECT_EQ(moved.headers.at("location"), "/ui");
+    EXPECT_EQ(moved.headers.count("www-authenticate"), 0u);
+  }
+  RunningServer without;
+  EXPECT_EQ(HttpClient(without.port()).get("/ui/").status, 404);
+}
+
 TEST(Page, IsOffUnlessAskedFor) {
   RunningServer running;
   HttpClient client(running.port());
@@ -97,6 +112,17 @@ TEST(Page, NeedsTheSameKeysAndABrowserIsAskedForThem) {
   }
   EXPECT_EQ(client.get("/v1/models", kBasicSecret).status, 200);
   EXPECT_EQ(client.get("/v1/models").headers.at("www-authenticate"), "Bearer");
+}
+
+TEST(Page, IsToldWhichRoutesItMayAsk) {
+  ServerOptions options = with_page();
+  RunningServer open_to_all({}, options);
+  EXPECT_EQ(HttpClient(open_to_all.port()).get("/ui/access").body,
+            R"({"metrics":true,"admin":false})");
+  options.routes.admin_from_loopback = true;
+  RunningServer open_to_operators({}, options);
+  EXPECT_EQ(HttpClient(open_to_operators.port()).get("/ui/access").body,
+            R"({"metrics":true,"admin":true})");
 }
 
 TEST(Page, ThatIsOffAsksNoBrowserForAKey) {

@@ -90,6 +90,22 @@ TEST(Api, OtherOriginsAreNotInvitedUnlessConfigured) {
   EXPECT_FALSE(client.read_reply().headers.contains("access-control-allow-origin"));
 }
 
+TEST(Api, AnOriginSeesNothingOfOperatorsWithoutKeys) {
+  ServerOptions options;
+  options.routes.cors_origin = "*";
+  options.routes.admin_from_loopback = true;
+  RunningServer running({}, options);
+  HttpClient client(running.port());
+  const Reply config = client.get("/admin/config", "Origin: https://evil.example\r\n");
+  EXPECT_FALSE(config.headers.contains("access-control-allow-origin"));
+  const Reply model = client.get("/v1/models", "Origin: https://evil.example\r\n");
+  EXPECT_EQ(model.headers.at("access-control-allow-origin"), "*");
+  client.send(
+      "OPTIONS /admin/drain HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: https://evil.example\r\n"
+      "Access-Control-Request-Method: POST\r\n\r\n");
+  EXPECT_FALSE(client.read_reply().headers.contains("access-control-allow-origin"));
+}
+
 TEST(Api, AConfiguredOriginMayAskAndUse) {
   ServerOptions options;
   options.routes.cors_origin = "https://app.example";

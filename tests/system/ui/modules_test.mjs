@@ -5,11 +5,16 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {EventLines} from "./api.js";
-import {requestOf} from "./chat.js";
+import {linePaths, shade} from "./charts.js";
+import {Chat, requestOf} from "./chat.js";
 import {Conversations} from "./conversations.js";
 import {bytes, seconds} from "./elements.js";
 import {histograms, quantile} from "./metrics.js";
+import {isAlarming} from "./operator.js";
+import {pageText} from "./requests.js";
 import {isLost} from "./status.js";
+import {StepHistory} from "./steps.js";
+import {trafficOf} from "./traffic.js";
 
 class Storage {
   constructor(most = Infinity) {
@@ -24,6 +29,62 @@ class Storage {
     this.kept[name] = text;
   }
 }
+
+// What of an element the chat uses; counts the letters that are written into elements of its name.
+class Element {
+  static written = {};
+  children = [];
+  listeners = {};
+  value = "";
+  classList = {toggle() {}};
+  constructor(name) {
+    this.name = name;
+    Element.written[name] ??= 0;
+  }
+  append(...parts) {
+    this.children.push(...parts);
+    for (const part of parts) Element.written[this.name] += typeof part === "string" ? part.length : 0;
+  }
+  replaceChildren(...parts) {
+    this.children = [];
+    this.append(...parts);
+  }
+  set textContent(text) {
+    this.replaceChildren(text);
+  }
+  get textContent() {
+    return this.children.map((child) => child.textContent ?? child).join("");
+  }
+  get lastElementChild() {
+    return this.children.filter((child) => child instanceof Element).at(-1);
+  }
+  addEventListener(name, act) {
+    this.listeners[name] = act;
+  }
+  setAttribute() {}
+  querySelectorAll() {
+    return [];
+  }
+}
+
+test("a long answer is shown as it comes, each piece once", async () => {
+  const places = {};
+  globalThis.localStorage = new Storage();
+  globalThis.document = {
+    getElementById: (id) => places[id] ??= new Element("place"),
+    createElement: (name) => new Element(name),
+  };
+  const event = (choice, rest) => `data: ${JSON.stringify({choices: [choice], ...rest})}\n\n`;
+  const events = Array.from({length: 100}, () => event({delta: {content: "ten words "}}));
+  events.push(event({finish_reason: "stop"}, {usage: {completion_tokens: 100}}), "data: [DONE]\n\n");
+  globalThis.fetch = async () => new Response(events.join(""));
+  new Chat();
+  places.prompt.value = "How long?";
+  places.composer.listeners.submit({preventDefault() {}});
+  while (places.send.disabled) await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.equal(places.messages.textContent, "YouHow long?Model" + "ten words ".repeat(100));
+  assert.ok(Element.written.span < 3000, `${Element.written.span} letters for an answer of 1000`);
+});
 
 test("events are whole however they arrive", () => {
   const events = new EventLines();
@@ -54,6 +115,12 @@ test("conversations come back from the storage", () => {
   assert.equal(second.takeBackAnswer(), false);
 });
 
+test("a question is kept before its answer comes", () => {
+  const storage = new Storage();
+  new Conversations(storage).say("user", "kept?");
+  assert.deepEqual(new Conversations(storage).current.messages, [{role: "user", content: "kept?"}]);
+});
+
 test("a damaged or a full storage loses no more than it must", () => {
   const damaged = new Storage();
   damaged.kept["tandem.conversations"] = "[{";
@@ -81,6 +148,44 @@ test("a lost device is told apart", () => {
   assert.equal(isLost({role: "attention", alive: true}, {}), false);
   assert.equal(isLost({role: "compute", device: "cuda:0"}, {lost_compute: "cuda:0"}), true);
   assert.equal(isLost({role: "compute", device: "cpu"}, {lost_compute: ""}), false);
+});
+
+test("steps are kept once, and a daemon that starts anew begins a new history", () => {
+  const history = new StepHistory();
+  const status = (steps) => ({steps, plan: {mode: "one", rows: 2, predicted_ms: 1, measured_ms: 2}});
+  history.add({steps: 0, plan: null});
+  [1, 1, 4].forEach((steps) => history.add(status(steps)));
+  assert.deepEqual(history.steps.map(({step}) => step), [1, 4]);
+  history.add(status(2));
+  assert.deepEqual(history.steps.map(({step}) => step), [2]);
+  for (let i = 3; i < 400; ++i) history.add(status(i));
+  assert.equal(history.steps.length, 150);
+});
+
+test("a line breaks where there is no value", () => {
+  assert.deepEqual(linePaths([[0, 2, null, 1, 2]], 2), ["M0.0 95.0L85.0 5.0M255.0 50.0L340.0 5.0"]);
+});
+
+test("shades grow with the value, and nothing has none", () => {
+  assert.equal(shade(0, 100), 0);
+  assert.equal(shade(100, 100), 1);
+  assert.ok(shade(1, 1e9) > 0.15 && shade(1, 1e9) < shade(1e6, 1e9));
+});
+
+test("traffic has a row per receiver", () => {
+  const devices = [{device: "cpu", role: "compute"}, {device: "xrt:0", role: "attention", bytes_to_device: 5, bytes_from_device: 7}];
+  assert.deepEqual(trafficOf(devices), {names: ["host", "xrt:0"], matrix: [[0, 7], [5, 0]]});
+});
+
+test("pages are counted by unit", () => {
+  assert.equal(pageText([[0, 3, 2], [1, 0, 1], [0, 9, 4]], ["a", "b"], 5), "KV pages: 6 on a, 1 on b, 5 more");
+  assert.equal(pageText([], ["a"]), "no pages");
+});
+
+test("lines of the log that alarm are told apart in both formats", () => {
+  assert.ok(isAlarming("2026-05-04T03:02:01.123+00:00 warning attention unit xrt:0 is lost"));
+  assert.ok(isAlarming('{"time": "x", "level": "error", "message": "m"}'));
+  assert.ok(!isAlarming("2026-05-04T03:02:01.123+00:00 info no error here"));
 });
 
 test("figures have units", () => {

@@ -4,11 +4,17 @@
 import {getJson, getText} from "./api.js";
 import {Chat} from "./chat.js";
 import {showLatency} from "./metrics.js";
-import {showDevices, showPlan, showRequests, showTotals} from "./status.js";
+import {showConfiguration, showLog, showReports} from "./operator.js";
+import {showClients, showSequences, showTotals} from "./requests.js";
+import {showDevices} from "./status.js";
+import {showPlan, showSteps, StepHistory} from "./steps.js";
+import {showTraffic} from "./traffic.js";
 
-const kViews = ["chat", "devices", "requests", "latency"];
+const kViews = ["chat", "devices", "steps", "requests", "latency", "traffic", "log", "configuration"];
 const kTheme = "tandem.theme";
 const kPauseMs = 2000;
+let access = null;  // {metrics, admin}: what this browser may ask
+const history = new StepHistory();
 const place = (id) => document.getElementById(id);
 
 function view() {
@@ -44,19 +50,47 @@ function showState(status) {
   else say(status.draining ? "draining" : `serving, ${status.running} running, ${status.waiting} waiting`, false);
 }
 
+const kNotMetrics = "this key may not see the daemon's state: it needs the role metrics or admin";
+
+// What the view shows, from the routes that this browser may ask.
 async function refresh() {
+  access ??= await getJson("/ui/access");
+  if (!access.metrics) return say(kNotMetrics, true);
+  const name = view();
   const status = await getJson("/status");
   showState(status);
-  if (view() === "devices") {
-    showDevices(place("devices"), status);
-    showPlan(place("plan"), status.plan);
-  } else if (view() === "requests") {
-    showTotals(place("totals"), status);
-    await showRequests(place("requests"));
-  } else if (view() === "latency") {
-    showLatency(place("latency"), await getText("/metrics"));
-  }
+  history.add(status);
+  await kShow[name]?.(status);
+  place(`view-${name}`).removeAttribute("aria-busy");
 }
+
+const kShow = {
+  devices(status) {
+    showDevices(place("devices"), status);
+    return showReports(place("reports"), access);
+  },
+  steps(status) {
+    showPlan(place("plan"), status.plan);
+    showSteps(place("steps"), history);
+  },
+  async requests(status) {
+    showTotals(place("totals"), status);
+    await showSequences(place("sequences"));
+    await showClients(place("requests"), access);
+  },
+  async latency() {
+    showLatency(place("latency"), await getText("/metrics"));
+  },
+  traffic(status) {
+    showTraffic(place("traffic"), status.devices);
+  },
+  log() {
+    return showLog(place("log"), access, place("only-alarms").checked);
+  },
+  configuration() {
+    return showConfiguration(place("configuration"), access);
+  },
+};
 
 // A hidden page asks for nothing.
 async function watch() {
@@ -65,6 +99,7 @@ async function watch() {
       try {
         await refresh();
       } catch (error) {
+        access = null;  // the daemon may be another one by now
         say(error.message, true);
       }
     }
@@ -87,6 +122,7 @@ addEventListener("hashchange", () => {
   place("main").focus();
   wake();
 });
+place("only-alarms").addEventListener("change", () => wake());
 document.addEventListener("visibilitychange", () => wake());
 showView();
 new Chat();

@@ -112,7 +112,7 @@ export class Chat {
       if (!piece) continue;
       first ??= performance.now();
       message.content += piece;
-      this.#showPiece();
+      this.#showPiece(piece);
       this.#note("answering");
     }
     const ended = performance.now();
@@ -128,9 +128,10 @@ export class Chat {
     note.classList.toggle("bad", isBad);
   }
 
-  #showPiece() {
+  // What is shown stays: a long answer costs no more per piece than a short one.
+  #showPiece(piece) {
     if (this.#running.conversation !== this.#conversations.current) return;
-    this.#place("messages").lastElementChild.lastElementChild.textContent = this.#running.message.content;
+    this.#place("messages").lastElementChild.lastElementChild.append(piece);
   }
 
   #show() {

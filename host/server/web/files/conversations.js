@@ -45,6 +45,7 @@ export class Conversations {
     const message = {role, content};
     if (role === "user" && this.current.messages.length === 0) this.current.title = content.slice(0, kTitleLength);
     this.current.messages.push(message);
+    if (role === "user") this.save();
     return message;
   }
 

@@ -50,14 +50,24 @@ std::string rest_of(HttpClient& client) {
 TEST(Admin, WithoutKeysIsClosedUnlessOpenedToLoopback) {
   RunningServer closed;
   HttpClient client(closed.port());
-  for (const char* path : {"/admin/requests"}) EXPECT_EQ(client.get(path).status, 403);
+  for (const char* path :
+       {"/admin/requests", "/admin/log", "/admin/config", "/admin/card-reports"}) {
+    EXPECT_EQ(client.get(path).status, 403);
+  }
   for (const char* path : {"/admin/cancel", "/admin/drain", "/admin/log-level"}) {
     const Reply refused = client.post(path, std::string("{}"));
     EXPECT_EQ(refused.status, 403) << path;
     EXPECT_THAT(error_of(refused)["message"].text(), HasSubstr("--admin loopback"));
   }
-  RunningServer open({}, open_to_loopback());
-  EXPECT_EQ(HttpClient(open.port()).get("/admin/requests").status, 200);
+  ServerOptions options = open_to_loopback();
+  options.routes.configuration = R"({"port":1})";
+  RunningServer open({}, options);
+  HttpClient operators(open.port());
+  EXPECT_EQ(operators.get("/admin/requests").status, 200);
+  EXPECT_EQ(operators.get("/admin/log").json()["lines"].size(), 0u);
+  EXPECT_EQ(operators.get("/admin/config").body, R"({"port":1})");
+  EXPECT_EQ(operators.get("/admin/card-reports").body, "{}");
+  EXPECT_EQ(operators.get("/status/requests").body, "{}");
 }
 
 TEST(Admin, LoopbackOpensNothingWhereKeysAreNeeded) {

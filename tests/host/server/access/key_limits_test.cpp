@@ -265,7 +265,7 @@ TEST(Keys, ARoleOpensItsRoutesOnly) {
   const auto status = [&](const char* path, const char* key) {
     return client.get(path, bearer(key)).status;
   };
-  for (const char* path : {"/metrics", "/status"}) {
+  for (const char* path : {"/metrics", "/status", "/status/requests"}) {
     EXPECT_EQ(status(path, "use"), 403) << path;
     EXPECT_EQ(status(path, "met"), 200) << path;
     EXPECT_EQ(status(path, "adm"), 200) << path;

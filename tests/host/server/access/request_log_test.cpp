@@ -100,6 +100,26 @@ TEST(RequestLog, AnAnsweredRequestLeavesOneLineWithAllThatIsKnown) {
   EXPECT_EQ(log.requests(2).size(), 2u);
 }
 
+// A page that polls would hide what clients do.
+TEST(RequestLog, WhatIsPolledLeavesItsLineAtDebugWhileAllIsWell) {
+  const CapturedLog log(LogFormat::kJson, true);
+  ServerOptions options;
+  options.routes.admin_from_loopback = true;
+  RunningServer running({}, options);
+  HttpClient client(running.port());
+  for (const char* path :
+       {"/status", "/metrics", "/admin/requests", "/status/requests", "/admin/log", "/admin/config",
+        "/admin/card-reports", "/livez", "/readyz", "/health"}) {
+    EXPECT_EQ(client.get(path).status, 200) << path;
+  }
+  EXPECT_EQ(client.get("/v1/models").status, 200);
+  EXPECT_EQ(client.post("/status", std::string("{}")).status, 405);
+  const std::vector<Json> lines = log.requests(12);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(lines[i]["level"], i < 10 ? "debug" : "info") << lines[i]["route"].text();
+  }
+}
+
 TEST(RequestLog, TheLongestWaitOfAChoiceCounts) {
   const CapturedLog log;
   {

@@ -8,12 +8,14 @@
 
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <thread>
 #include <vector>
 
 #include "common/error.h"
 #include "support/scratch_path.h"
 #include "trace/communication/recorder.h"
+#include "trace/communication/traffic_report.h"
 
 namespace tandem::trace {
 namespace {
@@ -72,7 +74,28 @@ TEST(TrafficRecorder, PhasesAndWindowsPartWhatIsSent) {
   EXPECT_EQ(traffic.matrix().bytes(0, 1), 11u);
   EXPECT_EQ(traffic.phases(), (std::set<int>{0, 3}));
   EXPECT_EQ(traffic.windows(), (std::set<int>{0, 2}));
+  EXPECT_EQ(traffic.window_s(), 0.5);
+  EXPECT_NE(traffic_json(traffic).find("\"by_window\""), std::string::npos);
   EXPECT_TRUE(traffic.unmodelled().empty());
+}
+
+TEST(TrafficRecorder, AWindowThatNoIntHoldsIsTheLast) {
+  TrafficRecorder recorder(10, 1e-12, [] { return 11.0; });
+  recorder.add({"k", "send", 0, 1, 1, 1});
+  Traffic traffic;
+  read_record(written_by(recorder, {0, 2, "n", "ring"}), "a", traffic);
+  EXPECT_EQ(traffic.windows(), (std::set<int>{std::numeric_limits<int>::max()}));
+  EXPECT_EQ(traffic.window_s(), 1e-12);
+}
+
+TEST(RecordFile, WindowsOfOneLengthAreOneRun) {
+  const std::string head = "tandem-communication 1\n";
+  Traffic traffic;
+  read_record(head + "windows 0.5\nend\n", "a", traffic);
+  EXPECT_THROW(read_record(head + "windows 0.25\nend\n", "b", traffic), Error);
+  EXPECT_NO_THROW(read_record(head + "windows 0.5\nend\n", "c", traffic));
+  EXPECT_THAT(record_error(head + "windows 0\nend\n"),
+              testing::HasSubstr("line 2: windows of 0 s are impossible"));
 }
 
 TEST(TrafficRecorder, ThreadsAddToTheSameCells) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
@@ -14,6 +15,9 @@ namespace tandem::trace {
 namespace {
 
 using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 Traffic small_traffic() {
   Traffic traffic;
@@ -62,6 +66,23 @@ TEST(TrafficReport, TheHostIsRowZeroAndTheSwitchIsLast) {
   EXPECT_EQ(report["host_row"], 0);
   EXPECT_EQ(report["bytes"][2][0], 9);
   EXPECT_EQ(report["bytes"][3][1], 4);
+}
+
+TEST(TrafficReport, PrometheusHasTheLargestFlowsOfALargeRun) {
+  Traffic traffic;
+  constexpr int kRanks = 120;  // 14,280 pairs
+  for (int from = 0; from < kRanks; ++from) {
+    for (int to = 0; to < kRanks; ++to) {
+      if (from == to) continue;
+      const auto bytes = static_cast<std::uint64_t>(1 + from * kRanks + to);
+      traffic.add({from, to, "k", "o", 0, 0}, {bytes, 1});
+    }
+  }
+  const std::string text = traffic_prometheus(traffic);
+  EXPECT_THAT(text, StartsWith("# the largest 10000 of 14280 pairs\n# TYPE "));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 3 + 2 * static_cast<int>(kMostSeries));
+  EXPECT_THAT(text, HasSubstr("source=\"rank 119\",destination=\"rank 118\",kind=\"k\"} 14399\n"));
+  EXPECT_THAT(text, Not(HasSubstr("source=\"rank 0\"")));
 }
 
 TEST(TrafficReport, CsvAndPrometheusHaveALinePerFlow) {

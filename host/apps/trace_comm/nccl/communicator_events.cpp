@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NCCL tells the elements that a rank passes: of all-gather and reduce-scatter that is one block.
+#include "apps/trace_comm/nccl/communicator_events.h"
+
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "apps/trace_comm/process_recorder.h"
+#include "trace/communication/collective_model.h"
+
+namespace tandem::apps {
+namespace {
+
+using trace::Collective;
+
+constexpr const char* kNcclCollective = "nccl_collective";
+constexpr const char* kNcclPointToPoint = "nccl_point_to_point";
+
+// "ncclFloat16" -> 2; 0: unknown.
+std::uint64_t type_bytes(const char* name) {
+  const std::string_view text = name == nullptr ? "" : name;
+  if (text.find("8") != std::string_view::npos) return 1;  // Int8, Uint8, Float8e4m3, Float8e5m2
+  if (text.ends_with("16")) return 2;
+  if (text.ends_with("32")) return 4;
+  return text.ends_with("64") ? 8 : 0;
+}
+
+bool has_blocks(Collective collective) {
+  return collective == Collective::kAllGather || collective == Collective::kReduceScatter ||
+         collective == Collective::kAllToAll;
+}
+
+}  // namespace
+
+void CommunicatorEvents::collective(int rank, const nccl_profiler::CollectiveFields& fields) {
+  add_collective(rank, fields.function, fields.algorithm, fields.root,
+                 fields.count * type_bytes(fields.datatype));
+}
+
+void CommunicatorEvents::copy_engine_collective(int rank,
+                                                const nccl_profiler::CopyEngineFields& fields) {
+  add_collective(rank, fields.function, "direct", fields.root,
+                 fields.count * type_bytes(fields.datatype));
+}
+
+void CommunicatorEvents::add_collective(int rank, const char* function, const char* algorithm,
+                                        int root, std::uint64_t bytes_of_rank) {
+  trace::CollectiveCall call{};
+  if (function == nullptr || !trace::parse_collective(function, call.collective)) {
+    return process_recorder().add_unmodelled("nccl_unknown");
+  }
+  call.algorithm = process_algorithm();
+  if (algorithm != nullptr) trace::parse_algorithm(algorithm, call.algorithm);
+  call.ranks = ranks_.size();
+  call.root = root;
+  call.bytes = has_blocks(call.collective) ? bytes_of_rank * call.ranks : bytes_of_rank;
+  std::vector<trace::Flow> flows;
+  trace::model_flows(call, rank, flows);
+  for (trace::Flow& flow : flows) {
+    for (int* end : {&flow.source, &flow.destination}) {
+      if (*end == trace::kSwitchRank) continue;
+      const auto number = ranks_.world_rank(*end);
+      if (!number) return process_recorder().add_unmodelled(name_of(call.collective));
+      *end = *number;
+    }
+  }
+  for (const trace::Flow& flow : flows) {
+    process_recorder().add({kNcclCollective, name_of(call.collective), flow.source,
+                            flow.destination, flow.bytes, flow.messages});
+  }
+}
+
+void CommunicatorEvents::point_to_point(int rank, const nccl_profiler::PointToPointFields& fields) {
+  if (fields.function == nullptr || std::strcmp(fields.function, "Send") != 0) return;
+  const auto source = ranks_.world_rank(rank), destination = ranks_.world_rank(fields.peer);
+  if (!source || !destination) return process_recorder().add_unmodelled("send");
+  process_recorder().add({kNcclPointToPoint, "send", *source, *destination,
+                          fields.count * type_bytes(fields.datatype)});
+}
+
+CommunicatorEvents::ProxyFlow* CommunicatorEvents::proxy_flow(
+    int rank, const nccl_profiler::ProxyOperationFields& fields) {
+  if (fields.is_send == 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return &flows_.try_emplace({rank, fields.peer}, ProxyFlow{this, rank, fields.peer}).first->second;
+}
+
+void CommunicatorEvents::proxy_sent(const ProxyFlow& flow, std::uint64_t bytes) {
+  const auto source = ranks_.world_rank(flow.source);
+  const auto destination = ranks_.world_rank(flow.destination);
+  if (!source || !destination) return;
+  process_recorder().add_counted({"transport", "proxy", *source, *destination, bytes});
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What NCCL's profiler interface passes to a plugin, in its versions 4 to 6: the parts that this
+// plugin reads, at the places where NCCL has them.
+//
+// Written from NCCL's documentation (plugins/profiler/README.md, NCCL 2.26 to 2.29). A descriptor
+// begins with type, parent and rank. A union follows at byte 24, whose member the type chooses.
+// Version 4 has a type of one byte, later ones of eight. NCCL looks for the symbols
+// ncclProfiler_v6, _v5, _v4, in this order. Functions return 0 for success. Threads: NCCL calls
+// from those of the program and from its proxy threads.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::nccl_profiler {
+
+// Bits of the activation mask, and types of events.
+constexpr std::uint64_t kCollective = 1u << 1, kPointToPoint = 1u << 2, kProxyOperation = 1u << 3,
+                        kProxyStep = 1u << 4, kCopyEngineCollective = 1u << 12;
+
+// States of a proxy step: the transport has this many bytes to send.
+constexpr int kStepSendsNow = 9;
+
+struct CollectiveFields {
+  std::uint64_t sequence;
+  const char* function;  // "AllReduce"
+  const void* send_buffer;
+  void* receive_buffer;
+  std::size_t count;  // elements that a rank passes to the call
+  int root;
+  const char* datatype;  // "ncclFloat32"
+  std::uint8_t channels, warps;
+  const char* algorithm;  // "RING"
+  const char* protocol;
+};
+
+struct PointToPointFields {
+  const char* function;  // "Send" or "Recv"
+  void* buffer;
+  const char* datatype;
+  std::size_t count;
+  int peer;
+  std::uint8_t channels;
+};
+
+struct ProxyOperationFields {
+  pid_t process;  // that the operation comes from
+  std::uint8_t channel;
+  int peer, steps, chunk_bytes, is_send;
+};
+
+// A collective by copy engines, from version 6 on. The first fields are those of a collective.
+struct CopyEngineFields {
+  std::uint64_t sequence;
+  const char* function;
+  const void* send_buffer;
+  void* receive_buffer;
+  std::size_t count;
+  int root;
+  const char* datatype;
+};
+
+template <typename Type>
+struct Descriptor {
+  Type type;
+  void* parent;
+  int rank;  // in the communicator
+  union {
+    CollectiveFields collective;
+    PointToPointFields point_to_point;
+    ProxyOperationFields proxy_operation;
+    CopyEngineFields copy_engine;
+    unsigned char others[96];
+  };
+};
+using DescriptorV4 = Descriptor<std::uint8_t>;
+using DescriptorV5 = Descriptor<std::uint64_t>;  // and version 6
+
+static_assert(offsetof(DescriptorV4, parent) == 8 && offsetof(DescriptorV5, parent) == 8);
+static_assert(offsetof(DescriptorV4, collective) == 24 && offsetof(DescriptorV5, collective) == 24);
+
+union StateArguments {
+  std::size_t step_bytes;
+  int appended;
+  void* data;
+  std::uint64_t gpu_time;
+};
+
+using Logger = void (*)(int level, unsigned long flags, const char* file, int line,
+                        const char* format, ...);
+
+struct PluginV4 {
+  const char* name;
+  int (*init)(void** context, int* mask, const char* name, std::uint64_t communicator, int nodes,
+              int ranks, int rank, Logger logger);
+  int (*start_event)(void* context, void** event, DescriptorV4* descriptor);
+  int (*stop_event)(void* event);
+  int (*record_event_state)(void* event, int state, StateArguments* arguments);
+  int (*finalize)(void* context);
+};
+
+struct PluginV5 {
+  const char* name;
+  int (*init)(void** context, std::uint64_t communicator, int* mask, const char* name, int nodes,
+              int ranks, int rank, Logger logger);
+  int (*start_event)(void* context, void** event, DescriptorV5* descriptor);
+  int (*stop_event)(void* event);
+  int (*record_event_state)(void* event, int state, StateArguments* arguments);
+  int (*finalize)(void* context);
+};
+
+}  // namespace tandem::nccl_profiler
