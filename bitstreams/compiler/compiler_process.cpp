@@ -90,8 +90,15 @@ std::string run_tool(const std::vector<std::string>& command, const std::string&
 }
 
 bool accepts_flag(const std::string& compiler, const std::string& flag) {
+  return accepts_flags(compiler, {flag});
+}
+
+bool accepts_flags(const std::string& compiler, const std::vector<std::string>& flags) {
+  std::vector<std::string> command = {compiler};
+  command.insert(command.end(), flags.begin(), flags.end());
+  command.insert(command.end(), {"-fsyntax-only", "-x", "c++", "/dev/null"});
   try {
-    run_tool({compiler, flag, "-fsyntax-only", "-x", "c++", "/dev/null"}, "");
+    run_tool(command, "");
     return true;
   } catch (const Error&) {
     return false;

@@ -14,5 +14,7 @@ std::string run_tool(const std::vector<std::string>& command, const std::string&
 
 // Whether `compiler` accepts `flag`; also false if it cannot be started. Cost: one start.
 bool accepts_flag(const std::string& compiler, const std::string& flag);
+// The same for several flags together.
+bool accepts_flags(const std::string& compiler, const std::vector<std::string>& flags);
 
 }  // namespace tandem::xclbin

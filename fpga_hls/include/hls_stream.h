@@ -90,7 +90,10 @@ class stream<T, 0> {
   // Has the effect of #pragma HLS stream depth=... . Call it before the first value.
   void set_depth(unsigned depth) {
     channel_.depth = depth;
-    limit_ = channel_.read.load(std::memory_order_relaxed) + depth;
+    channel_.trial = 0;
+    // Inside a card the first write asks the unit, which may try another depth.
+    limit_ =
+        channel_.read.load(std::memory_order_relaxed) + (tandem_channel_await_space ? 0 : depth);
   }
 
   T read(tandem_hls::File file = __builtin_FILE(), int line = __builtin_LINE()) {

@@ -58,7 +58,10 @@ struct Channel {
   const char* wait_file[2] = {"", ""};
   int line = 0;
   int wait_line[2] = {0, 0};
-  char pad_a[8];
+  // While depths are tried (fpga_hls/runtime/depth_trial.h): the stated depth, and 1 or 2 once
+  // `depth` is the tried one.
+  std::uint32_t stated_depth = 0;
+  std::uint32_t trial = 0;
   std::atomic<std::uint64_t> written{0};
   char pad_b[64];
   std::atomic<std::uint64_t> read{0};

@@ -51,9 +51,9 @@ bool Scheduler::waits_on_link() const {
 bool Scheduler::grow_full_stream() {
   for (Process* process : blocked_) {
     for (const Wait& wait : process->waits) {
-      if (!can_grow(wait)) continue;
+      if (!can_grow(wait) || wait.channel->trial == kFixedTrial) continue;
       note_growth(*wait.channel);
-      grow(*wait.channel);
+      grow(*wait.channel, settings_.exact_depths);
       make_ready(process);
       return true;
     }
@@ -81,7 +81,7 @@ std::vector<StandingWait> Scheduler::standing_waits() const {
 void Scheduler::note_growth(const Channel& channel) {
   if (channel.depth == 0) return;
   if (findings_.depths.empty()) findings_.waits = standing_waits();
-  const uint64_t depth = room_of(channel) + growth_of(channel);
+  const uint64_t depth = room_of(channel) + growth_of(channel, settings_.exact_depths);
   for (NeededDepth& needed : findings_.depths) {
     const bool same = needed.stream == channel.name && needed.place.line == channel.line &&
                       needed.place.file == channel.file;
@@ -97,6 +97,7 @@ void Scheduler::left(const Channel& channel) {
   if (command_over_ || unit_over_ || exceptions_->uncaught != 0) return;
   if (findings_.left.size() == kMostLeft) return;
   findings_.left.push_back({channel.name, {channel.file, channel.line}, channel.held()});
+  news_ = true;
 }
 
 // Whether a process is ready in the meantime.

@@ -100,15 +100,19 @@ inline bool can_grow(const Wait& wait) {
   return wait.side == tandem_hls::kWriter && room_of(*wait.channel) < wait.channel->most();
 }
 
-// How many values one with a stated depth grows by one, which shows the depth that it needs.
+// How many values one with a stated depth grows by one, which shows the depth that it needs. One
+// whose depth is tried always does.
 constexpr uint64_t kExactGrowth = 1 << 16;
 
-inline uint64_t growth_of(const Channel& channel) {
+// `exact`: by one value, where that can show the depth.
+inline uint64_t growth_of(const Channel& channel, bool exact) {
   const uint64_t room = room_of(channel);
-  const bool exactly = channel.depth != 0 && !is_link(channel) &&
-                       channel.extra.load(std::memory_order_relaxed) < kExactGrowth;
+  const bool counts = exact && channel.extra.load(std::memory_order_relaxed) < kExactGrowth;
+  const bool exactly = channel.depth != 0 && !is_link(channel) && (channel.trial != 0 || counts);
   return std::min(exactly ? 1 : std::max<uint64_t>(room, 64), channel.most() - room);
 }
-inline void grow(Channel& channel) { channel.extra.fetch_add(growth_of(channel)); }
+inline void grow(Channel& channel, bool exact) {
+  channel.extra.fetch_add(growth_of(channel, exact));
+}
 
 }  // namespace tandem::hls_runtime

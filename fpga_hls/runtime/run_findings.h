@@ -42,8 +42,9 @@ struct LeftValues {
 };
 
 struct RunFindings {
-  // The waits when no process could continue: of the deadlock that ended the run, or else of the
-  // first time that a stream exceeded its stated depth so that the run could go on.
+  // The waits when no process could continue: of the deadlock that ended the run, of a command that
+  // was cancelled, or else of the first time that a stream exceeded its stated depth so that the
+  // run could go on.
   std::vector<StandingWait> waits;
   // Streams that exceeded their stated depths, with the depths that let the run pass.
   std::vector<NeededDepth> depths;

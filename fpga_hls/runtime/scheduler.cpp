@@ -100,6 +100,9 @@ Process* Scheduler::make_process(const char* name, void (*body)(void*), void* ar
   process->body = body;
   process->argument = argument;
   process->stack = stacks_.take();
+  if (settings_.stack_taken != nullptr) {
+    settings_.stack_taken(process->stack.low(), process->stack.top());
+  }
   process->sanitizer = sanitizer::make_fiber(process->stack.low(), kStackBytes);
   process->context = boost::context::fiber(std::allocator_arg, OwnStack{process->stack},
                                            ProcessEntry{this, process.get()});
@@ -302,7 +305,9 @@ void Scheduler::wake_stopped() {
 }
 
 void Scheduler::stop_if_cancelled() {
-  if (is_cancelled()) stop_command(End::kStopped);
+  if (command_over_ || !is_cancelled()) return;
+  findings_.waits = standing_waits();
+  stop_command(End::kStopped);
 }
 
 End Scheduler::run(void (*kernel)(void*), void* argument) {
@@ -319,6 +324,7 @@ End Scheduler::run(void (*kernel)(void*), void* argument) {
     // end_ tells why.
   }
   command_over_ = false;
+  if (tries_depths()) settings_.trial->record(findings_);
   // A free-running kernel is called for every few values, so it wakes others only when it rests.
   if (!settings_.free_running) {
     flush_wakes();

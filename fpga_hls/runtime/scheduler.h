@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fpga_hls/runtime/depth_trial.h"
 #include "fpga_hls/runtime/process.h"
 #include "fpga_hls/runtime/unit_group.h"
 
@@ -38,6 +39,13 @@ struct UnitSettings {
   // A process of a region exceeds a stated depth only when no process can continue, as on hardware.
   // Then scalars that it sets after its writes may come late for the next call.
   bool keeps_depths = false;
+  // A full stream grows by one value at a time, so that the depth which suffices is found.
+  bool exact_depths = false;
+  DepthTrial* trial = DepthTrial::current();  // null: depths are as stated
+  // Called on the unit's thread when the unit begins to wait for others, and has new findings.
+  std::function<void()> has_news = {};
+  // Called before a process starts on the stack [low, top).
+  void (*stack_taken)(void* low, void* top) = nullptr;
 };
 
 class Scheduler {
@@ -138,6 +146,8 @@ class Scheduler {
   void end_tasks();
   void drain();
   bool may_run_ahead(const Channel& channel) const;
+  // Full streams of a free-running unit do not grow one by one, so theirs stay as stated.
+  bool tries_depths() const { return settings_.trial != nullptr && !settings_.free_running; }
   bool strict() const { return settings_.free_running || current_process_->task; }
   std::vector<PublishedWait> all_waits() const;
   std::vector<StandingWait> standing_waits() const;
@@ -168,6 +178,7 @@ class Scheduler {
   End end_ = End::kDone;
   std::string message_;
   RunFindings findings_;
+  bool news_ = false;  // findings_ has some that has_news() was not called for
   char* main_stack_guard_ = nullptr;
   char* main_stack_low_ = nullptr;
 

@@ -57,7 +57,7 @@ void UnitGroup::publish(Scheduler& unit, Rest rest) {
   for (const Entry* entry : closed(std::move(all))) {
     for (const PublishedWait& published : entry->rest.waits) {
       if (!can_grow(published.wait)) continue;
-      grow(*published.wait.channel);
+      grow(*published.wait.channel, false);
       entry->unit->signal();
       return;
     }

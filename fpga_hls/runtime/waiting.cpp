@@ -74,6 +74,7 @@ void Scheduler::gather(const Channel& channel) {
 }
 
 uint64_t Scheduler::await_space(Channel& channel) {
+  if (tries_depths()) settings_.trial->plan(channel);
   while (true) {
     const uint64_t taken = channel.read.load(std::memory_order_acquire);
     const uint64_t written = channel.written.load(std::memory_order_relaxed);
@@ -92,6 +93,11 @@ void Scheduler::await(Channel& channel, int side) {
 
 void Scheduler::await_any(const std::vector<Wait>& waits) {
   idle_turns_ = 0;
+  // No statement of one channel: its place is where the channel is made.
+  for (const Wait& wait : waits) {
+    wait.channel->wait_file[wait.side] = wait.channel->file;
+    wait.channel->wait_line[wait.side] = wait.channel->line;
+  }
   current_process_->waits = waits;
   block(Blocked::kChannels);
 }
@@ -102,6 +108,7 @@ bool Scheduler::may_run_ahead(const Channel& channel) const {
   if (strict() || channel.held() >= channel.most()) return false;
   if (is_link(channel)) return !static_cast<const Scheduler*>(channel.unit[kReader])->active();
   if (channel.depth == 0) return true;
+  if (channel.trial != 0) return false;
   if (settings_.keeps_depths && current_process_->region != nullptr) return false;
   const uint64_t reader = channel.process[kReader].load(std::memory_order_relaxed);
   if (reader == current_process_->id) return true;
@@ -234,6 +241,8 @@ void Scheduler::sleep() {
   flush_wakes();
   if (!asleep_.load(std::memory_order_relaxed)) {
     if (spin()) return;
+    if (news_ && settings_.has_news) settings_.has_news();
+    news_ = false;
     asleep_since_ = Clock::now();
     asleep_.store(true, std::memory_order_release);
   }

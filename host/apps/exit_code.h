@@ -17,6 +17,12 @@ constexpr int kUnexpected = 1;
 constexpr int kBadInput = 2;
 constexpr int kDeviceFailed = 3;
 
+// Thrown by a command that ends with the exit code of a program which it ran, or with one of its
+// own; there is nothing left to report.
+struct ExitStatus {
+  int code;
+};
+
 inline void print_error(const std::string& text) {
   std::fprintf(stderr, "tandem: %s\n", text.c_str());
 }
@@ -27,6 +33,8 @@ template <typename Body>
 int exit_code_of(const Body& body, void (*report)(const std::string& text) = print_error) {
   try {
     return body();
+  } catch (const ExitStatus& status) {
+    return status.code;
   } catch (const DeviceError& error) {
     report(error.what());
     return kDeviceFailed;

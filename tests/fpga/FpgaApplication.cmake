@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Applications of the corpus: host program, kernels and configuration, built and run as a user would.
 #
-# tandem_add_fpga_xclbin(name KERNELS kernel=source... [CONFIG link.cfg] [PLATFORM u55c] [TARGET sw_emu] [FLAGS ...] [DEPENDS ...])
-# Builds ${TANDEM_FPGA_DIR}/<name>.xclbin through v++ -c and -l; target fpga_xclbin_<name>, not part of `all`.
+# tandem_add_fpga_xclbin(name KERNELS kernel=source... [CONFIG link.cfg] [PLATFORM u55c] [TARGET sw_emu] [FLAGS ...] [DEPENDS ...] [CHECKED])
+# Builds ${TANDEM_FPGA_DIR}/<name>.xclbin through v++ -c and -l; target fpga_xclbin_<name>, not part of `all`. CHECKED: with the
+# checked copies of its kernels, which the others have with the option TANDEM_CHECKED_KERNELS only.
 #
 # tandem_add_fpga_application(NAME n KIND native|opencl SOURCES host.cpp... KERNELS kernel=source...
 #   [CONFIG link.cfg] [PLATFORM u55c] [MODES sw_emu hw_emu unset] [CARDS n] [BROKEN_FLAG -D...] [TIMEOUT s]
 #   [FLAGS kernel flags...] [DEPENDS headers...] [XCLBINS names...] [ARGUMENTS ...] [ENVIRONMENT VAR=value...] [LIBRARIES ...]
-#   [EXPECT_TEXT pattern])
+#   [EXPECT_TEXT pattern] [CHECKED])
 # Adds the target fpga_<n> and the tests
 #   fpga.<n>.<mode>   the program prints TEST PASSED and exits with 0, once per mode (default: sw_emu)
 #   fpga.<n>.broken   with kernels compiled with BROKEN_FLAG (default -DTANDEM_BROKEN) it fails, in the first mode: CHECK_EQ
@@ -15,6 +16,7 @@
 # The program gets the xclbin, then those of XCLBINS (made by tandem_add_fpga_xclbin), then ARGUMENTS. run_application.py is the
 # judge; it also demands that no process is left behind. Relative paths: of the calling folder.
 
+include(TandemXclbin)  # TANDEM_CHECKED_KERNELS
 set(TANDEM_FPGA_DIR ${PROJECT_BINARY_DIR}/fpga)
 set(TANDEM_FPGA_SUPPORT_DIR ${CMAKE_CURRENT_LIST_DIR}/support)
 set(TANDEM_FPGA_RUNNER ${CMAKE_CURRENT_LIST_DIR}/run_application.py)
@@ -29,17 +31,26 @@ add_library(tandem_fpga_application STATIC ${CMAKE_CURRENT_LIST_DIR}/support/app
 
 # One kernel: v++ -c into `object`.
 function(tandem_compile_fpga_kernel object kernel source target platform)
-  cmake_parse_arguments(PARSE_ARGV 5 ARG "" "" "FLAGS;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 5 ARG "CHECKED" "" "FLAGS;DEPENDS")
+  set(checks off)
+  if(ARG_CHECKED OR TANDEM_CHECKED_KERNELS)
+    set(checks on)
+  endif()
   get_filename_component(folder ${object} DIRECTORY)
   add_custom_command(OUTPUT ${object}
-    COMMAND ${TANDEM_XRT_TREE}/bin/v++ -c -t ${target} --platform ${platform} -k ${kernel} ${ARG_FLAGS} --temp_dir ${folder}/temp
+    COMMAND ${CMAKE_COMMAND} -E env TANDEM_KERNEL_CHECKS=${checks}
+            ${TANDEM_XRT_TREE}/bin/v++ -c -t ${target} --platform ${platform} -k ${kernel} ${ARG_FLAGS} --temp_dir ${folder}/temp
             -o ${object} ${source}
     DEPENDS ${source} ${ARG_DEPENDS} ${TANDEM_FPGA_KERNEL_HEADERS} ${TANDEM_VPP}
     WORKING_DIRECTORY ${folder} COMMENT "Compiling kernel ${kernel}" VERBATIM)
 endfunction()
 
 function(tandem_add_fpga_xclbin name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "CONFIG;PLATFORM;TARGET" "KERNELS;FLAGS;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "CHECKED" "CONFIG;PLATFORM;TARGET" "KERNELS;FLAGS;DEPENDS")
+  set(checked)
+  if(ARG_CHECKED)
+    set(checked CHECKED)
+  endif()
   if(NOT ARG_PLATFORM)
     set(ARG_PLATFORM u55c)
   endif()
@@ -55,7 +66,7 @@ function(tandem_add_fpga_xclbin name)
     get_filename_component(source ${CMAKE_MATCH_2} ABSOLUTE)
     list(APPEND objects ${folder}/${kernel}.xo)
     tandem_compile_fpga_kernel(${folder}/${kernel}.xo ${kernel} ${source} ${ARG_TARGET} ${ARG_PLATFORM}
-      FLAGS ${ARG_FLAGS} DEPENDS ${ARG_DEPENDS})
+      ${checked} FLAGS ${ARG_FLAGS} DEPENDS ${ARG_DEPENDS})
   endforeach()
   set(config)
   if(ARG_CONFIG)
@@ -71,15 +82,12 @@ function(tandem_add_fpga_xclbin name)
   add_custom_target(fpga_xclbin_${name} DEPENDS ${xclbin})
 endfunction()
 
-# Host programs are compiled once and run for seconds: no optimisation.
-function(tandem_add_fpga_host target kind)
-  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "SOURCES;LIBRARIES")
-  add_executable(${target} ${ARG_SOURCES})
-  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${TANDEM_FPGA_DIR})
+# What XRT's headers and OpenCL's ask of a target. Host programs are compiled once and run for seconds: no optimisation.
+function(tandem_compile_fpga_host target kind)
   target_include_directories(${target} PRIVATE ${TANDEM_FPGA_SUPPORT_DIR} ${PROJECT_SOURCE_DIR})
   target_include_directories(${target} SYSTEM PRIVATE ${XRT_INCLUDE_DIR})
-  target_compile_options(${target} PRIVATE -O0 -Wno-deprecated-declarations)
-  target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES} tandem_fpga_application tandem_options Threads::Threads)
+  target_compile_options(${target} PRIVATE -O0 -fPIC -Wno-deprecated-declarations)
+  target_link_libraries(${target} PRIVATE tandem_fpga_application tandem_options Threads::Threads)
   if(kind STREQUAL native)
     target_link_libraries(${target} PRIVATE XRT::coreutil uuid)
   elseif(kind STREQUAL opencl)
@@ -88,6 +96,33 @@ function(tandem_add_fpga_host target kind)
     target_link_libraries(${target} PRIVATE OpenCL::OpenCL)
   else()
     message(FATAL_ERROR "KIND of an FPGA application is native or opencl, not '${kind}'")
+  endif()
+endfunction()
+
+# A fast build parses these headers once for all programs of a kind. Those of OpenCL heed what a program defines.
+set(fpga_host_kinds native)
+if(TARGET OpenCL::OpenCL)
+  list(APPEND fpga_host_kinds opencl)
+endif()
+if(TANDEM_UNITY)
+  set(native_headers <xrt/xrt_bo.h> <xrt/xrt_device.h> <xrt/xrt_kernel.h>)
+  set(opencl_headers <fstream> <functional> <memory> <stdexcept> <string> <thread> <vector>)
+  file(CONFIGURE OUTPUT headers.cpp CONTENT "")
+  foreach(kind ${fpga_host_kinds})
+    add_library(tandem_fpga_headers_${kind} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/headers.cpp)
+    tandem_compile_fpga_host(tandem_fpga_headers_${kind} ${kind})
+    target_precompile_headers(tandem_fpga_headers_${kind} PRIVATE ${${kind}_headers})
+  endforeach()
+endif()
+
+function(tandem_add_fpga_host target kind)
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "SOURCES;LIBRARIES")
+  add_executable(${target} ${ARG_SOURCES})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${TANDEM_FPGA_DIR})
+  target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES})
+  tandem_compile_fpga_host(${target} ${kind})
+  if(TANDEM_UNITY)
+    target_precompile_headers(${target} REUSE_FROM tandem_fpga_headers_${kind})
   endif()
 endfunction()
 
@@ -109,7 +144,7 @@ function(tandem_add_fpga_test test expected mode xclbin)
 endfunction()
 
 function(tandem_add_fpga_application)
-  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "NAME;KIND;CONFIG;PLATFORM;CARDS;TIMEOUT;EXPECT_TEXT"
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "CHECKED" "NAME;KIND;CONFIG;PLATFORM;CARDS;TIMEOUT;EXPECT_TEXT"
     "SOURCES;KERNELS;MODES;BROKEN_FLAG;FLAGS;DEPENDS;XCLBINS;ARGUMENTS;ENVIRONMENT;LIBRARIES")
   foreach(default "CARDS:1" "TIMEOUT:240" "MODES:sw_emu" "BROKEN_FLAG:-DTANDEM_BROKEN" "PLATFORM:u55c")
     string(REGEX MATCH "^(.*):(.*)$" matched ${default})
@@ -119,6 +154,9 @@ function(tandem_add_fpga_application)
   endforeach()
   tandem_add_fpga_host(fpga_${ARG_NAME} ${ARG_KIND} SOURCES ${ARG_SOURCES} LIBRARIES ${ARG_LIBRARIES})
   set(common KERNELS ${ARG_KERNELS} CONFIG ${ARG_CONFIG} PLATFORM ${ARG_PLATFORM} DEPENDS ${ARG_DEPENDS})
+  if(ARG_CHECKED)
+    list(APPEND common CHECKED)
+  endif()
   tandem_add_fpga_xclbin(${ARG_NAME} ${common} FLAGS ${ARG_FLAGS})
   tandem_add_fpga_xclbin(${ARG_NAME}.broken ${common} FLAGS ${ARG_FLAGS} ${ARG_BROKEN_FLAG})
   set(others ${ARG_XCLBINS})

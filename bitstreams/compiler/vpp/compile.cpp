@@ -7,6 +7,7 @@
 #include "bitstreams/compiler/compiler_process.h"
 #include "bitstreams/compiler/dataflow/dataflow.h"
 #include "bitstreams/compiler/opencl_c/compile.h"
+#include "bitstreams/compiler/vpp/kernel_checks.h"
 #include "bitstreams/compiler/vpp/kernel_object.h"
 #include "bitstreams/compiler/vpp/kernel_scan.h"
 #include "bitstreams/compiler/vpp/kernel_source.h"
@@ -52,7 +53,7 @@ class KernelCompiler {
     }
     const bool opencl = opencl_c::is_opencl_c(options_.inputs[0]);
     std::vector<std::string> objects = opencl ? compile_opencl() : compile_cpp();
-    write_kernel_object(objects, kernels_, folder_.path(), output_);
+    write_kernel_object(objects, kernels_, folder_.path(), output_, checked_);
     for (const KernelDescription& kernel : kernels_) result_.kernels.push_back(kernel.name);
     return std::move(result_);
   }
@@ -97,6 +98,7 @@ class KernelCompiler {
       result_.dependencies.push_back(script);
     }
     flags_ = flags();
+    checks_ = toolchain_.checks && xclbin::accepts_flags(toolchain_.compiler, check_flags());
     macros_ = take_macros(flags_);
     const size_t home = find_home();
     std::vector<std::string> objects;
@@ -148,7 +150,28 @@ class KernelCompiler {
     if (!messages.empty()) result_.messages.push_back(messages);
     result_.dependencies.insert(result_.dependencies.end(), source.dependencies.begin(),
                                 source.dependencies.end());
+    if (checks_) compile_checked(command, text, stem, has_kernel);
     return stem + ".o";
+  }
+
+  // Where the compiler takes the source, but not its checked copy, the kernel goes without.
+  void compile_checked(std::vector<std::string> command, const std::string& text,
+                       const std::string& stem, bool has_kernel) {
+    const std::string source = stem + ".checked.ii";
+    const std::string object = stem + ".checked.o";
+    xclbin::write_text(source, has_kernel ? text + check_stubs() : text);
+    command.resize(command.size() - 4);  // -c source -o object
+    for (const std::string& flag : check_flags()) command.push_back(flag);
+    command.insert(command.end(), {"-w", "-c", source, "-o", object});
+    try {
+      xclbin::run_tool(command, "");
+      checked_.push_back(object);
+    } catch (const Error&) {
+      checks_ = false;
+      checked_.clear();
+      warn({"kernel '" + options_.kernels[0] + "' gets no checks of its memory accesses: " +
+            toolchain_.compiler + " cannot compile it with them"});
+    }
   }
 
   // A header that several sources include gives one warning.
@@ -248,6 +271,8 @@ class KernelCompiler {
   HlsSettings hls_ = options_.hls;
   std::vector<std::string> flags_;
   std::vector<std::string> macros_;
+  bool checks_ = false;               // the compiler makes checked copies
+  std::vector<std::string> checked_;  // their objects, one per source
   std::vector<KernelDescription> kernels_;
   StageResult result_;
 };

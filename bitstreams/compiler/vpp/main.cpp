@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // v++: builds kernels and bitstreams for emulated cards with the vendor's command line.
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
+#include "bitstreams/compiler/vpp/hls_mode.h"
 #include "bitstreams/compiler/vpp/stages.h"
 #include "bitstreams/xclbin/interruption.h"
 #include "bitstreams/xclbin/platform.h"
@@ -24,9 +26,17 @@ std::string tree() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  tandem::xclbin::clean_up_on_interruption();
   tandem::xclbin::search_platforms_in(std::getenv("PLATFORM_REPO_PATHS"));
-  return tandem::vpp::run_program({argv + 1, argv + argc},
-                                  {value("TANDEM_CXX"), value("TANDEM_HLS_INCLUDE"),
-                                   value("TANDEM_KERNEL_FLAGS"), value("TANDEM_CLANG"), tree()});
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  try {
+    const auto component = tandem::vpp::hls_component(arguments);
+    if (component.has_value()) tandem::vpp::become_hls_component(*component, tree());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ERROR: %s\n", error.what());
+    return 1;
+  }
+  tandem::xclbin::clean_up_on_interruption();
+  return tandem::vpp::run_program(
+      arguments, {value("TANDEM_CXX"), value("TANDEM_HLS_INCLUDE"), value("TANDEM_KERNEL_FLAGS"),
+                  value("TANDEM_CLANG"), tree(), value("TANDEM_KERNEL_CHECKS")});
 }

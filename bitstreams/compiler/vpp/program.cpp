@@ -38,6 +38,10 @@ Toolchain find_toolchain(const Options& options, const Environment& environment)
   Toolchain toolchain;
   if (!environment.compiler.empty()) toolchain.compiler = environment.compiler;
   toolchain.clang = environment.clang;
+  toolchain.checks = environment.checks != "off";
+  if (toolchain.checks && !environment.checks.empty() && environment.checks != "on") {
+    throw Error("v++", "TANDEM_KERNEL_CHECKS is '" + environment.checks + "'; set it to on or off");
+  }
   toolchain.glue_folder = find_folder(vitis / "glue", "the kernels' glue headers");
   toolchain.hls_includes = options.hls_include_dirs;
   if (toolchain.hls_includes.empty()) {

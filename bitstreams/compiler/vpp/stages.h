@@ -23,6 +23,7 @@ struct Toolchain {
   std::string glue_folder;                // bitstreams/compiler/glue
   std::string own_hls_folder;             // Tandem's HLS headers
   std::vector<std::string> hls_includes;  // folders of the HLS headers to use
+  bool checks = true;                     // a checked copy of each kernel: kernel_checks.h
 };
 
 // The result of a stage, for the log and the summary.
@@ -44,6 +45,7 @@ struct Environment {
   std::string kernel_flags;  // TANDEM_KERNEL_FLAGS, flags between blanks
   std::string clang;         // TANDEM_CLANG, for OpenCL C; empty: the first one found
   std::string tree;          // the folder of bin/v++, with the headers that kernels get
+  std::string checks = {};   // TANDEM_KERNEL_CHECKS: on (also empty) or off
 };
 
 // The program itself; returns its exit status.

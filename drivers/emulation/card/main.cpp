@@ -17,16 +17,19 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 
+#include "emulation/card/checks/local_memory.h"
 #include "emulation/card/clients/card_server.h"
 #include "emulation/protocol/card_address.h"
 #include "emulation/protocol/control_channel.h"
+#include "fpga_hls/runtime/depth_trial.h"
 
 namespace tandem::emulation {
 namespace {
@@ -59,23 +62,44 @@ void prepare_process(int last_descriptor) {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
-// TANDEM_CHECKS: checks by name, with commas. Throws for an unknown one.
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// TANDEM_CARD_DEADLINE: seconds, also parts of them.
+std::chrono::milliseconds read_deadline() {
+  const std::string text = variable("TANDEM_CARD_DEADLINE");
+  if (text.empty()) return std::chrono::milliseconds(0);
+  double seconds = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (code != std::errc() || end != text.data() + text.size() || !(seconds >= 0.001) ||
+      seconds > 1e9) {
+    throw std::runtime_error("TANDEM_CARD_DEADLINE is '" + text +
+                             "', not a number of seconds from 0.001 to 1e9");
+  }
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+// Throws for settings without meaning.
 CardSettings read_settings() {
   CardSettings settings;
-  if (const char* const file = std::getenv("TANDEM_CARD_REPORT")) settings.report_file = file;
-  const char* const checks = std::getenv("TANDEM_CHECKS");
-  std::istringstream names(checks == nullptr ? "" : checks);
-  for (std::string name; std::getline(names, name, ',');) {
-    if (name != "depths") {
-      throw std::runtime_error("TANDEM_CHECKS names '" + name + "'; the checks are: depths");
-    }
-    settings.keeps_depths = true;
-  }
+  const std::string trial = variable("TANDEM_DEPTH_TRIAL");
+  if (!trial.empty()) hls_runtime::DepthTrial::begin(trial);
+  settings.report_file = variable("TANDEM_CARD_REPORT");
+  settings.checks = parse_checks(variable("TANDEM_CHECKS"), !settings.report_file.empty());
+  settings.deadline = read_deadline();
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  settings.checks &= ~(kCheckMemory | kCheckRace | kCheckSync);  // their maps take the place
+#endif
+  if (settings.has(kCheckMemory)) map_local_memory();
   return settings;
 }
 
 // Never destroyed: its destructor would wait for kernels, and one may run for ever.
-CardServer& make_server(pid_t starter) { return *new CardServer(starter, read_settings()); }
+CardServer& make_server(pid_t starter, const CardSettings& settings) {
+  return *new CardServer(starter, settings);
+}
 
 // Nothing is written to the pipe, so its only event is the end of the application. The signal
 // reaches a card that is stopped too, and one that loads a library which never returns.
@@ -89,7 +113,7 @@ void live_by(int lifeline) {
 
 int serve_one_application() {
   live_by(kLifeline);
-  CardServer& server = make_server(0);
+  CardServer& server = make_server(0, read_settings());
   server.add_client(kSocket);
   server.run();
   return 0;
@@ -113,6 +137,13 @@ int serve_all(const std::string& name) {
   ucred starter{};
   socklen_t bytes = sizeof(starter);
   getsockopt(kSocket, SOL_SOCKET, SO_PEERCRED, &starter, &bytes);
+  CardSettings settings;
+  try {
+    settings = read_settings();
+  } catch (const std::exception& error) {
+    send_message(kSocket, std::string("error ") + error.what());
+    throw;
+  }
   const int listener = listen_at(name);
   const std::string answer = listener >= 0         ? "ready"
                              : errno == EADDRINUSE ? "taken"
@@ -120,7 +151,7 @@ int serve_all(const std::string& name) {
   send_message(kSocket, answer);
   close(kSocket);
   if (listener < 0) return 0;
-  CardServer& server = make_server(starter.pid);
+  CardServer& server = make_server(starter.pid, settings);
   server.listen_on(listener);
   server.run();
   return 0;

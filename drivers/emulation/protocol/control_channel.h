@@ -20,7 +20,7 @@ namespace tandem::emulation {
 constexpr uint64_t kMaxMessageBytes = 64 << 10;
 
 // Order of the descriptors in the answer to "open".
-enum CardArea { kStateArea = 0, kClientArea = 1, kDeviceArea = 2, kNumAreas = 3 };
+enum CardArea { kStateArea = 0, kClientArea = 1, kDeviceArea = 2, kStatesArea = 3, kNumAreas = 4 };
 
 // A message. The requests (left) and their answers (right); [] are descriptors.
 //   open <version> <platform> <memory bytes>         ok <slot> <first peer address> [CardAreas]

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace tandem::emulation {
 namespace {
@@ -19,21 +19,8 @@ std::string string_or_null(const std::string& text) {
 }  // namespace
 
 std::string json_string(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20) {
-      char code[8];
-      std::snprintf(code, sizeof(code), "\\u%04x", byte);
-      out += code;
-    } else {
-      out += byte < 0x7f ? c : '?';
-    }
-  }
-  return out + '"';
+  using nlohmann::json;
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::string json_line(const Finding& finding) {

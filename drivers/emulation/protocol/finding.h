@@ -4,7 +4,8 @@
 // TANDEM_CARD_REPORT names.
 //
 // {"kind", "severity", "kernel", "unit", "argument", "file", "line", "message", ...}: what is not
-// known is null. Cards and applications append to one file; a line is one write. Threads: any.
+// known is null. Texts are UTF-8. Cards and applications append to one file; a line is one write.
+// Threads: any.
 #pragma once
 
 #include <string>
@@ -14,18 +15,19 @@
 namespace tandem::emulation {
 
 struct Finding {
-  std::string kind;      // "deadlock", "read_empty", "leftover_tokens"
-  std::string severity;  // "error": the command failed; "warning": it would fail on hardware
+  std::string kind;      // as README.md lists them
+  std::string severity;  // "error": wrong in any case; "warning": it may pass here, not on hardware
   std::string kernel;
   std::string unit;
   std::string argument;
   std::string file;
   int line = 0;
   std::string message;
+  std::string stream;  // that it is about, if any; no member of the line
   std::vector<std::pair<std::string, std::string>> more;  // further members, values as JSON
 };
 
-// `text` as a JSON string, with its quotes. Bytes that are no text are replaced by '?'.
+// `text` as a JSON string, with its quotes. Bytes that are no UTF-8 are replaced.
 std::string json_string(const std::string& text);
 // Without the end of the line.
 std::string json_line(const Finding& finding);

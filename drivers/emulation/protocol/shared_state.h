@@ -17,7 +17,7 @@
 
 namespace tandem::emulation {
 
-constexpr uint32_t kProtocolVersion = 3;
+constexpr uint32_t kProtocolVersion = 4;
 constexpr uint32_t kMaxUnits = 128;
 constexpr uint32_t kMaxClients = 256;      // multiple of 64
 constexpr uint32_t kRegisterWords = 1024;  // register map of a unit that programs may touch
@@ -63,6 +63,8 @@ struct SharedState {
   std::atomic<uint64_t> free_bytes{0};  // device memory
   std::atomic<uint64_t> bytes_to_device{0};
   std::atomic<uint64_t> bytes_from_device{0};
+  std::atomic<uint32_t> checks{0};    // bits of Check, see checks.h
+  std::atomic<uint64_t> findings{0};  // that the card and its clients reported
   Fault fault;
   UnitChannel units[kMaxUnits];
 };

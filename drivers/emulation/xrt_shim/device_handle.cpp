@@ -93,6 +93,12 @@ uint32_t DeviceHandle::allocate(uint64_t size_bytes, uint32_t flags, void* user_
     buffer.memory = Allocation::make(card_, size_bytes, flags & XRT_BO_FLAGS_MEMIDX_MASK);
     if (buffer.memory == nullptr) return XRT_NULL_BO;
     buffer.host = static_cast<std::byte*>(user_memory);
+    if (BufferChecks* const checks = card_->buffer_checks()) {
+      const uint64_t address = buffer.memory->address();
+      const bool mirrored = buffer.kind != BufferKind::kMapped;
+      checks->made(address, size_bytes, flags & XRT_BO_FLAGS_MEMIDX_MASK, mirrored);
+      if (user_memory != nullptr) checks->mapped(address, buffer.host);
+    }
   }
   return insert(std::move(buffer));
 }
@@ -154,6 +160,9 @@ void* DeviceHandle::map(uint32_t id) {
     if (host == MAP_FAILED) return nullptr;
     buffer.host = static_cast<std::byte*>(host);
     buffer.owns_host = true;
+    if (BufferChecks* const checks = card_->buffer_checks()) {
+      checks->mapped(buffer.memory->address(), buffer.host);
+    }
   }
   return buffer.host;
 }

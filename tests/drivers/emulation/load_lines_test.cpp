@@ -47,7 +47,7 @@ void replace_metadata(std::vector<std::byte>& bytes, std::string_view xml) {
 
 TEST(LoadLines, NameUnitsLinksAndTheirEnds) {
   EXPECT_EQ(lines_of(linked_file()),
-            "writer:writer_1\nreader:reader_1:free\n"
+            "writer:writer_1\nreader:reader_1:free\nnames 0 from out\nnames 1 in\n"
             "link 16 0 1 1 0 writer_1.out->reader_1.in\n");
 }
 
@@ -59,7 +59,8 @@ TEST(LoadLines, ReadTheMetadataAsXml) {
       "<platform><device><core><kernel name=\'writer\'><arg id=\'1\' name = \'a&amp;b\'/>"
       "</kernel></core></device></platform></project>");
   EXPECT_EQ(lines_of(bytes),
-            "writer:writer_1\nreader:reader_1:free\nlink 16 0 1 1 0 writer_1.a&b->reader_1.0\n");
+            "writer:writer_1\nreader:reader_1:free\nnames 0 a&b\n"
+            "link 16 0 1 1 0 writer_1.a&b->reader_1.0\n");
 }
 
 TEST(LoadLines, NumberTheEndsWhereTheMetadataIsDamaged) {

@@ -37,9 +37,31 @@ TEST(CardFinding, AnyTextIsOneLineOfJson) {
   finding.more = {{"held", "3"}};
   EXPECT_EQ(json_line(finding).find('\n'), std::string::npos);
   const json line = parsed_line(finding);
-  EXPECT_EQ(line.at("kernel"), "k\"\\\n\t\x01?");
+  EXPECT_EQ(line.at("kernel"), "k\"\\\n\t\x01\uFFFD");
   EXPECT_EQ(line.at("line"), 7);
   EXPECT_EQ(line.at("held"), 3);
+}
+
+TEST(CardFinding, TextKeepsItsLetters) {
+  Finding finding;
+  finding.message = "größe 大 ";
+  EXPECT_EQ(parsed_line(finding).at("message"), "größe 大 ");
+}
+
+TEST(CardFinding, ACommandBeyondItsDeadlineTellsWhereItStands) {
+  hls_runtime::StandingWait wait;
+  wait.process = "take";
+  wait.stream = "head";
+  wait.for_data = true;
+  wait.place = {"k.cpp", 9};
+  const json waits = parsed_line(late_finding(std::chrono::milliseconds(1500), {wait}));
+  EXPECT_EQ(waits.at("kind"), "never_ends");
+  EXPECT_EQ(waits.at("severity"), "error");
+  EXPECT_EQ(waits.at("line"), 9);
+  EXPECT_NE(waits.at("message").get<std::string>().find("1500 ms"), std::string::npos);
+  const json computes = parsed_line(late_finding(std::chrono::milliseconds(1), {}));
+  EXPECT_TRUE(computes.at("line").is_null());
+  EXPECT_NE(computes.at("message").get<std::string>().find("it computes"), std::string::npos);
 }
 
 TEST(CardFinding, IsAppended) {

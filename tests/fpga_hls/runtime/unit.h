@@ -56,9 +56,10 @@ struct Outcome {
 class Unit {
  public:
   explicit Unit(std::string name = "unit_1", UnitGroup* group = nullptr, bool free_running = false,
-                uint32_t drain_passes = 1 << 24, bool keeps_depths = false)
+                uint32_t drain_passes = 1 << 24, bool keeps_depths = false,
+                hls_runtime::DepthTrial* trial = nullptr)
       : scheduler_({std::move(name), group, free_running, [this] { return cancelled.load(); },
-                    drain_passes, keeps_depths}) {}
+                    drain_passes, keeps_depths, keeps_depths, trial}) {}
 
   // Calls `kernel` `times` times on the unit's thread; the first outcome that is not kDone, else
   // the last.

@@ -86,9 +86,11 @@ void CardServer::accept_clients() {
 void CardServer::run() {
   while (!finished()) {
     auto timeout = had_client_ ? std::chrono::milliseconds(-1) : kFirstClientTimeout;
-    if (!remains_.empty()) timeout = kCleanupInterval;
+    const bool limited = settings_.deadline.count() != 0;
+    if (!remains_.empty() || (limited && had_client_)) timeout = kCleanupInterval;
     if (!loop_.run_one(timeout) && !had_client_) return;
     release_dead_clients();
+    if (limited && program_) program_->end_late_commands();
   }
 }
 
@@ -177,7 +179,8 @@ CardServer::Answer CardServer::open(Client& client, std::istream& words) {
   client.slot = *slot;
   had_client_ = true;
   return {ok(*slot) + " " + std::to_string(DeviceSpace::first_peer_address(memory_bytes)),
-          {areas_->state.descriptor(), client.area->descriptor(), areas_->device.descriptor()}};
+          {areas_->state.descriptor(), client.area->descriptor(), areas_->device.descriptor(),
+           areas_->states.descriptor()}};
 }
 
 void CardServer::start(uint64_t memory_bytes, const std::string& platform) {
@@ -185,7 +188,10 @@ void CardServer::start(uint64_t memory_bytes, const std::string& platform) {
   areas->state = SharedArea::create("tandem-state", sizeof(SharedState));
   areas->device = DeviceSpace::make_memory(memory_bytes);
   new (areas->state.data()) SharedState;
+  areas->states = MemoryStates::create(memory_bytes);
+  if (settings_.has(kCheckRace)) areas->races = std::make_unique<RaceMap>(memory_bytes);
   areas->settings = settings_;
+  areas->shared().checks.store(settings_.checks);
   areas_ = std::move(areas);
   platform_ = platform;
   install_fault_handler(*areas_);

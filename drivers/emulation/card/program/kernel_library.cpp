@@ -50,7 +50,8 @@ void check_cpu(int elf) {
 
 }  // namespace
 
-KernelLibrary::KernelLibrary(int elf, const std::string& kernel) : descriptor_(copy_of(elf)) {
+KernelLibrary::KernelLibrary(int elf, const std::string& kernel, bool checked)
+    : descriptor_(copy_of(elf)), checked_(checked) {
   try {
     check_cpu(descriptor_);
   } catch (...) {
@@ -64,15 +65,24 @@ KernelLibrary::KernelLibrary(int elf, const std::string& kernel) : descriptor_(c
     throw std::runtime_error(std::string("cannot load the kernels: ") +
                              (message ? message : "unknown error"));
   }
-  using Getter = const tandem_glue::KernelEntry* (*)();
-  const auto getter = reinterpret_cast<Getter>(dlsym(handle_, ("tandem_kernel_" + kernel).c_str()));
-  entry_ = getter == nullptr ? nullptr : getter();
+  entry_ = find_entry(kernel);
   if (entry_ == nullptr || entry_->version != tandem_glue::kEntryVersion) {
     unload();
     throw std::runtime_error(entry_ == nullptr ? "the bitstream holds no kernel '" + kernel + "'"
                                                : "kernel '" + kernel +
                                                      "' was built for another version; rebuild it");
   }
+}
+
+const tandem_glue::KernelEntry* KernelLibrary::find_entry(const std::string& kernel) {
+  using Getter = const tandem_glue::KernelEntry* (*)();
+  const auto find = [this](const std::string& name) { return dlsym(handle_, name.c_str()); };
+  void* getter = checked_ ? find("tandem_checked_" + kernel) : nullptr;
+  checked_ = getter != nullptr;
+  // The initialisers of the checked copy.
+  if (checked_) reinterpret_cast<void (*)()>(find("tandem_checked_begin"))();
+  if (!checked_) getter = find("tandem_kernel_" + kernel);
+  return getter == nullptr ? nullptr : reinterpret_cast<Getter>(getter)();
 }
 
 KernelLibrary::~KernelLibrary() { unload(); }
@@ -99,7 +109,7 @@ CodeRange KernelLibrary::code() const {
 }
 
 std::unique_ptr<KernelLibrary> KernelLibrary::load_again() const {
-  return std::make_unique<KernelLibrary>(descriptor_, entry_->name);
+  return std::make_unique<KernelLibrary>(descriptor_, entry_->name, checked_);
 }
 
 // Named by process id, so that a debugger can open it too.

@@ -18,13 +18,14 @@ namespace tandem::emulation {
 class KernelLibrary {
  public:
   // `elf`: descriptor of the shared object (read, not owned). `kernel`: name of the kernel to look
-  // up.
-  KernelLibrary(int elf, const std::string& kernel);
+  // up. `checked`: takes the kernel's checked copy, if it has one.
+  KernelLibrary(int elf, const std::string& kernel, bool checked = false);
   ~KernelLibrary();
   KernelLibrary(const KernelLibrary&) = delete;
   KernelLibrary& operator=(const KernelLibrary&) = delete;
 
   const tandem_glue::KernelEntry& entry() const { return *entry_; }
+  bool checked() const { return checked_; }
   // The memory range of the library's instructions.
   CodeRange code() const;
   // Loads the same kernel again, as a separate copy.
@@ -33,8 +34,10 @@ class KernelLibrary {
  private:
   std::string path() const;
   void unload();
+  const tandem_glue::KernelEntry* find_entry(const std::string& kernel);
 
   int descriptor_ = -1;
+  bool checked_ = false;
   void* handle_ = nullptr;
   const tandem_glue::KernelEntry* entry_ = nullptr;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A line is a link when its first word says so; a kernel's name holds no blank.
+// A line is a link or has names when its first word says so; a kernel's name holds no blank.
 #include "emulation/card/program/load_request.h"
 
 #include <sstream>
@@ -35,6 +35,17 @@ LinkRequest read_link(const std::string& line) {
   return link;
 }
 
+void read_names(const std::string& line, LoadRequest& request) {
+  std::istringstream fields(line);
+  std::string word;
+  size_t unit = 0;
+  fields >> word >> unit;
+  if (!fields || unit >= request.units.size()) {
+    throw std::runtime_error("the load request has damaged names: " + line);
+  }
+  while (fields >> word) request.units[unit].arguments.push_back(word);
+}
+
 }  // namespace
 
 LoadRequest read_load_request(std::istream& lines) {
@@ -42,6 +53,8 @@ LoadRequest read_load_request(std::istream& lines) {
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("link ")) {
       request.links.push_back(read_link(line));
+    } else if (line.starts_with("names ")) {
+      read_names(line, request);
     } else {
       request.units.push_back(read_unit(line));
     }

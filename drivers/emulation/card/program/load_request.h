@@ -4,8 +4,9 @@
 // between them.
 //
 // Lines of text. Per unit, in XRT's order: "<kernel>:<unit>", or "<kernel>:<unit>:free" for a unit
-// that runs from load to unload. Then per link, writer first, units by index: "link <depth> <unit>
-// <argument> <unit> <argument> <name>". Errors: std::runtime_error naming the line. Pure.
+// that runs from load to unload. Then per unit with arguments, for messages: "names <unit>
+// <argument>...". Then per link, writer first, units by index: "link <depth> <unit> <argument>
+// <unit> <argument> <name>". Errors: std::runtime_error naming the line. Pure.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@ struct UnitRequest {
   std::string kernel;
   std::string name;
   bool free_running = false;
+  std::vector<std::string> arguments;  // names; fewer where they are not known
 };
 
 struct LinkEnd {

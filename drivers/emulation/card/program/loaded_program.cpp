@@ -36,7 +36,8 @@ void LoadedProgram::load(const std::string& uuid, std::istream& lines, int elf,
   const LoadRequest request = read_load_request(lines);
   std::vector<std::unique_ptr<KernelLibrary>> libraries;
   for (const UnitRequest& unit : request.units) {
-    libraries.push_back(std::make_unique<KernelLibrary>(elf, unit.kernel));
+    libraries.push_back(
+        std::make_unique<KernelLibrary>(elf, unit.kernel, areas_.settings.has(kCheckMemory)));
   }
   auto links = std::make_unique<LinkTable>(request, libraries);
   end_units();
@@ -65,6 +66,13 @@ void LoadedProgram::end_commands_of(const ClientArea& client) {
   }
 }
 
+void LoadedProgram::end_late_commands() {
+  for (size_t index = 0; index < units_.size(); ++index) {
+    units_[index]->ask_to_end_if_late();
+    if (units_[index]->ended()) replace(index);
+  }
+}
+
 void LoadedProgram::replace(size_t index) {
   std::unique_ptr<UnitThread>& unit = units_[index];
   if (++num_replaced_ > kMaxReplaced) {
@@ -77,6 +85,7 @@ void LoadedProgram::replace(size_t index) {
     unit->put_aside();
     static_cast<void>(unit.release());  // leaked: its thread may hold parts of it
     unit = std::move(successor);
+    identities_[index] = unit->identity();
     unit->launch();
   } catch (const std::exception& error) {
     end_card(std::string("no unit can take the place of one that was ended: ") + error.what());
@@ -101,10 +110,12 @@ void LoadedProgram::start_units(const LoadRequest& request,
       units_.push_back(std::make_unique<UnitThread>(
           areas_, static_cast<uint32_t>(index),
           UnitPlan{unit.name, unit.free_running, std::move(libraries[index]),
-                   links_->streams(index), &group_}));
+                   links_->streams(index), &group_, unit.arguments, &identities_}));
       schedulers.push_back(&units_.back()->scheduler());
     }
     links_->bind(schedulers);
+    identities_.clear();
+    for (const auto& unit : units_) identities_.push_back(unit->identity());
     for (const auto& unit : units_) unit->launch();
   } catch (const std::exception& error) {
     end_card(error.what());  // neither bitstream is complete

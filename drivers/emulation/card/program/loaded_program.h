@@ -34,6 +34,8 @@ class LoadedProgram {
   // Ends kernels that compute for the dead `client`; call it again until none does. A new unit
   // takes the place of each; where none can be made, the process ends. Throws nothing.
   void end_commands_of(const ClientArea& client);
+  // The same for commands that take longer than the card's deadline.
+  void end_late_commands();
 
  private:
   void wait_until_idle(const std::function<void()>& meanwhile) const;
@@ -45,6 +47,7 @@ class LoadedProgram {
   CardAreas& areas_;
   std::string uuid_;
   hls_runtime::UnitGroup group_;
+  std::vector<UnitIdentity> identities_;  // of units_; changes only while no kernel runs there
   std::vector<std::unique_ptr<UnitThread>> units_;
   size_t num_replaced_ = 0;           // since the process started
   std::unique_ptr<LinkTable> links_;  // between the units, made by their libraries

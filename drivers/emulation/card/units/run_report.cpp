@@ -90,6 +90,7 @@ Finding leftover_of(const LeftValues& left) {
   finding.severity = "warning";
   finding.file = left.place.file;
   finding.line = left.place.line;
+  finding.stream = left.stream;
   finding.message = "stream '" + left.stream + "' ends with " + std::to_string(left.held) +
                     (left.held == 1 ? " value" : " values") +
                     " that nobody read; on hardware the next run reads them: read as many values "
@@ -113,6 +114,7 @@ std::vector<Finding> findings_of(const RunFindings& run, bool deadlocked, const 
     if (run.waits.empty()) continue;
     stopped.file = run.waits[0].place.file;
     stopped.line = run.waits[0].place.line;
+    stopped.stream = run.waits[0].stream;
   }
   for (const LeftValues& left : run.left) findings.push_back(leftover_of(left));
   for (Finding& finding : findings) {
@@ -120,6 +122,22 @@ std::vector<Finding> findings_of(const RunFindings& run, bool deadlocked, const 
     finding.unit = unit;
   }
   return findings;
+}
+
+Finding late_finding(std::chrono::milliseconds deadline, const std::vector<StandingWait>& waits) {
+  Finding finding;
+  finding.kind = "never_ends";
+  finding.severity = "error";
+  finding.message =
+      "the kernel runs longer than the deadline of " + std::to_string(deadline.count()) +
+      " ms and is ended; " +
+      (waits.empty() ? "it computes: check what ends its loops" : "it waits: " + texts_of(waits));
+  finding.more = {{"cycle", cycle_of(waits)}};
+  if (waits.empty()) return finding;
+  finding.file = waits[0].place.file;
+  finding.line = waits[0].place.line;
+  finding.stream = waits[0].stream;
+  return finding;
 }
 
 }  // namespace tandem::emulation

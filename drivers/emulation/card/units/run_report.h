@@ -6,6 +6,7 @@
 // Pure.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -17,5 +18,9 @@ namespace tandem::emulation {
 // `deadlocked`: the run ended so. The streams that grew are then no finding of their own.
 std::vector<Finding> findings_of(const hls_runtime::RunFindings& run, bool deadlocked,
                                  const std::string& kernel, const std::string& unit);
+
+// Of a command that was ended after `deadline`, where it stood: at `waits`, or computing.
+Finding late_finding(std::chrono::milliseconds deadline,
+                     const std::vector<hls_runtime::StandingWait>& waits);
 
 }  // namespace tandem::emulation

@@ -34,6 +34,7 @@ void on_end(int, siginfo_t*, void* context) {
   const uint64_t at = interrupted_at(*static_cast<const ucontext_t*>(context));
   const bool in_code = at >= end->code.begin && at < end->code.end;
   if (in_code && end->is_unwanted(end->owner)) {
+    end->at.store(at);
     end->ended.store(true, std::memory_order_release);
     syscall(SYS_exit, 0);
   }

@@ -27,6 +27,7 @@ struct ThreadEnd {
   CodeRange code;
   bool (*is_unwanted)(const void* owner) = nullptr;  // called in a signal handler
   const void* owner = nullptr;
+  std::atomic<uint64_t> at{0};     // the instruction at which it ended
   std::atomic<bool> ended{false};  // nothing runs on the thread any more
 };
 

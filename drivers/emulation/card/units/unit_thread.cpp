@@ -15,7 +15,9 @@
 #include <memory>
 #include <stdexcept>
 
+#include "emulation/card/checks/local_memory.h"
 #include "emulation/card/units/run_report.h"
+#include "emulation/protocol/code_place.h"
 #include "emulation/protocol/futex.h"
 
 namespace tandem::emulation {
@@ -44,16 +46,43 @@ UnitThread::UnitThread(const CardAreas& areas, uint32_t unit, UnitPlan plan)
       plan_(std::move(plan)),
       registers_(channel_, plan_.library->entry().register_bytes,
                  first_argument(plan_.library->entry())),
-      scheduler_({.name = plan_.name,
-                  .group = plan_.group,
-                  .free_running = plan_.free_running,
-                  .cancelled = [this] { return is_cancelled(); },
-                  .keeps_depths = areas.settings.keeps_depths}) {
+      scheduler_(scheduler_settings()) {
+  if (plan_.library->checked()) checks_.emplace(areas_, checks_settings());
   end_.code = plan_.library->code();
   end_.owner = this;
   end_.is_unwanted = [](const void* unit) {
     return static_cast<const UnitThread*>(unit)->is_cancelled();
   };
+}
+
+hls_runtime::UnitSettings UnitThread::scheduler_settings() {
+  hls_runtime::UnitSettings settings;
+  settings.name = plan_.name;
+  settings.group = plan_.group;
+  settings.free_running = plan_.free_running;
+  settings.cancelled = [this] { return is_cancelled(); };
+  settings.keeps_depths = areas_.settings.has(kCheckDepths);
+  settings.exact_depths = settings.keeps_depths || !areas_.settings.report_file.empty();
+  settings.has_news = [this] { report_findings(End::kDone); };
+  if (plan_.library->checked()) {
+    settings.stack_taken = [](void* low, void* top) {
+      forget(reinterpret_cast<uint64_t>(low), reinterpret_cast<uint64_t>(top));
+    };
+  }
+  return settings;
+}
+
+RunChecks::Unit UnitThread::checks_settings() {
+  RunChecks::Unit unit;
+  unit.index = unit_;
+  unit.linked = is_linked();
+  unit.code = plan_.library->code();
+  unit.report = [this](Finding finding) { report_finding(std::move(finding)); };
+  unit.other = [this](uint32_t index) {
+    const UnitIdentity& other = plan_.identities->at(index);
+    return std::make_pair(other.name, other.code);
+  };
+  return unit;
 }
 
 UnitThread::~UnitThread() {
@@ -92,15 +121,25 @@ void UnitThread::ask_to_end(const ClientArea& client) const {
   if (called_for_.load() == &client && !is_linked()) emulation::ask_to_end(thread_);
 }
 
+void UnitThread::ask_to_end_if_late() const {
+  if (is_late() && !is_linked()) emulation::ask_to_end(thread_);
+}
+
 void UnitThread::put_aside() {
-  report("ended: it computed for a process that is gone");
+  if (is_late()) {
+    report_late({});
+  } else {
+    report("ended: it computed for a process that is gone");
+  }
   scheduler_.lose_thread();
   queue_.finish(*command_, ERT_CMD_STATE_ERROR);
   command_.reset();
 }
 
 UnitPlan UnitThread::plan_again() const {
-  return {plan_.name, plan_.free_running, plan_.library->load_again(), plan_.streams, plan_.group};
+  return {plan_.name,      plan_.free_running, plan_.library->load_again(),
+          plan_.streams,   plan_.group,        plan_.argument_names,
+          plan_.identities};
 }
 
 bool UnitThread::busy() const { return queue_.busy() && !scheduler_.asleep(); }
@@ -140,15 +179,21 @@ void UnitThread::run_command() {
   const bool valid = load_registers(command);
   End end = End::kDone;
   // begin() fails for a command that was aborted after it was taken.
+  const uint64_t found_before = num_found_;
+  if (checks_) checks_->begin_command();
   if (valid && queue_.begin(command)) {
     called_for_.store(command.client.get());
+    begun_at_.store(Clock::now().time_since_epoch().count());
     calling_.store(true);
     end = run_kernel(command);
+    if (end == End::kStopped && is_late()) report_late(scheduler_.findings().waits);
     calling_.store(false);
     called_for_.store(nullptr);
-    report_findings(end);
+    reported_.clear();
   }
-  const bool good = valid && end == End::kDone;
+  const bool any = num_found_ != found_before || (checks_ && checks_->any_found());
+  const bool found = areas_.settings.has(kCheckStrict) && any;
+  const bool good = valid && end == End::kDone && !found;
   queue_.finish(command, good ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
   command_.reset();  // frees its client's area
 }
@@ -159,31 +204,98 @@ void UnitThread::run_freely() {
   End end = End::kDone;
   while (!stopping_.load() && end == End::kDone && !scheduler_.has_tasks()) end = call_kernel();
   report_findings(end);
-  if (!stopping_.load()) scheduler_.run_tasks();
+  if (!stopping_.load()) scheduler_.run_tasks();  // reports by has_news()
 }
 
 // Called while the unit waits, and in a signal handler.
-bool UnitThread::is_cancelled() const { return calling_.load() && command_->cancelled(); }
+bool UnitThread::is_cancelled() const {
+  return calling_.load() && (command_->cancelled() || is_late());
+}
+
+bool UnitThread::is_late() const {
+  const auto deadline = areas_.settings.deadline;
+  if (deadline.count() == 0 || !calling_.load()) return false;
+  const Clock::time_point begun(Clock::duration(begun_at_.load()));
+  return Clock::now() - begun > deadline;
+}
 
 void UnitThread::report(const std::string& message) const {
   std::fprintf(stderr, "tandem-card: unit '%s' of kernel '%s': %s\n", plan_.name.c_str(),
                plan_.library->entry().name, message.c_str());
 }
 
+std::string UnitThread::argument_name(uint32_t index) const {
+  return index < plan_.argument_names.size() ? plan_.argument_names[index] : std::to_string(index);
+}
+
+std::vector<PointerArgument> UnitThread::pointers() {
+  std::vector<PointerArgument> pointers;
+  const tandem_glue::KernelEntry& entry = plan_.library->entry();
+  for (uint32_t index = 0; index < entry.num_arguments; ++index) {
+    const tandem_glue::ArgumentEntry& argument = entry.arguments[index];
+    if (argument.kind != tandem_glue::kGlobal) continue;
+    PointerArgument pointer{argument_name(index), 0};
+    std::memcpy(&pointer.address, registers_.data() + argument.offset, sizeof(pointer.address));
+    pointers.push_back(std::move(pointer));
+  }
+  return pointers;
+}
+
 // Before the command ends, so that an application finds them after its wait.
-void UnitThread::report_findings(End end) const {
+void UnitThread::report_findings(End end) {
   const bool deadlocked = end == End::kDeadlock;
   if (deadlocked) report("deadlock: " + scheduler_.message());
   const hls_runtime::RunFindings& run = scheduler_.findings();
   if (!deadlocked && run.depths.empty() && run.left.empty()) return;
-  for (const Finding& finding :
-       findings_of(run, deadlocked, plan_.library->entry().name, plan_.name)) {
+  for (Finding& finding : findings_of(run, deadlocked, plan_.library->entry().name, plan_.name)) {
+    name_stream_argument(finding);
     if (finding.severity == "warning") report(finding.message);
-    const std::string& file = areas_.settings.report_file;
-    if (!file.empty() && !append_finding(file, finding)) {
-      report("cannot write to TANDEM_CARD_REPORT '" + file + "': " + std::strerror(errno));
-    }
+    add_finding(std::move(finding));
   }
+}
+
+// Of a stream that is an argument: its place is in no line of the kernel.
+void UnitThread::name_stream_argument(Finding& finding) const {
+  const tandem_glue::KernelEntry& entry = plan_.library->entry();
+  for (uint32_t index = 0; index < entry.num_arguments; ++index) {
+    const auto channel_of = entry.arguments[index].channel;
+    if (plan_.streams[index] == nullptr || channel_of == nullptr) continue;
+    const auto* const channel =
+        static_cast<const tandem_hls::Channel*>(channel_of(plan_.streams[index]));
+    if (finding.stream == channel->name) finding.argument = argument_name(index);
+  }
+}
+
+// Of the kernel's own accesses: also on standard error.
+void UnitThread::report_finding(Finding finding) {
+  report(finding.kind + ": " + finding.message +
+         (finding.line > 0 ? " [" + finding.file + ":" + std::to_string(finding.line) + "]" : ""));
+  finding.kernel = plan_.library->entry().name;
+  finding.unit = plan_.name;
+  add_finding(std::move(finding));
+}
+
+// Once per command: a kernel that repeats finds the same again.
+void UnitThread::add_finding(Finding finding) {
+  if (areas_.settings.has(kCheckStrict)) finding.severity = "error";
+  if (!reported_.insert(json_line(finding)).second) return;
+  ++num_found_;
+  areas_.shared().findings.fetch_add(1);
+  const std::string& file = areas_.settings.report_file;
+  if (!file.empty() && !append_finding(file, finding)) {
+    report("cannot write to TANDEM_CARD_REPORT '" + file + "': " + std::strerror(errno));
+  }
+}
+
+void UnitThread::report_late(const std::vector<hls_runtime::StandingWait>& waits) {
+  Finding finding = late_finding(areas_.settings.deadline, waits);
+  if (waits.empty()) {
+    const auto* const at = reinterpret_cast<const void*>(end_.at.load() + 1);
+    const SourcePlace place = place_of(code_place({at}));
+    finding.file = place.file;
+    finding.line = place.line;
+  }
+  report_finding(std::move(finding));
 }
 
 // False when the packet is malformed.
@@ -199,6 +311,7 @@ End UnitThread::run_kernel(const Command& command) {
     registers_.begin();
     end = call_kernel();
     registers_.finish();
+    report_findings(end);
   } while (end == End::kDone && registers_.again() && !command.cancelled() && !stopping_.load());
   registers_.end();
   return end;
@@ -212,12 +325,14 @@ End UnitThread::call_kernel() {
   } call{
       plan_.library->entry(),
       {registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()), plan_.streams}};
+  if (checks_) checks_->begin_call(pointers());
   const End end = scheduler_.run(
       [](void* argument) {
         const Call& call = *static_cast<const Call*>(argument);
         call.entry.call(call.invocation);
       },
       &call);
+  if (checks_) checks_->end_call();
   const auto busy = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
   channel_.statistics.launches.fetch_add(1, std::memory_order_relaxed);
   channel_.statistics.busy_ns.fetch_add(static_cast<uint64_t>(busy.count()),

@@ -17,8 +17,11 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
+#include "emulation/card/checks/run_checks.h"
 #include "emulation/card/memory/card_areas.h"
 #include "emulation/card/program/kernel_library.h"
 #include "emulation/card/units/command_queue.h"
@@ -28,6 +31,12 @@
 
 namespace tandem::emulation {
 
+// A unit as reports about another one name it.
+struct UnitIdentity {
+  std::string name;
+  CodeRange code;
+};
+
 // The parts a unit is made from.
 struct UnitPlan {
   std::string name;
@@ -35,6 +44,8 @@ struct UnitPlan {
   std::unique_ptr<KernelLibrary> library;
   void* const* streams = nullptr;  // [arguments]; null for those that are no streams
   hls_runtime::UnitGroup* group = nullptr;
+  std::vector<std::string> argument_names;  // for reports; fewer where they are not known
+  const std::vector<UnitIdentity>* identities = nullptr;  // of all units of the bitstream
 };
 
 class UnitThread {
@@ -52,10 +63,13 @@ class UnitThread {
   // Asks the thread to end if it computes for `client`, whose command was cancelled. Does nothing
   // for a unit with stream links, since its neighbours would be left with half of its data.
   void ask_to_end(const ClientArea& client) const;
-  // Whether the thread was ended by ask_to_end(). If so, the object must not be destroyed:
+  // The same if its command takes longer than the card's deadline.
+  void ask_to_end_if_late() const;
+  // Whether the thread was ended by these. If so, the object must not be destroyed:
   // put_aside() ends its command, and a new unit of the same plan replaces it.
   bool ended() const { return end_.ended.load(std::memory_order_acquire); }
   void put_aside();
+  UnitIdentity identity() const { return {plan_.name, end_.code}; }
   // The plan with a new load of the kernel. Errors: std::runtime_error.
   UnitPlan plan_again() const;
 
@@ -74,10 +88,19 @@ class UnitThread {
   hls_runtime::End run_kernel(const Command& command);
   hls_runtime::End call_kernel();
   void run_freely();
+  hls_runtime::UnitSettings scheduler_settings();
+  RunChecks::Unit checks_settings();
   bool is_cancelled() const;
+  bool is_late() const;
   bool is_linked() const;
+  std::string argument_name(uint32_t index) const;
+  std::vector<PointerArgument> pointers();
   void report(const std::string& message) const;
-  void report_findings(hls_runtime::End end) const;
+  void report_findings(hls_runtime::End end);
+  void report_finding(Finding finding);
+  void add_finding(Finding finding);
+  void report_late(const std::vector<hls_runtime::StandingWait>& waits);
+  void name_stream_argument(Finding& finding) const;
 
   const CardAreas& areas_;
   const uint32_t unit_;
@@ -86,9 +109,13 @@ class UnitThread {
   const UnitPlan plan_;
   RegisterFile registers_;
   hls_runtime::Scheduler scheduler_;
-  std::optional<Command> command_;                      // taken from the queue
-  std::atomic<bool> calling_{false};                    // the kernel runs for command_
-  std::atomic<const ClientArea*> called_for_{nullptr};  // compared only, never used
+  std::optional<RunChecks> checks_;  // of a checked kernel
+  std::set<std::string> reported_;   // lines of this command's findings
+  uint64_t num_found_ = 0;
+  std::atomic<std::chrono::steady_clock::rep> begun_at_{0};  // the command in calling_
+  std::optional<Command> command_;                           // taken from the queue
+  std::atomic<bool> calling_{false};                         // the kernel runs for command_
+  std::atomic<const ClientArea*> called_for_{nullptr};       // compared only, never used
   ThreadEnd end_;
   std::atomic<bool> stopping_{false};
   bool launched_ = false;

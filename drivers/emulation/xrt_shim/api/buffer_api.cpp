@@ -21,6 +21,7 @@ namespace {
 
 using tandem::emulation::Allocation;
 using tandem::emulation::Buffer;
+using tandem::emulation::BufferChecks;
 using tandem::emulation::BufferKind;
 using tandem::emulation::DeviceHandle;
 
@@ -47,6 +48,12 @@ int sync_of_failed_card(DeviceHandle& handle, unsigned int id, xclBOSyncDirectio
     if (host != nullptr) tandem::emulation::fill_with_lost_data(host + offset, size);
   }
   return 0;
+}
+
+void note_written(DeviceHandle& handle, uint64_t address, uint64_t size_bytes) {
+  if (BufferChecks* const checks = handle.card()->buffer_checks()) {
+    checks->written(address, size_bytes);
+  }
 }
 
 void count(std::atomic<uint64_t>& counter, size_t bytes) {
@@ -112,6 +119,8 @@ int xclSyncBO(xclDeviceHandle raw, xclBufferHandle id, xclBOSyncDirection direct
   if (buffer.kind != BufferKind::kMirrored || handle->map(id) == nullptr) return -EINVAL;
   auto* host = static_cast<std::byte*>(handle->map(id)) + offset;
   std::byte* device = buffer.memory->data() + offset;
+  BufferChecks* const checks = handle->card()->buffer_checks();
+  const uint64_t address = buffer.memory->address();
   if (direction == XCL_BO_SYNC_BO_TO_DEVICE) {
     std::memcpy(device, host, size);
     count(handle->card()->shared().bytes_to_device, size);
@@ -121,6 +130,8 @@ int xclSyncBO(xclDeviceHandle raw, xclBufferHandle id, xclBOSyncDirection direct
   } else {
     return -EINVAL;
   }
+  const bool to_device = direction == XCL_BO_SYNC_BO_TO_DEVICE;
+  if (checks != nullptr) checks->synced(address, address + offset, size, to_device);
   return 0;
 }
 
@@ -134,6 +145,7 @@ int xclCopyBO(xclDeviceHandle raw, xclBufferHandle destination, xclBufferHandle 
   if (const int code = device_buffer(handle, source, from)) return code;
   if (!inside(to, size, destination_offset) || !inside(from, size, source_offset)) return -EINVAL;
   std::memmove(to.memory->data() + destination_offset, from.memory->data() + source_offset, size);
+  note_written(*handle, to.memory->address() + destination_offset, size);
   return 0;
 }
 
@@ -144,6 +156,7 @@ size_t xclWriteBO(xclDeviceHandle raw, xclBufferHandle id, const void* source, s
   if (const int code = device_buffer(handle, id, buffer)) return static_cast<size_t>(code);
   if (!inside(buffer, size, offset)) return static_cast<size_t>(-EINVAL);
   std::memcpy(buffer.memory->data() + offset, source, size);
+  note_written(*handle, buffer.memory->address() + offset, size);
   return 0;
 }
 
@@ -194,5 +207,6 @@ ssize_t xclUnmgdPwrite(xclDeviceHandle raw, unsigned int, const void* source, si
   const uint64_t end = handle->card()->platform().memory_end();
   if (offset > end || size > end - offset) return -EINVAL;
   std::memcpy(handle->card()->device_data() + offset, source, size);
+  note_written(*handle, offset, size);
   return 0;
 }

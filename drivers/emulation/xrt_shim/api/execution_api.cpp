@@ -15,6 +15,7 @@
 namespace {
 
 using tandem::emulation::Buffer;
+using tandem::emulation::BufferChecks;
 using tandem::emulation::BufferKind;
 using tandem::emulation::Card;
 using tandem::emulation::DeviceHandle;
@@ -46,6 +47,12 @@ int start_unit(Card& card, const Buffer& packet, const ert_start_kernel_cmd& com
   if (units.empty()) {
     report_error("a command names no compute unit of the loaded bitstream");
     return -EINVAL;
+  }
+  const uint64_t num_registers = command.count - 1 - command.extra_cu_masks;
+  const bool has_map = command.opcode == ERT_START_CU;
+  if (BufferChecks* const checks = card.buffer_checks(); checks != nullptr && has_map) {
+    checks->starting(*card.program(), units, packet.packet_offset,
+                     command.data + command.extra_cu_masks, num_registers);
   }
   return -card.submit(units, packet.packet_offset, static_cast<uint32_t>(packet.size_bytes));
 }

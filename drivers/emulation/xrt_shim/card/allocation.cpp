@@ -46,8 +46,10 @@ std::shared_ptr<Allocation> Allocation::make(std::shared_ptr<Card> card, uint64_
                                              uint32_t group) {
   const auto address = card->allocate(size_bytes, group);
   if (!address) return nullptr;
-  return std::shared_ptr<Allocation>(
+  auto made = std::shared_ptr<Allocation>(
       new Allocation(std::move(card), *address, size_bytes, group, SharedArea()));
+  made->made_here_ = true;
+  return made;
 }
 
 std::shared_ptr<Allocation> Allocation::import(std::shared_ptr<Card> card, int handle) {
@@ -104,9 +106,14 @@ std::shared_ptr<Allocation> Allocation::map_foreign(std::shared_ptr<Card> card,
   return nullptr;
 }
 
-Allocation::~Allocation() { card_->release(address_); }
+Allocation::~Allocation() {
+  BufferChecks* const checks = card_->buffer_checks();
+  if (checks != nullptr && made_here_ && !exported_) checks->freed(address_, size_bytes_);
+  card_->release(address_);
+}
 
 int Allocation::export_handle() const {
+  exported_ = true;
   const CardAnswer answer = card_->export_memory(address_, group_);
   if (answer.ok() && answer.descriptors.size() == 1) return answer.descriptors[0];
   report_error("the buffer cannot be exported: " + answer.problem);

@@ -7,6 +7,7 @@
 // it. Threads: any.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -52,6 +53,8 @@ class Allocation {
                                                  int lease);
 
   std::shared_ptr<Card> card_;
+  bool made_here_ = false;                     // not imported
+  mutable std::atomic<bool> exported_{false};  // others may hold it
   uint64_t address_;
   uint64_t size_bytes_;
   uint32_t group_;

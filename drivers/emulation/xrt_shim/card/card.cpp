@@ -17,6 +17,7 @@
 #include "emulation/xrt_shim/card/load_lines.h"
 #include "emulation/xrt_shim/card/unfinished_commands.h"
 #include "emulation/xrt_shim/card/unit_order.h"
+#include "emulation/xrt_shim/checks/host_findings.h"
 #include "emulation/xrt_shim/report.h"
 #include "emulation/xrt_shim/settings.h"
 
@@ -29,6 +30,13 @@ constexpr std::chrono::seconds kLoadTimeout{30};
 constexpr size_t kMaxScopeLength = 48;  // a socket's name is short
 
 std::atomic<uint64_t> next_identity{1};
+
+// Of cards with strict checks that are closed.
+std::atomic<uint64_t> closed_findings{0};
+
+// With checks of memory: bytes between buffers, and freed buffers that keep their place.
+constexpr uint64_t kBufferGap = kAllocationGranule;
+constexpr size_t kMostFreed = 64;
 
 int elf_descriptor(std::span<const std::byte> elf) {
   const int descriptor = memfd_create("tandem-bitstream", MFD_CLOEXEC);
@@ -72,6 +80,19 @@ std::string shared_name(const std::string& scope, uint32_t index) {
   return "tandem-card/" + std::to_string(getuid()) + "/" + scope + "/" + std::to_string(index);
 }
 
+// In software emulation XRT puts every buffer into the first bank.
+void describe_arguments(const xclbin::XclbinFile& file, Program& program) {
+  program.arguments = kernel_arguments(file);
+  if (settings().software_emulation) return;
+  for (uint32_t unit = 0; unit < program.units.size(); ++unit) {
+    const auto known = program.arguments.find(program.units[unit].kernel);
+    if (known == program.arguments.end()) continue;
+    for (size_t argument = 0; argument < known->second.size(); ++argument) {
+      program.reached[{unit, argument}] = reached_memory(file, program.units[unit], argument);
+    }
+  }
+}
+
 }  // namespace
 
 Card::OpenCards& Card::open_cards() {
@@ -80,12 +101,28 @@ Card::OpenCards& Card::open_cards() {
   return cards;
 }
 
-bool Card::any_context() {
-  std::vector<std::shared_ptr<Card>> cards;  // released after the lock
+// The caller releases them after the lock.
+std::vector<std::shared_ptr<Card>> Card::all_open() {
+  std::vector<std::shared_ptr<Card>> cards;
   std::lock_guard lock(open_cards().mutex);
-  for (const auto& [index, entry] : open_cards().by_index) cards.push_back(entry.lock());
+  for (const auto& [index, entry] : open_cards().by_index) {
+    if (auto card = entry.lock()) cards.push_back(std::move(card));
+  }
+  return cards;
+}
+
+uint64_t Card::strict_findings() {
+  uint64_t count = closed_findings.load();
+  for (const std::shared_ptr<Card>& card : all_open()) {
+    if (card->has(kCheckStrict)) count += card->shared().findings.load();
+  }
+  return count;
+}
+
+bool Card::any_context() {
+  const std::vector<std::shared_ptr<Card>> cards = all_open();
   return std::any_of(cards.begin(), cards.end(), [](const std::shared_ptr<Card>& card) {
-    return card != nullptr && card->owned_here() && !card->contexts_.empty();
+    return card->owned_here() && !card->contexts_.empty();
   });
 }
 
@@ -110,6 +147,9 @@ Card::Card(uint32_t index, const xclbin::Platform& platform)
   try {
     process_ = std::make_unique<CardProcess>([this] { return connect(); }, [this] { on_death(); });
     memory_.emplace(*process_, device_, shared(), is_own_);
+    checks_ = shared().checks.load();
+    if (has(kCheckMemory)) buffer_checks_.emplace(*this, states_);
+    watch_exit(*this);
   } catch (const std::exception& error) {
     throw std::runtime_error("card " + std::to_string(index) + " (emulated): " + error.what());
   }
@@ -139,6 +179,7 @@ void Card::adopt(const Message& opened) {
   state_ = SharedArea::adopt(areas[kStateArea], sizeof(SharedState));
   client_ = ClientArea::adopt(areas[kClientArea]);
   device_ = SharedArea::adopt(areas[kDeviceArea], platform_.memory_end());
+  states_ = MemoryStates::adopt(areas[kStatesArea], platform_.memory_end());
   std::istringstream words(opened.text.substr(2));
   words >> slot_;
 }
@@ -146,6 +187,7 @@ void Card::adopt(const Message& opened) {
 Card::~Card() {
   const std::string& file = settings().statistics_file;
   if (process_ == nullptr || !process_->owned_here()) return;
+  if (has(kCheckStrict)) closed_findings.fetch_add(shared().findings.load());
   const CardAnswer left = process_->leave();
   // The last client to leave writes the card's line; of a failed card each client writes one.
   if (!file.empty() && (!left.ok() || left.number(0) == 0)) append_statistics(file);
@@ -156,9 +198,13 @@ std::optional<uint64_t> Card::allocate(uint64_t size_bytes, uint32_t group) {
   std::vector<std::pair<uint64_t, uint64_t>> places{{wanted.low, wanted.high}};
   if (settings().software_emulation) places.emplace_back(0, platform_.memory_end());
   DeviceMemory::Piece piece;
+  // The first page stays free, so that 0 is no buffer's address.
+  if (has(kCheckMemory))
+    places.emplace(places.begin(), std::max(wanted.low, kBufferGap), wanted.high);
   for (const auto& [low, high] : places) {
     if (!owned_here() || failed()) break;
-    piece = memory_->allocate(size_bytes, low, high);
+    const bool apart = has(kCheckMemory) && low == places.front().first;
+    piece = memory_->allocate(apart ? size_bytes + kBufferGap : size_bytes, low, high);
     if (piece.found) return piece.address;
     if (!piece.problem.empty()) break;
   }
@@ -175,7 +221,25 @@ std::optional<uint64_t> Card::allocate(uint64_t size_bytes, uint32_t group) {
 }
 
 void Card::release(uint64_t address) {
-  if (owned_here() && !failed()) memory_->release(address);
+  if (!owned_here() || failed()) return;
+  if (has(kCheckMemory)) {
+    keep_freed(address);
+  } else {
+    memory_->release(address);
+  }
+}
+
+// Freed memory is not used again at once, so that later uses are found.
+void Card::keep_freed(uint64_t address) {
+  uint64_t oldest = 0;
+  {
+    const std::lock_guard<std::mutex> lock(freed_mutex_);
+    freed_.push_back(address);
+    if (freed_.size() <= kMostFreed) return;
+    oldest = freed_.front();
+    freed_.pop_front();
+  }
+  memory_->release(oldest);
 }
 
 CardAnswer Card::export_memory(uint64_t address, uint32_t group) {
@@ -258,6 +322,7 @@ std::string Card::load(const xclbin::XclbinFile& file) {
   program->units = file.compute_units();
   program->groups = file.groups();
   sort_units(program->units);
+  describe_arguments(file, *program);
   const std::string request =
       "load " + text_of(file.uuid()) + "\n" + load_lines(file, program->units);
   const int elf = elf_descriptor(file.emulation_elf());

@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,12 +22,16 @@
 
 #include "bitstreams/xclbin/platform.h"
 #include "bitstreams/xclbin/xclbin_file.h"
+#include "emulation/protocol/checks.h"
 #include "emulation/protocol/client_area.h"
+#include "emulation/protocol/memory_states.h"
 #include "emulation/protocol/range_allocator.h"
 #include "emulation/protocol/shared_area.h"
 #include "emulation/protocol/shared_state.h"
 #include "emulation/xrt_shim/card/device_memory.h"
 #include "emulation/xrt_shim/card/unit_contexts.h"
+#include "emulation/xrt_shim/checks/buffer_checks.h"
+#include "emulation/xrt_shim/checks/kernel_arguments.h"
 #include "emulation/xrt_shim/process/card_process.h"
 
 namespace tandem::emulation {
@@ -37,6 +42,9 @@ struct Program {
   std::string platform;  // full name of the platform it was built for
   std::vector<xclbin::ComputeUnit> units;
   std::vector<xclbin::Memory> groups;
+  std::map<std::string, std::vector<KernelArgument>> arguments;  // by kernel
+  // The device addresses that a unit's argument reaches, by unit and argument; where banks count.
+  std::map<std::pair<uint32_t, size_t>, std::vector<std::pair<uint64_t, uint64_t>>> reached;
   uint32_t generation = 0;  // number of the load on the card; another application may load later
 };
 
@@ -47,6 +55,8 @@ class Card {
   static std::shared_ptr<Card> open(uint32_t index);
   // Whether this process has a context on any card.
   static bool any_context();
+  // How many findings cards with strict checks have reported to this process.
+  static uint64_t strict_findings();
 
   Card(uint32_t index, const xclbin::Platform& platform);
   ~Card();
@@ -59,6 +69,11 @@ class Card {
   std::byte* packet_data() const { return client_.packets(); }
   RangeAllocator& packet_memory() { return packet_memory_; }
   bool owned_here() const { return process_->owned_here(); }
+  bool has(Check check) const { return (checks_ & check) != 0; }
+  // Null: nothing of buffers is checked.
+  BufferChecks* buffer_checks() { return buffer_checks_ ? &*buffer_checks_ : nullptr; }
+  // Whether a unit runs the command of this packet.
+  bool packet_runs(uint64_t packet_offset) const;
 
   // Device memory in memory group `group` of the loaded bitstream (or of the platform's banks); in
   // software emulation anywhere when that is full. Empty when memory is exhausted; this is reported
@@ -120,6 +135,8 @@ class Card {
   Group find_group(uint32_t group) const;
   CardConnection connect();
   void adopt(const Message& opened);
+  static std::vector<std::shared_ptr<Card>> all_open();
+  void keep_freed(uint64_t address);
   void append_statistics(const std::string& file) const;
   void on_death();
   std::string describe_death() const;
@@ -130,7 +147,12 @@ class Card {
   SharedArea state_;
   ClientArea client_;
   SharedArea device_;
-  uint32_t slot_ = 0;  // the slot of this client
+  MemoryStates states_;
+  uint32_t checks_ = 0;  // bits of Check, as the card has them
+  std::optional<BufferChecks> buffer_checks_;
+  std::mutex freed_mutex_;
+  std::deque<uint64_t> freed_;  // with checks of memory: not given back yet, the oldest first
+  uint32_t slot_ = 0;           // the slot of this client
   RangeAllocator packet_memory_;
   std::array<std::mutex, kMaxUnits> ring_mutexes_;
   std::mutex register_mutex_;

@@ -139,6 +139,10 @@ bool Card::abort(uint64_t packet_offset) {
   return false;
 }
 
+bool Card::packet_runs(uint64_t packet_offset) const {
+  return (*client_.packet_header(packet_offset) & 0xF) == ERT_CMD_STATE_RUNNING;
+}
+
 void Card::complete(uint64_t packet_offset, uint32_t state) {
   set_packet_state(client_.packet_header(packet_offset), state);
   client_.announce();

@@ -15,14 +15,18 @@ using xclbin::ComputeUnit;
 using xclbin::Connection;
 using xclbin::XclbinFile;
 
+pugi::xml_node kernel_of(const pugi::xml_document& metadata, const std::string& kernel) {
+  pugi::xml_node core = metadata.child("project");
+  for (const char* name : {"platform", "device", "core"}) core = core.child(name);
+  return core.find_child_by_attribute("kernel", "name", kernel.c_str());
+}
+
 // The argument's name in EMBEDDED_METADATA, else its number.
 std::string argument_name(const pugi::xml_document& metadata, const std::string& kernel,
                           int32_t argument) {
   const std::string id = std::to_string(argument);
-  pugi::xml_node core = metadata.child("project");
-  for (const char* name : {"platform", "device", "core"}) core = core.child(name);
-  const pugi::xml_node found = core.find_child_by_attribute("kernel", "name", kernel.c_str())
-                                   .find_child_by_attribute("arg", "id", id.c_str());
+  const pugi::xml_node found =
+      kernel_of(metadata, kernel).find_child_by_attribute("arg", "id", id.c_str());
   return found ? found.attribute("name").value() : id;
 }
 
@@ -40,6 +44,7 @@ class LoadLines {
     for (const ComputeUnit& unit : units_) {
       lines += unit.kernel + ":" + unit.name + (runs_freely(unit) ? ":free\n" : "\n");
     }
+    for (size_t index = 0; index < units_.size(); ++index) lines += names_line(index);
     for (size_t memory = 0; memory < file_.memories().size(); ++memory) {
       if (is_link(static_cast<int32_t>(memory))) lines += link_line(static_cast<int32_t>(memory));
     }
@@ -54,6 +59,16 @@ class LoadLines {
   }
   const ComputeUnit& unit_of(const Connection& row) const {
     return file_.compute_units()[static_cast<size_t>(row.unit)];
+  }
+
+  // Nothing for a unit without arguments.
+  std::string names_line(size_t index) const {
+    std::string names;
+    for (const pugi::xml_node& argument :
+         kernel_of(metadata_, units_[index].kernel).children("arg")) {
+      names += std::string(" ") + argument.attribute("name").value();
+    }
+    return names.empty() ? "" : "names " + std::to_string(index) + names + "\n";
   }
 
   bool runs_freely(const ComputeUnit& unit) const {

@@ -48,6 +48,7 @@ class Vpp : public testing::Test {
     fs::current_path(root_ / "work here");
     setenv("TMPDIR", (root_ / "tmp").c_str(), 1);
     environment_.tree = (test::binary_dir() / "xrt").string();
+    environment_.checks = "off";  // half the time
   }
   ~Vpp() override {
     EXPECT_TRUE(fs::is_empty(root_ / "tmp")) << "a temporary folder was left behind";
@@ -324,6 +325,20 @@ TEST_F(Vpp, ErrorsOfTheLinkStageNameFileAndLine) {
   write_text("u.cpp", "void lost(int*);\nextern \"C\" void u(int* a) { lost(a); }\n");
   ASSERT_EQ(compile("u", "u.cpp").status, 0);
   EXPECT_THAT(link({"u.xo"}).messages, HasSubstr("lost"));
+}
+
+TEST_F(Vpp, KernelsHaveACheckedCopyUnlessItIsSwitchedOff) {
+  write_text("add.cpp", kAdd);
+  ASSERT_EQ(compile("add", "add.cpp").status, 0);
+  EXPECT_THAT(read_text("add.xo"), Not(HasSubstr("tandem_checked_add")));
+  for (const char* checks : {"", "on"}) {
+    environment_.checks = checks;
+    ASSERT_EQ(compile("add", "add.cpp").status, 0);
+    EXPECT_THAT(read_text("add.xo"), HasSubstr("tandem_checked_add"));
+  }
+  environment_.checks = "maybe";
+  EXPECT_THAT(compile("add", "add.cpp").messages,
+              HasSubstr("TANDEM_KERNEL_CHECKS is 'maybe'; set it to on or off"));
 }
 
 TEST_F(Vpp, TheDependenciesOfAnUnnamedOutputHaveItsName) {

@@ -6,6 +6,7 @@
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -39,6 +40,8 @@ void find_bugs(const Arguments& arguments) {
   xrt::kernel trial(device, device.load_xclbin(arguments.xclbin), "trial");
   xrt::bo in(device, kCount * sizeof(int), trial.group_id(0));
   xrt::bo out(device, kCount * sizeof(int), trial.group_id(1));
+  std::fill_n(in.map<int*>(), kCount, 1);
+  in.sync(XCL_BO_SYNC_BO_TO_DEVICE);
   const auto run = [&](int bug, ert_cmd_state state) {
     CHECK_EQ(trial(in, out, bug).wait(std::chrono::seconds(40)), state);
     return take_report();

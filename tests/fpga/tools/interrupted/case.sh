@@ -29,3 +29,16 @@ for signal in INT:130 TERM:143 HUP:129; do
   same "$(ls | grep -e xo -e '\.tmp' || true)" ""
   if kill -0 "$(cat compiler.pid)" 2>/dev/null; then fail "the compiler goes on after SIG${signal%:*}"; fi
 done
+
+# An HLS component is compiled by a script in the same process.
+mkdir tree
+printf '#!/bin/sh\necho $$ >script.pid\nexec sleep 1000\n' >tree/tclsh
+chmod +x tree/tclsh
+printf '[hls]\nsyn.top=vadd\nsyn.file=vadd.cpp\n' >component.cfg
+PATH=$PWD/tree:$PATH v++ -c --mode hls --config component.cfg &
+program=$!
+while [ ! -s script.pid ]; do sleep 0.05; done
+kill -TERM "$program"
+code=0
+wait "$program" || code=$?
+same "$code" 143

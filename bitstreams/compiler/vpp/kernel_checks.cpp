@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The compiler may turn a loop of the empty functions into a call of the function itself, so that
+// is switched off. Optimisation stays at -O1: higher levels move loads to where the source has
+// none.
+#include "bitstreams/compiler/vpp/kernel_checks.h"
+
+#include "bitstreams/compiler/compiler_process.h"
+
+namespace tandem::vpp {
+namespace {
+
+// A callback: the compiler's name, the card's name, and the empty function.
+struct Callback {
+  const char* compiler;
+  const char* card;
+  const char* result;
+  const char* parameters;
+  const char* body;
+};
+
+constexpr const char* kCopyForward =
+    "{char* d = (char*)to; const char* s = (const char*)from; while (n--) *d++ = *s++; return to;}";
+constexpr const char* kCopyAny =
+    "{char* d = (char*)to; const char* s = (const char*)from; "
+    "if (d < s) {while (n--) *d++ = *s++;} else {while (n--) d[n] = s[n];} return to;}";
+constexpr const char* kFill = "{char* d = (char*)to; while (n--) *d++ = (char)value; return to;}";
+
+constexpr Callback kCallbacks[] = {
+    {"__asan_load1_noabort", "load1", "void", "void*", "{}"},
+    {"__asan_load2_noabort", "load2", "void", "void*", "{}"},
+    {"__asan_load4_noabort", "load4", "void", "void*", "{}"},
+    {"__asan_load8_noabort", "load8", "void", "void*", "{}"},
+    {"__asan_load16_noabort", "load16", "void", "void*", "{}"},
+    {"__asan_loadN_noabort", "load_bytes", "void", "void*, unsigned long", "{}"},
+    {"__asan_store1_noabort", "store1", "void", "void*", "{}"},
+    {"__asan_store2_noabort", "store2", "void", "void*", "{}"},
+    {"__asan_store4_noabort", "store4", "void", "void*", "{}"},
+    {"__asan_store8_noabort", "store8", "void", "void*", "{}"},
+    {"__asan_store16_noabort", "store16", "void", "void*", "{}"},
+    {"__asan_storeN_noabort", "store_bytes", "void", "void*, unsigned long", "{}"},
+    {"__asan_poison_stack_memory", "leave_scope", "void", "void*, unsigned long", "{}"},
+    {"__asan_unpoison_stack_memory", "enter_scope", "void", "void*, unsigned long", "{}"},
+    {"__asan_alloca_poison", "alloca", "void", "void*, unsigned long", "{}"},
+    {"__asan_allocas_unpoison", "drop_allocas", "void", "void*, void*", "{}"},
+    {"__asan_handle_no_return", "no_return", "void", "", "{}"},
+    {"__asan_register_globals", "globals", "void", "void*, unsigned long", "{}"},
+    {"__asan_unregister_globals", "drop_globals", "void", "void*, unsigned long", "{}"},
+    {"__asan_before_dynamic_init", "before_init", "void", "const char*", "{}"},
+    {"__asan_after_dynamic_init", "after_init", "void", "", "{}"},
+    {"__ubsan_handle_out_of_bounds", "index", "void", "void*, unsigned long", "{}"},
+    {"__ubsan_handle_divrem_overflow", "division", "void", "void*, unsigned long, unsigned long",
+     "{}"},
+    {"__ubsan_handle_type_mismatch_v1", "alignment", "void", "void*, unsigned long", "{}"},
+    {"memcpy", "memcpy", "void*", "void* to, const void* from, unsigned long n", kCopyForward},
+    {"memmove", "memmove", "void*", "void* to, const void* from, unsigned long n", kCopyAny},
+    {"memset", "memset", "void*", "void* to, int value, unsigned long n", kFill},
+};
+
+std::string card_name(const Callback& callback) {
+  return std::string("tandem_check_") + callback.card;
+}
+
+std::string entry_name(const std::string& kernel) { return "tandem_checked_" + kernel; }
+
+}  // namespace
+
+// The number after asan-shadow-offset is kShadowOffset of the card's local_memory.h.
+std::vector<std::string> check_flags() {
+  return {"-O1",
+          "-g1",
+          "-finline-functions",
+          "-finline-small-functions",
+          "-fno-tree-loop-distribute-patterns",
+          "-fno-builtin-memcpy",
+          "-fno-builtin-memmove",
+          "-fno-builtin-memset",
+          "-fsanitize=kernel-address,bounds,integer-divide-by-zero,alignment",
+          "-fsanitize-address-use-after-scope",
+          "-fasan-shadow-offset=0x100000000000",
+          "--param=asan-stack=1",
+          "--param=asan-globals=1",
+          "--param=asan-instrumentation-with-call-threshold=0",
+          "--param=use-after-scope-direct-emission-threshold=0"};
+}
+
+// Initialisers of the copy use maps that only a card has, so they run when the card says so.
+std::string check_stubs() {
+  std::string text =
+      "\nextern \"C\" {\n"
+      "extern void (*__start_tandem_init[])() __attribute__((__weak__, "
+      "__visibility__(\"hidden\")));\n"
+      "extern void (*__stop_tandem_init[])() __attribute__((__weak__, "
+      "__visibility__(\"hidden\")));\n"
+      "__attribute__((__weak__, __visibility__(\"default\"))) void tandem_checked_begin() "
+      "{for (void (**i)() = __start_tandem_init; i != __stop_tandem_init; ++i) (*i)();}\n";
+  for (const Callback& callback : kCallbacks) {
+    text += std::string("__attribute__((__weak__, __visibility__(\"default\"))) ") +
+            callback.result + " " + card_name(callback) + "(" + callback.parameters + ") " +
+            callback.body + "\n";
+  }
+  return text + "}\n";
+}
+
+std::string join_checked(const std::vector<std::string>& objects,
+                         const std::vector<std::string>& kernels, const std::string& folder) {
+  const std::string failure = "the checked copy of the kernel does not link";
+  const std::string joined = folder + "/checked-joined.o";
+  std::vector<std::string> join = {"ld", "-r", "--force-group-allocation", "-o", joined};
+  join.insert(join.end(), objects.begin(), objects.end());
+  xclbin::run_tool(join, failure);
+  const std::string renamed = folder + "/checked-renamed.o";
+  std::vector<std::string> rename = {"objcopy"};
+  for (const Callback& callback : kCallbacks) {
+    rename.push_back("--redefine-sym=" + std::string(callback.compiler) + "=" +
+                     card_name(callback));
+  }
+  for (const std::string& kernel : kernels) {
+    rename.push_back("--redefine-sym=tandem_kernel_" + kernel + "=" + entry_name(kernel));
+  }
+  for (const char* section : {".init_array", ".init_array.00099"}) {
+    rename.push_back(std::string("--rename-section=") + section + "=tandem_init");
+  }
+  rename.insert(rename.end(), {joined, renamed});
+  xclbin::run_tool(rename, failure);
+  const std::string checked = folder + "/checked.o";
+  std::vector<std::string> keep = {"objcopy"};
+  for (const std::string& option : checked_symbols(kernels)) keep.push_back(option);
+  keep.insert(keep.end(), {renamed, checked});
+  xclbin::run_tool(keep, failure);
+  return checked;
+}
+
+std::vector<std::string> checked_symbols(const std::vector<std::string>& kernels) {
+  std::vector<std::string> options = {"--keep-global-symbol=tandem_checked_begin"};
+  for (const Callback& callback : kCallbacks) {
+    options.push_back("--keep-global-symbol=" + card_name(callback));
+  }
+  for (const std::string& kernel : kernels) {
+    options.push_back("--keep-global-symbol=" + entry_name(kernel));
+  }
+  return options;
+}
+
+}  // namespace tandem::vpp

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions that checked kernels call: kernel_checks.h of v++ names them. The tables that the
+// compiler passes have the layouts of GCC's libsanitizer.
+//
+// Kernels find these functions in the card's program, before the empty ones of their own object.
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "emulation/card/checks/local_memory.h"
+#include "emulation/card/checks/run_checks.h"
+
+namespace {
+
+using tandem::emulation::RunChecks;
+
+struct SourceLocation {
+  const char* file;
+  uint32_t line;
+  uint32_t column;
+};
+struct TypeDescriptor {
+  uint16_t kind;
+  uint16_t info;  // of integers: bit 0: signed; the others: logarithm of the width in bits
+  char name[1];
+};
+struct IndexData {
+  SourceLocation location;
+  const TypeDescriptor* array;
+  const TypeDescriptor* index;
+};
+struct DivisionData {
+  SourceLocation location;
+};
+struct AlignmentData {
+  SourceLocation location;
+  const TypeDescriptor* type;
+  unsigned char log_alignment;
+};
+struct GlobalVariable {
+  uint64_t address;
+  uint64_t size_bytes;
+  uint64_t padded_bytes;
+  const char* name;
+  const char* module;
+  uint64_t has_dynamic_init;
+  void* location;
+  uint64_t odr_indicator;
+};
+
+uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
+
+void note_load(const void* at, uint64_t size_bytes, const void* from) {
+  if (RunChecks* const checks = RunChecks::current())
+    checks->load(address_of(at), size_bytes, from);
+}
+void note_store(const void* at, uint64_t size_bytes, const void* from) {
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->store(address_of(at), size_bytes, from);
+  }
+}
+
+// The value of an index: of a signed narrow type, its sign is in its own highest bit.
+int64_t index_value(const TypeDescriptor& type, uint64_t value) {
+  const unsigned bits = 1u << (type.info >> 1);
+  if ((type.info & 1) == 0 || bits >= 64) return static_cast<int64_t>(value);
+  return static_cast<int64_t>(value << (64 - bits)) >> (64 - bits);
+}
+
+}  // namespace
+
+#define TANDEM_CHECK_CALL extern "C" __attribute__((visibility("default")))
+#define TANDEM_CHECK_ACCESS(bytes)                                   \
+  TANDEM_CHECK_CALL void tandem_check_load##bytes(const void* at) {  \
+    note_load(at, bytes, __builtin_return_address(0));               \
+  }                                                                  \
+  TANDEM_CHECK_CALL void tandem_check_store##bytes(const void* at) { \
+    note_store(at, bytes, __builtin_return_address(0));              \
+  }
+
+TANDEM_CHECK_ACCESS(1)
+TANDEM_CHECK_ACCESS(2)
+TANDEM_CHECK_ACCESS(4)
+TANDEM_CHECK_ACCESS(8)
+TANDEM_CHECK_ACCESS(16)
+
+TANDEM_CHECK_CALL void tandem_check_load_bytes(const void* at, uint64_t size_bytes) {
+  if (size_bytes != 0) note_load(at, size_bytes, __builtin_return_address(0));
+}
+TANDEM_CHECK_CALL void tandem_check_store_bytes(const void* at, uint64_t size_bytes) {
+  if (size_bytes != 0) note_store(at, size_bytes, __builtin_return_address(0));
+}
+
+TANDEM_CHECK_CALL void* tandem_check_memcpy(void* to, const void* from, uint64_t size_bytes) {
+  if (size_bytes != 0) {
+    note_load(from, size_bytes, __builtin_return_address(0));
+    note_store(to, size_bytes, __builtin_return_address(0));
+  }
+  return std::memmove(to, from, size_bytes);
+}
+TANDEM_CHECK_CALL void* tandem_check_memmove(void* to, const void* from, uint64_t size_bytes) {
+  if (size_bytes != 0) {
+    note_load(from, size_bytes, __builtin_return_address(0));
+    note_store(to, size_bytes, __builtin_return_address(0));
+  }
+  return std::memmove(to, from, size_bytes);
+}
+TANDEM_CHECK_CALL void* tandem_check_memset(void* to, int value, uint64_t size_bytes) {
+  if (size_bytes != 0) note_store(to, size_bytes, __builtin_return_address(0));
+  return std::memset(to, value, size_bytes);
+}
+
+TANDEM_CHECK_CALL void tandem_check_enter_scope(const void* at, uint64_t size_bytes) {
+  if (RunChecks::current()) tandem::emulation::enter_scope(address_of(at), size_bytes);
+}
+TANDEM_CHECK_CALL void tandem_check_leave_scope(const void* at, uint64_t size_bytes) {
+  if (RunChecks::current()) tandem::emulation::leave_scope(address_of(at), size_bytes);
+}
+// Arrays of variable length are not guarded.
+TANDEM_CHECK_CALL void tandem_check_alloca(const void*, uint64_t) {}
+TANDEM_CHECK_CALL void tandem_check_drop_allocas(const void*, const void*) {}
+
+// The frames up to the handler of an exception are left without a word.
+TANDEM_CHECK_CALL void tandem_check_no_return() {
+  if (!RunChecks::current()) return;
+  const uint64_t here = address_of(__builtin_frame_address(0));
+  tandem::emulation::forget(here, here + (uint64_t{1} << 20));
+}
+
+TANDEM_CHECK_CALL void tandem_check_globals(const GlobalVariable* variables, uint64_t count) {
+  if (!tandem::emulation::has_local_memory()) return;
+  for (uint64_t index = 0; index < count; ++index) {
+    tandem::emulation::guard_global(variables[index].address, variables[index].size_bytes,
+                                    variables[index].padded_bytes);
+  }
+}
+TANDEM_CHECK_CALL void tandem_check_drop_globals(const GlobalVariable* variables, uint64_t count) {
+  if (!tandem::emulation::has_local_memory()) return;
+  for (uint64_t index = 0; index < count; ++index) {
+    tandem::emulation::forget(variables[index].address,
+                              variables[index].address + variables[index].padded_bytes);
+  }
+}
+TANDEM_CHECK_CALL void tandem_check_before_init(const char*) {}
+TANDEM_CHECK_CALL void tandem_check_after_init() {}
+
+TANDEM_CHECK_CALL void tandem_check_index(const IndexData* data, uint64_t index) {
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->index(data->location.file, static_cast<int>(data->location.line), data->array->name,
+                  index_value(*data->index, index), __builtin_return_address(0));
+  }
+}
+TANDEM_CHECK_CALL void tandem_check_division(const DivisionData* data, uint64_t, uint64_t) {
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->division(data->location.file, static_cast<int>(data->location.line),
+                     __builtin_return_address(0));
+  }
+}
+TANDEM_CHECK_CALL void tandem_check_alignment(const AlignmentData* data, uint64_t address) {
+  const uint64_t alignment = uint64_t{1} << data->log_alignment;
+  if (address == 0 || address % alignment == 0) return;
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->misaligned(address, alignment, data->type->name, __builtin_return_address(0));
+  }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Variables begin at multiples of 8; ranges that do not are rounded outwards.
+#include "emulation/card/checks/local_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace tandem::emulation {
+namespace {
+
+constexpr int8_t kOutOfScope = -8;  // 0xf8, as AddressSanitizer marks it
+constexpr int8_t kGlobalGuard = -7;
+constexpr uint64_t kPage = 4096;
+// Larger ranges are given back to the system, smaller ones are filled.
+constexpr uint64_t kDropBytes = 1 << 20;
+
+bool mapped_local_memory = false;
+
+void map_one(uint64_t offset) {
+  void* const at = reinterpret_cast<void*>(offset);
+  void* const mapped =
+      mmap(at, kAddressEnd >> 3, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (mapped != at) {
+    if (mapped != MAP_FAILED) munmap(mapped, kAddressEnd >> 3);
+    throw std::runtime_error(std::string("cannot map the state of local memory: ") +
+                             std::strerror(errno) + "; go without it by TANDEM_CHECKS=none");
+  }
+  madvise(at, kAddressEnd >> 3, MADV_DONTDUMP);
+  madvise(at, kAddressEnd >> 3, MADV_NOHUGEPAGE);
+}
+
+// Zeroes [begin, end) of a map.
+void zero(char* begin, char* end) {
+  const auto size = static_cast<uint64_t>(end - begin);
+  if (size < kDropBytes) {
+    std::memset(begin, 0, size);
+    return;
+  }
+  char* const first =
+      reinterpret_cast<char*>((reinterpret_cast<uint64_t>(begin) + kPage - 1) & ~(kPage - 1));
+  char* const last = reinterpret_cast<char*>(reinterpret_cast<uint64_t>(end) & ~(kPage - 1));
+  std::memset(begin, 0, static_cast<size_t>(first - begin));
+  madvise(first, static_cast<size_t>(last - first), MADV_DONTNEED);
+  std::memset(last, 0, static_cast<size_t>(end - last));
+}
+
+}  // namespace
+
+void map_local_memory() {
+  map_one(kShadowOffset);
+  map_one(kBlankOffset);
+  mapped_local_memory = true;
+}
+
+bool has_local_memory() { return mapped_local_memory; }
+
+bool may_touch_bytes(uint64_t address, uint64_t size_bytes) {
+  for (uint64_t done = 0; done < size_bytes;) {
+    const uint64_t step = std::min<uint64_t>(8 - ((address + done) & 7), size_bytes - done);
+    if (!may_touch(address + done, step)) return false;
+    done += step;
+  }
+  return true;
+}
+
+bool is_blank(uint64_t address, uint64_t size_bytes) {
+  for (uint64_t byte = address; byte < address + size_bytes; ++byte) {
+    if ((blank_bits_of(byte) >> (byte & 7) & 1) == 0) return false;
+  }
+  return true;
+}
+
+void set_blank(uint64_t address, uint64_t size_bytes, bool blank) {
+  uint64_t byte = address;
+  const uint64_t end = address + size_bytes;
+  const auto set_bit = [blank](uint64_t at) {
+    const auto bit = static_cast<uint8_t>(1u << (at & 7));
+    uint8_t& bits = blank_bits_of(at);
+    bits = static_cast<uint8_t>(blank ? bits | bit : bits & ~bit);
+  };
+  for (; byte < end && (byte & 7) != 0; ++byte) set_bit(byte);
+  const uint64_t words = (end - byte) / 8;
+  if (words != 0) std::memset(&blank_bits_of(byte), blank ? 0xff : 0, words);
+  for (byte += words * 8; byte < end; ++byte) set_bit(byte);
+}
+
+void enter_scope(uint64_t address, uint64_t size_bytes) {
+  std::memset(&bounds_of(address), 0, size_bytes / 8);
+  if (size_bytes % 8 != 0) {
+    bounds_of(address + size_bytes / 8 * 8) = static_cast<int8_t>(size_bytes % 8);
+  }
+  set_blank(address, size_bytes, true);
+}
+
+void leave_scope(uint64_t address, uint64_t size_bytes) {
+  std::memset(&bounds_of(address), kOutOfScope, (size_bytes + 7) / 8);
+  set_blank(address, size_bytes, false);
+}
+
+void guard_global(uint64_t address, uint64_t size_bytes, uint64_t padded_bytes) {
+  const uint64_t used = size_bytes / 8 * 8;
+  if (size_bytes % 8 != 0) bounds_of(address + used) = static_cast<int8_t>(size_bytes % 8);
+  const uint64_t free = (size_bytes + 7) / 8 * 8;
+  if (padded_bytes > free) {
+    std::memset(&bounds_of(address + free), kGlobalGuard, (padded_bytes - free) / 8);
+  }
+}
+
+void forget(uint64_t begin, uint64_t end) {
+  if (begin >= end) return;
+  for (const uint64_t offset : {kShadowOffset, kBlankOffset}) {
+    zero(reinterpret_cast<char*>((begin >> 3) + offset),
+         reinterpret_cast<char*>(((end + 7) >> 3) + offset));
+  }
+}
+
+}  // namespace tandem::emulation

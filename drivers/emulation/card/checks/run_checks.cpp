@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Right accesses take the short ways of load() and store(); all else is told apart afterwards.
+// Bytes that nobody wrote count only where a whole access reads such bytes: paddings and the ends
+// of wide words do not.
+#include "emulation/card/checks/run_checks.h"
+
+#include <execinfo.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "emulation/card/checks/local_memory.h"
+#include "emulation/protocol/checks.h"
+#include "emulation/protocol/code_place.h"
+
+namespace tandem::emulation {
+namespace {
+
+constexpr uint64_t kNoDeviceAddress = ~uint64_t{0};
+constexpr uint64_t kReadable = 0x0101010101010101 * (kStateLive | kStateWritten);
+constexpr uint64_t kReadMask = 0x0101010101010101 * (kStateLive | kStateWritten | kStateStale);
+constexpr uint64_t kAllLive = 0x0101010101010101 * kStateLive;
+constexpr uint8_t kStoredState = kStateLive | kStateWritten;
+constexpr int kMostFrames = 24;
+
+thread_local RunChecks* current_checks = nullptr;
+
+uint64_t low_bytes(uint64_t count) {
+  return count >= 8 ? ~uint64_t{0} : (uint64_t{1} << count * 8) - 1;
+}
+
+// Whether the states of all bytes, masked, are `wanted`.
+bool all_states(const uint8_t* states, uint64_t count, uint64_t mask, uint64_t wanted) {
+  for (; count != 0;) {
+    const uint64_t step = std::min<uint64_t>(count, 8);
+    uint64_t word = 0;
+    std::memcpy(&word, states, 8);  // the area has bytes to spare
+    if (((word & mask) ^ wanted) & low_bytes(step)) return false;
+    states += step;
+    count -= step;
+  }
+  return true;
+}
+
+std::string bytes_text(uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " byte" : " bytes");
+}
+
+std::string hexadecimal(uint64_t number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+std::string with_place(const std::string& text, const SourcePlace& place) {
+  return place.line == 0 ? text : text + " at " + place.file + ":" + std::to_string(place.line);
+}
+
+}  // namespace
+
+RunChecks* RunChecks::current() { return current_checks; }
+
+void RunChecks::begin_call(std::vector<PointerArgument> pointers) {
+  pointers_ = std::move(pointers);
+  // What an earlier call left of frames that were unwound.
+  char here = 0;
+  char* const stack = static_cast<char*>(__builtin_frame_address(0));
+  constexpr uint64_t kUsual = 64 << 20;
+  forget(reinterpret_cast<uint64_t>(stack) - kUsual, reinterpret_cast<uint64_t>(&here));
+  if (areas_.races != nullptr) areas_.races->begin_run(unit_.index);
+  current_checks = this;
+}
+
+void RunChecks::end_call() {
+  current_checks = nullptr;
+  if (areas_.races != nullptr) areas_.races->end_run(unit_.index);
+}
+
+void RunChecks::load(uint64_t address, uint64_t size_bytes, const void* from) {
+  const uint64_t device = address - reinterpret_cast<uint64_t>(areas_.device.data());
+  if (device < areas_.device.size_bytes()) {
+    check_device_load(device, size_bytes, from);
+    return;
+  }
+  if (address >= kAddressEnd) return;  // a fault comes next
+  const bool inside =
+      size_bytes <= 8 ? may_touch(address, size_bytes) : may_touch_bytes(address, size_bytes);
+  if (!inside) {
+    report_local(address, size_bytes, false, from);
+    return;
+  }
+  if (blank_bits_of(address) == 0 || size_bytes > 16 || !is_blank(address, size_bytes)) return;
+  if (!is_new("uninitialised_local", from, kNoDeviceAddress)) return;
+  const SourcePlace place = place_of(code_place({from}));
+  // Types of the HLS headers read their own words before they are written, to change a part.
+  if (place.line == 0 || place.in_header) {
+    seen_[{"uninitialised_local", from, kNoDeviceAddress}] = false;
+    return;
+  }
+  report({"uninitialised_local", false,
+          "a local variable is read (" + bytes_text(size_bytes) +
+              ") that nothing was written to; hardware has any value there: initialise it",
+          kNoDeviceAddress, place.file, place.line},
+         from);
+}
+
+void RunChecks::store(uint64_t address, uint64_t size_bytes, const void* from) {
+  const uint64_t device = address - reinterpret_cast<uint64_t>(areas_.device.data());
+  if (device < areas_.device.size_bytes()) {
+    check_device_store(device, size_bytes, from);
+    return;
+  }
+  if (address >= kAddressEnd) return;
+  const bool inside =
+      size_bytes <= 8 ? may_touch(address, size_bytes) : may_touch_bytes(address, size_bytes);
+  if (!inside) {
+    report_local(address, size_bytes, true, from);
+    return;
+  }
+  set_blank(address, size_bytes, false);
+}
+
+void RunChecks::check_device_load(uint64_t address, uint64_t size_bytes, const void* from) {
+  const uint8_t* const states = areas_.states.states() + address;
+  if (!areas_.states.covers(address, size_bytes) ||
+      !all_states(states, size_bytes, kReadMask, kReadable)) {
+    if (!areas_.states.covers(address, size_bytes) ||
+        !all_states(states, size_bytes, kAllLive, kAllLive)) {
+      report_outside(address, size_bytes, false, from);
+      return;
+    }
+    const bool unwritten = !areas_.states.any(address, size_bytes, kStateWritten);
+    const bool stale = areas_.states.any(address, size_bytes, kStateStale) ||
+                       (unwritten && holds_stale_bytes(address));
+    if (stale && is_new("missing_sync_to_device", from, address)) {
+      report({"missing_sync_to_device", true,
+              "the kernel reads bytes that the host changed after their last sync to the device, "
+              "so it gets the old ones: call sync(XCL_BO_SYNC_BO_TO_DEVICE) after the change",
+              address, "", 0},
+             from);
+    } else if (!stale && unwritten && is_new("uninitialised_memory", from, address)) {
+      report({"uninitialised_memory", false,
+              "the kernel reads " + bytes_text(size_bytes) +
+                  " that neither the host nor a kernel wrote; a card has any values there: write "
+                  "the whole buffer, or read only what was written",
+              address, "", 0},
+             from);
+    }
+  }
+  check_race(address, size_bytes, false, from);
+}
+
+void RunChecks::check_device_store(uint64_t address, uint64_t size_bytes, const void* from) {
+  uint8_t* const states = areas_.states.states() + address;
+  if (!areas_.states.covers(address, size_bytes) ||
+      !all_states(states, size_bytes, kAllLive, kAllLive)) {
+    report_outside(address, size_bytes, true, from);
+    return;
+  }
+  std::memset(states, kStoredState, size_bytes);
+  check_race(address, size_bytes, true, from);
+}
+
+void RunChecks::check_race(uint64_t address, uint64_t size_bytes, bool writes, const void* from) {
+  if (areas_.races == nullptr || unit_.linked) return;
+  const auto offset = static_cast<uint32_t>(reinterpret_cast<uint64_t>(from) - unit_.code.begin);
+  const auto conflict = areas_.races->touch(unit_.index, address, size_bytes, writes, offset);
+  if (!conflict || !is_new("race", from, address)) return;
+  const auto [name, code] = unit_.other(conflict->unit);
+  const auto* const there = reinterpret_cast<const void*>(code.begin + conflict->code_offset);
+  report({"race", true,
+          std::string("the kernel ") + (writes ? "writes" : "reads") + " bytes that " +
+              with_place("unit '" + name + "' " + (conflict->wrote ? "writes" : "reads"),
+                         place_of(code_place({there}))) +
+              " in the same time, without an order: wait for one run before the other starts, or "
+              "give each unit bytes of its own",
+          address, "", 0},
+         from);
+}
+
+void RunChecks::report_outside(uint64_t address, uint64_t size_bytes, bool writes,
+                               const void* from) {
+  const BufferRecord* const buffer = areas_.states.find(address);
+  const bool freed =
+      areas_.states.covers(address, 1) && (areas_.states.states()[address] & kStateFreed) != 0;
+  const char* const kind = freed ? "use_after_free" : "out_of_bounds";
+  if (!is_new(kind, from, address)) return;
+  std::string message = std::string("the kernel ") + (writes ? "writes " : "reads ") +
+                        bytes_text(size_bytes) + " at device address " + hexadecimal(address);
+  if (freed) {
+    message += ", in a buffer that was freed: keep the buffer until the run has ended";
+  } else if (buffer == nullptr) {
+    message += ", where no buffer is: pass the buffer to the kernel";
+  } else {
+    const uint64_t offset = address - buffer->address;
+    const bool starts_inside = offset < buffer->size_bytes;
+    message += starts_inside ? ", across the end" : ", ";
+    if (!starts_inside) message += bytes_text(offset - buffer->size_bytes) + " beyond the end";
+    message += " of a buffer of " + bytes_text(buffer->size_bytes) +
+               ": make the buffer larger or the kernel's count smaller";
+  }
+  report({kind, true, message, address, "", 0}, from);
+}
+
+void RunChecks::report_local(uint64_t address, uint64_t size_bytes, bool writes, const void* from) {
+  if (!is_new("local_out_of_bounds", from, kNoDeviceAddress)) return;
+  const int8_t bound = bounds_of(address);
+  const bool over = static_cast<uint8_t>(bound) == 0xf8;
+  report({"local_out_of_bounds", true,
+          std::string("the kernel ") + (writes ? "writes " : "reads ") + bytes_text(size_bytes) +
+              (over ? " of a variable whose scope has ended: keep the variable as long as its "
+                      "pointer is used"
+                    : " beyond the end of a local array: check the index, or make the array "
+                      "larger"),
+          kNoDeviceAddress, "", 0},
+         from);
+}
+
+void RunChecks::misaligned(uint64_t address, uint64_t alignment, const char* type,
+                           const void* from) {
+  const uint64_t device = address - reinterpret_cast<uint64_t>(areas_.device.data());
+  const bool global = device < areas_.device.size_bytes();
+  if (!is_new("misaligned", from, global ? device : kNoDeviceAddress)) return;
+  report({"misaligned", true,
+          "the kernel uses the " + std::string(global ? "device address " : "address ") +
+              hexadecimal(global ? device : address) + " as " + type +
+              ", which needs a multiple of " + std::to_string(alignment) +
+              "; hardware reads other bytes there: begin at such a multiple, or copy the bytes "
+              "one by one",
+          global ? device : kNoDeviceAddress, "", 0},
+         from);
+}
+
+void RunChecks::index(const char* file, int line, const std::string& type, int64_t index,
+                      const void* from) {
+  if (!is_new("local_out_of_bounds", from, kNoDeviceAddress)) return;
+  report({"local_out_of_bounds", true,
+          "the index " + std::to_string(index) + " is outside of an array of type " + type +
+              ": check the index, or make the array larger",
+          kNoDeviceAddress, file, line},
+         from);
+}
+
+void RunChecks::division(const char* file, int line, const void* from) {
+  if (!is_new("division_by_zero", from, kNoDeviceAddress)) return;
+  report({"division_by_zero", true,
+          "the kernel divides by zero; hardware goes on with any value: check the divisor",
+          kNoDeviceAddress, file, line},
+         from);
+}
+
+// Once per place and buffer. An access is in the buffer that lies there, or before it.
+bool RunChecks::is_new(const char* kind, const void* from, uint64_t device_address) {
+  uint64_t buffer = kNoDeviceAddress;
+  if (device_address != kNoDeviceAddress) {
+    const BufferRecord* const record = areas_.states.find(device_address);
+    if (record != nullptr) buffer = record->address;
+  }
+  const auto [known, is_first] = seen_.try_emplace({kind, from, buffer}, true);
+  if (!is_first && known->second) any_found_ = true;
+  return is_first;
+}
+
+// A buffer that was never synced: bytes that are 0 on both sides do not tell.
+bool RunChecks::holds_stale_bytes(uint64_t address) const {
+  const BufferRecord* const buffer = areas_.states.find(address);
+  return buffer != nullptr && areas_.states.any(buffer->address, buffer->size_bytes, kStateStale);
+}
+
+// The nearest line of the user's: the access may be in a header, in a function of its own.
+void RunChecks::report(const Problem& problem, const void* from) {
+  any_found_ = true;
+  Finding finding;
+  finding.kind = problem.kind;
+  finding.severity = problem.is_error ? "error" : "warning";
+  finding.message = problem.message;
+  std::vector<const void*> stack = {from};
+  void* frames[kMostFrames];
+  const int count = backtrace(frames, kMostFrames);
+  for (int index = 0; index < count; ++index) {
+    const auto at = reinterpret_cast<uint64_t>(frames[index]);
+    const bool in_kernel = at >= unit_.code.begin && at < unit_.code.end;
+    if (in_kernel && frames[index] != from) stack.push_back(frames[index]);
+  }
+  const SourcePlace place = place_of(code_place(stack));
+  finding.file = place.line != 0 ? place.file : problem.file;
+  finding.line = place.line != 0 ? place.line : problem.line;
+  if (problem.address != kNoDeviceAddress) add_buffer(finding, problem.address);
+  unit_.report(std::move(finding));
+}
+
+void RunChecks::add_buffer(Finding& finding, uint64_t address) const {
+  finding.argument = argument_of(address);
+  const BufferRecord* const buffer = areas_.states.find(address);
+  if (buffer == nullptr) return;
+  const SourcePlace made = place_of(buffer->made_at);
+  finding.more.emplace_back(
+      "buffer", "{\"address\": " + std::to_string(buffer->address) +
+                    ", \"bytes\": " + std::to_string(buffer->size_bytes) +
+                    ", \"offset\": " + std::to_string(address - buffer->address) +
+                    ", \"made_in\": " + (made.line == 0 ? "null" : json_string(made.file)) +
+                    ", \"made_at_line\": " + (made.line == 0 ? "null" : std::to_string(made.line)) +
+                    "}");
+  if (made.line != 0) {
+    finding.message +=
+        " (the buffer is made at " + made.file + ":" + std::to_string(made.line) + ")";
+  }
+}
+
+// The argument whose buffer has the address, else the one that begins closest before it.
+std::string RunChecks::argument_of(uint64_t address) const {
+  const PointerArgument* best = nullptr;
+  for (const PointerArgument& pointer : pointers_) {
+    if (pointer.address > address) continue;
+    if (best == nullptr || pointer.address > best->address) best = &pointer;
+  }
+  if (best == nullptr && pointers_.size() == 1) best = pointers_.data();
+  return best == nullptr ? "" : best->name;
+}
+
+}  // namespace tandem::emulation

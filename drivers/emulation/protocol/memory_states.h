@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is known of every byte of a card's device memory, and where its buffers were made: memory
+// that a card and its clients share while checks are on.
+//
+// A byte per byte of device memory, in an anonymous file whose pages exist once they are touched.
+// Clients mark buffers and syncs, the card what kernels write. Threads and processes: any; a byte
+// has one writer at a time, unless the program has the race that the checks look for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "emulation/protocol/code_place.h"
+#include "emulation/protocol/shared_area.h"
+
+namespace tandem::emulation {
+
+enum MemoryState : uint8_t {
+  kStateLive = 1,     // inside a buffer
+  kStateWritten = 2,  // by a sync, a copy or a kernel
+  kStateStale = 4,    // the host's copy changed after its last sync to the device
+  kStateFreed = 8     // of a buffer that was freed
+};
+
+// A buffer, also after it was freed.
+struct BufferRecord {
+  std::atomic<uint32_t> state{0};  // 0: none; kStateLive or kStateFreed
+  uint32_t group = 0;
+  uint64_t address = 0;
+  uint64_t size_bytes = 0;
+  CodePlace made_at;
+};
+
+constexpr uint32_t kMaxBufferRecords = 4096;
+
+class MemoryStates {
+ public:
+  MemoryStates() = default;
+  // The card makes the states of `memory_bytes`; its clients adopt the descriptor.
+  static MemoryStates create(uint64_t memory_bytes);
+  static MemoryStates adopt(int descriptor, uint64_t memory_bytes);
+
+  int descriptor() const { return area_.descriptor(); }
+  uint64_t memory_bytes() const { return memory_bytes_; }
+  // [memory_bytes], and 64 more that are 0.
+  uint8_t* states() const { return reinterpret_cast<uint8_t*>(area_.data()); }
+  bool covers(uint64_t address, uint64_t size_bytes) const {
+    return address <= memory_bytes_ && size_bytes <= memory_bytes_ - address;
+  }
+
+  // A buffer begins or ends. `written`: the host writes it without a sync.
+  void make_buffer(uint64_t address, uint64_t size_bytes, uint32_t group, bool written,
+                   const CodePlace& place) const;
+  void free_buffer(uint64_t address, uint64_t size_bytes) const;
+  // Sets the bits `on` and clears `off` of a range inside device memory.
+  void change(uint64_t address, uint64_t size_bytes, uint8_t on, uint8_t off) const;
+  // Whether a byte of the range has one of `bits`.
+  bool any(uint64_t address, uint64_t size_bytes, uint8_t bits) const;
+  // The newest buffer that has or had `address`; else the one that ends closest before it. Null:
+  // none.
+  const BufferRecord* find(uint64_t address) const;
+
+ private:
+  BufferRecord* records() const;
+
+  SharedArea area_;
+  uint64_t memory_bytes_ = 0;
+};
+
+}  // namespace tandem::emulation

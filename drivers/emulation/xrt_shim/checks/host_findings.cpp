@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// on_exit() alone tells the status that the program ends with.
+#include "emulation/xrt_shim/checks/host_findings.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
+
+#include "emulation/protocol/checks.h"
+#include "emulation/protocol/finding.h"
+#include "emulation/xrt_shim/report.h"
+
+namespace tandem::emulation {
+namespace {
+
+constexpr int kStrictStatus = 3;
+
+// Findings of cards with strict checks, also of those that are closed.
+std::atomic<uint64_t> host_findings{0};
+
+bool is_first(const std::string& text) {
+  static std::mutex mutex;
+  static auto& seen = *new std::set<std::string>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return seen.insert(text).second;
+}
+
+void end_strictly(int status, void*) {
+  const uint64_t count = host_findings.load() + Card::strict_findings();
+  if (status != 0 || count == 0) return;
+  std::fprintf(stderr, "TANDEM_CHECKS=strict: %llu findings; exit status %d\n",
+               static_cast<unsigned long long>(count), kStrictStatus);
+  std::fflush(nullptr);
+  _exit(kStrictStatus);
+}
+
+}  // namespace
+
+void report_host_finding(Card& card, const HostFinding& found, const CodePlace& place) {
+  const SourcePlace source = place_of(place);
+  Finding finding;
+  finding.kind = found.kind;
+  const bool strict = (card.shared().checks.load() & kCheckStrict) != 0;
+  finding.severity = "error";
+  finding.kernel = found.kernel;
+  finding.unit = found.unit;
+  finding.argument = found.argument;
+  finding.message = found.message;
+  finding.file = source.file;
+  finding.line = source.line;
+  const std::string line = json_line(finding);
+  if (!is_first(line)) return;
+  if (strict) host_findings.fetch_add(1);
+  std::string text = found.kind + ": " + found.message;
+  if (!found.argument.empty()) text += " (argument '" + found.argument + "'";
+  if (!found.argument.empty())
+    text += found.kernel.empty() ? ")" : " of kernel '" + found.kernel + "')";
+  if (source.line > 0) text += " [" + source.file + ":" + std::to_string(source.line) + "]";
+  report_error(text);
+  const char* const file = std::getenv("TANDEM_CARD_REPORT");
+  if (file != nullptr && *file != '\0' && !append_finding(file, finding)) {
+    report_error(std::string("cannot write to TANDEM_CARD_REPORT '") + file +
+                 "': " + std::strerror(errno));
+  }
+}
+
+void watch_exit(Card& card) {
+  if ((card.shared().checks.load() & kCheckStrict) == 0) return;
+  static std::once_flag once;
+  std::call_once(once, [] { on_exit(end_strictly, nullptr); });
+}
+
+}  // namespace tandem::emulation

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arguments of a bitstream's kernels, and the banks that a unit's arguments reach. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bitstreams/xclbin/xclbin_file.h"
+
+namespace tandem::emulation {
+
+struct KernelArgument {
+  std::string name;
+  uint32_t kind = 0;    // 0 scalar, 1 global, 3 local, 4 stream
+  uint32_t offset = 0;  // in the register map
+};
+
+// By kernel, in order of their numbers; none where the metadata has none.
+std::map<std::string, std::vector<KernelArgument>> kernel_arguments(const xclbin::XclbinFile& file);
+
+// The device addresses [first, second) that argument `argument` of a unit reaches.
+std::vector<std::pair<uint64_t, uint64_t>> reached_memory(const xclbin::XclbinFile& file,
+                                                          const xclbin::ComputeUnit& unit,
+                                                          size_t argument);
+
+}  // namespace tandem::emulation

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The states of device memory and the records of its buffers; the names of checks.
+#include "emulation/protocol/memory_states.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+#include "emulation/protocol/checks.h"
+
+namespace tandem::emulation {
+namespace {
+
+constexpr uint64_t kStateBytes = 1 << 20;
+
+TEST(MemoryStates, ABufferIsLiveThenFreed) {
+  const MemoryStates states = MemoryStates::create(kStateBytes);
+  states.make_buffer(4096, 100, 3, false, {});
+  EXPECT_EQ(states.states()[4095], 0);
+  EXPECT_EQ(states.states()[4096], kStateLive);
+  EXPECT_EQ(states.states()[4195], kStateLive);
+  EXPECT_EQ(states.states()[4196], 0);
+  ASSERT_NE(states.find(4100), nullptr);
+  EXPECT_EQ(states.find(4100)->size_bytes, 100u);
+  EXPECT_EQ(states.find(4100)->group, 3u);
+  states.free_buffer(4096, 100);
+  EXPECT_EQ(states.states()[4096], kStateFreed);
+  EXPECT_EQ(states.find(4100)->state.load(), uint32_t{kStateFreed});
+}
+
+TEST(MemoryStates, OutsideOfBuffersTheClosestBeforeIsFound) {
+  const MemoryStates states = MemoryStates::create(kStateBytes);
+  EXPECT_EQ(states.find(0), nullptr);
+  states.make_buffer(4096, 100, 0, true, {});
+  states.make_buffer(12288, 100, 0, true, {});
+  EXPECT_EQ(states.find(4000), nullptr);
+  EXPECT_EQ(states.find(8000)->address, 4096u);
+  EXPECT_EQ(states.find(20000)->address, 12288u);
+  EXPECT_EQ(states.states()[12288], kStateLive | kStateWritten);
+}
+
+TEST(MemoryStates, AreSharedAndChangedBit) {
+  const MemoryStates card = MemoryStates::create(kStateBytes);
+  const MemoryStates client = MemoryStates::adopt(dup(card.descriptor()), kStateBytes);
+  client.make_buffer(0, 64, 0, false, {});
+  client.change(8, 8, kStateWritten | kStateStale, 0);
+  EXPECT_TRUE(card.any(0, 64, kStateStale));
+  EXPECT_FALSE(card.any(0, 8, kStateStale));
+  card.change(8, 8, 0, kStateStale);
+  EXPECT_FALSE(client.any(0, 64, kStateStale));
+  EXPECT_TRUE(client.any(15, 1, kStateWritten));
+}
+
+TEST(MemoryStates, RangesOutsideOfMemoryAreLeftAlone) {
+  const MemoryStates states = MemoryStates::create(kStateBytes);
+  states.make_buffer(kStateBytes - 10, 100, 0, true, {});
+  states.change(~uint64_t{0} - 3, 100, kStateWritten, 0);
+  EXPECT_FALSE(states.any(kStateBytes - 10, 10, 0xff));
+}
+
+TEST(MemoryStates, ManyBuffersTakeThePlacesOfFreedOnes) {
+  const MemoryStates states = MemoryStates::create(uint64_t{1} << 30);
+  for (uint64_t index = 0; index < kMaxBufferRecords + 10; ++index) {
+    states.make_buffer(index * 4096, 8, 0, true, {});
+    states.free_buffer(index * 4096, 8);
+  }
+  states.make_buffer(uint64_t{1} << 29, 8, 7, true, {});
+  ASSERT_NE(states.find(uint64_t{1} << 29), nullptr);
+  EXPECT_EQ(states.find(uint64_t{1} << 29)->group, 7u);
+}
+
+TEST(CardChecks, AreNamed) {
+  EXPECT_EQ(parse_checks("", false), 0u);
+  EXPECT_EQ(parse_checks("none", true), 0u);
+  EXPECT_EQ(parse_checks("none,depths", true), uint32_t{kCheckDepths});
+  EXPECT_EQ(parse_checks("sync", false), kCheckSync | kCheckMemory);
+  const uint32_t usual = kCheckMemory | kCheckRace | kCheckSync;
+  EXPECT_EQ(parse_checks("", true), usual);
+  EXPECT_EQ(parse_checks("strict", false), usual | kCheckStrict);
+  EXPECT_EQ(parse_checks("all", false), usual | kCheckDepths);
+}
+
+TEST(CardChecks, AnUnknownNameIsAnError) {
+  try {
+    parse_checks("memory,sink", false);
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(),
+                 "TANDEM_CHECKS names 'sink'; the checks are: depths, memory, race, sync, "
+                 "strict, all, none");
+  }
+}
+
+}  // namespace
+}  // namespace tandem::emulation

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Seeded bugs of memory, buffers and syncs, each with its mended twin: the bug gives one line of
+// the report with kind, argument, file and line, the twin gives none.
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xrt/xrt_bo.h>
+#include <xrt/xrt_device.h>
+#include <xrt/xrt_kernel.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+
+#include "application.h"
+
+using namespace tandem::fpga_test;
+
+namespace {
+
+constexpr int kCount = 64;
+constexpr size_t kBytes = kCount * sizeof(int);
+constexpr auto kPatience = std::chrono::seconds(60);
+
+std::string take_report() {
+  const char* const name = std::getenv("TANDEM_CARD_REPORT");
+  std::ifstream in(name);
+  std::string lines, line;
+  while (std::getline(in, line)) lines += line + "\n";
+  std::remove(name);
+  return lines;
+}
+
+int count_of(const std::string& text, const std::string& what) {
+  int count = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+// The line of the kernel's source that has the mark.
+int marked_line(int mark) {
+  std::string file = __FILE__;
+  file.replace(file.rfind("host.cpp"), std::string::npos, "kernel.cpp");
+  std::ifstream in(file);
+  std::string line;
+  const std::string wanted = "// mark " + std::to_string(mark);
+  for (int number = 1; std::getline(in, line); ++number) {
+    if (line.find(wanted) != std::string::npos) return number;
+  }
+  return 0;
+}
+
+void expect_one(const std::string& report, const std::string& kind, const std::string& argument,
+                const std::string& file, int line) {
+  CHECK_EQ(count_of(report, "\n"), 1);
+  CHECK_EQ(count_of(report, "{\"kind\": \"" + kind + "\""), 1);
+  if (!argument.empty()) CHECK_EQ(count_of(report, "\"argument\": \"" + argument + "\""), 1);
+  CHECK_EQ(count_of(report, file + "\", \"line\": " + std::to_string(line) + ","), 1);
+  if (count_of(report, "\n") != 1) std::cout << kind << ":\n" << report;
+}
+
+struct Probe {
+  explicit Probe(const std::string& xclbin)
+      : device(0), uuid(device.load_xclbin(xclbin)), kernel(device, uuid, "probe") {}
+
+  struct Buffers {
+    xrt::bo in, out;
+  };
+  Buffers make() {
+    Buffers buffers{xrt::bo(device, kBytes, kernel.group_id(0)),
+                    xrt::bo(device, kBytes, kernel.group_id(1))};
+    std::iota(buffers.in.map<int*>(), buffers.in.map<int*>() + kCount, 0);
+    return buffers;
+  }
+  ert_cmd_state run(Buffers& buffers, int bug) {
+    auto run = kernel(buffers.in, buffers.out, kCount, bug);
+    return run.wait(kPatience);
+  }
+
+  xrt::device device;
+  xrt::uuid uuid;
+  xrt::kernel kernel;
+};
+
+void find_in_kernels(Probe& probe) {
+  struct Bug {
+    int number;
+    const char* kind;
+    const char* argument;
+  };
+  for (const Bug& bug : {Bug{1, "out_of_bounds", "in"}, Bug{2, "out_of_bounds", "out"},
+                         Bug{3, "misaligned", "in"}, Bug{4, "local_out_of_bounds", ""},
+                         Bug{5, "local_out_of_bounds", ""}, Bug{6, "uninitialised_local", ""}}) {
+    auto buffers = probe.make();
+    buffers.in.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+    CHECK_EQ(probe.run(buffers, 0), ERT_CMD_STATE_COMPLETED);
+    CHECK_EQ(take_report(), "");
+    CHECK_EQ(probe.run(buffers, bug.number), ERT_CMD_STATE_COMPLETED);
+    expect_one(take_report(), bug.kind, bug.argument, "kernel.cpp", marked_line(bug.number));
+  }
+}
+
+void find_syncs(Probe& probe) {
+  auto buffers = probe.make();
+  CHECK_EQ(probe.run(buffers, 0), ERT_CMD_STATE_COMPLETED);
+  expect_one(take_report(), "missing_sync_to_device", "in", "kernel.cpp", marked_line(0));
+  buffers.in.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  CHECK_EQ(probe.run(buffers, 0), ERT_CMD_STATE_COMPLETED);
+  buffers.out.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  CHECK_EQ(buffers.out.map<int*>()[3], 4);
+  CHECK_EQ(take_report(), "");
+}
+
+void find_buffers(Probe& probe) {
+  auto buffers = probe.make();
+  buffers.in = xrt::bo(probe.device, kBytes, probe.kernel.group_id(0));
+  CHECK_EQ(probe.run(buffers, 0), ERT_CMD_STATE_COMPLETED);
+  const std::string unwritten = take_report();
+  CHECK_EQ(count_of(unwritten, "{\"kind\": \"uninitialised_memory\""), 1);
+  CHECK_EQ(count_of(unwritten, "\"argument\": \"in\""), 1);
+  buffers.in.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  auto run = xrt::run(probe.kernel);
+  run.set_arg(0, buffers.in);
+  run.set_arg(1, buffers.out);
+  run.set_arg(2, kCount);
+  run.set_arg(3, 0);
+  run.start();
+  run.wait(kPatience);
+  CHECK_EQ(take_report(), "");
+}
+
+// A run of the kernel without a bug, whose first argument is a bare address.
+std::string report_of_address(Probe& probe, uint64_t address) {
+  auto buffers = probe.make();
+  xrt::run run(probe.kernel);
+  run.set_arg(0, address);
+  run.set_arg(1, buffers.out);
+  run.set_arg(2, kCount);
+  run.set_arg(3, 0);
+  run.start();
+  run.wait(kPatience);
+  return take_report();
+}
+
+void find_addresses(Probe& probe) {
+  auto buffers = probe.make();
+  buffers.in.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  const uint64_t address = buffers.in.address();
+  CHECK_EQ(report_of_address(probe, address), "");
+  buffers.in = xrt::bo();
+  const std::string freed = report_of_address(probe, address);
+  CHECK_EQ(count_of(freed, "{\"kind\": \"use_after_free\""), 2);  // at the begin and in the kernel
+  CHECK_EQ(count_of(freed, "\n"), 2);
+  CHECK_EQ(count_of(freed, "kernel.cpp\", \"line\": " + std::to_string(marked_line(0)) + ","), 1);
+  CHECK_EQ(count_of(freed, "host.cpp\", \"line\": "), 1);
+  xrt::bo other(probe.device, kBytes, probe.kernel.group_id(1));
+  other.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  const std::string far = report_of_address(probe, other.address());
+  CHECK_EQ(count_of(far, "\n"), 1);
+  CHECK_EQ(count_of(far, "{\"kind\": \"wrong_bank\""), 1);
+  CHECK_EQ(count_of(far, "\"argument\": \"in\""), 1);
+  const std::string nowhere = report_of_address(probe, 64);
+  CHECK_EQ(count_of(nowhere, "{\"kind\": \"bad_argument\""), 1);
+}
+
+// A buffer freed while a run goes on, and once it has ended.
+void find_early_frees(Probe& probe) {
+  xrt::kernel fill(probe.device, probe.uuid, "fill:{fill_1}");
+  for (const bool early : {false, true}) {
+    xrt::bo out(probe.device, kBytes, fill.group_id(0));
+    auto run = fill(out, 0, kCount, 1);
+    while (early && run.state() != ERT_CMD_STATE_RUNNING) {
+    }
+    if (early) out = xrt::bo();
+    CHECK_EQ(run.wait(kPatience), ERT_CMD_STATE_COMPLETED);
+    out = xrt::bo();
+    const std::string report = take_report();
+    CHECK_EQ(count_of(report, "{\"kind\": \"use_after_free\"") >= 1, early);
+    CHECK_EQ(count_of(report, "the program frees a buffer while a run uses it"), early ? 1 : 0);
+  }
+}
+
+// With strict checks a finding fails its command, and the program that ends well ends with 3.
+void find_strictly(const std::string& xclbin) {
+  for (const int bug : {0, 1}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      setenv("TANDEM_CHECKS", "strict", 1);
+      Probe probe(xclbin);
+      auto buffers = probe.make();
+      buffers.in.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+      const ert_cmd_state wanted = bug == 0 ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR;
+      std::exit(probe.run(buffers, bug) == wanted ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK_EQ(status, W_EXITCODE(bug == 0 ? 0 : 3, 0));
+    CHECK_EQ(count_of(take_report(), "\n"), bug);
+  }
+}
+
+void find_races(Probe& probe) {
+  xrt::kernel first(probe.device, probe.uuid, "fill:{fill_1}");
+  xrt::kernel second(probe.device, probe.uuid, "fill:{fill_2}");
+  xrt::bo out(probe.device, kBytes, first.group_id(0));
+  const auto both = [&](int begin) {
+    auto a = first(out, 0, kCount / 2, 1);
+    auto b = second(out, begin, kCount / 2, 2);
+    CHECK_EQ(a.wait(kPatience), ERT_CMD_STATE_COMPLETED);
+    CHECK_EQ(b.wait(kPatience), ERT_CMD_STATE_COMPLETED);
+    return take_report();
+  };
+  CHECK_EQ(both(kCount / 2), "");
+  const std::string raced = both(0);
+  CHECK(count_of(raced, "{\"kind\": \"race\"") >= 1);
+  CHECK(count_of(raced, "kernel.cpp\", \"line\": " + std::to_string(marked_line(9))) >= 1);
+}
+
+// A card whose kernel crashed is over, so the division is the last one.
+void find_ends(Probe& probe) {
+  auto buffers = probe.make();
+  buffers.in.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  CHECK_EQ(probe.run(buffers, 8), ERT_CMD_STATE_ERROR);
+  expect_one(take_report(), "never_ends", "", "kernel.cpp", marked_line(8));
+  CHECK_EQ(probe.run(buffers, 0), ERT_CMD_STATE_COMPLETED);
+  CHECK_EQ(take_report(), "");
+  CHECK_EQ(probe.run(buffers, 7), ERT_CMD_STATE_ERROR);
+  expect_one(take_report(), "division_by_zero", "", "kernel.cpp", marked_line(7));
+}
+
+void find_all(const Arguments& arguments) {
+  take_report();
+  find_strictly(arguments.xclbin);  // before this process has a card
+  Probe probe(arguments.xclbin);
+  find_in_kernels(probe);
+  find_syncs(probe);
+  find_buffers(probe);
+  find_addresses(probe);
+  find_early_frees(probe);
+  find_races(probe);
+  find_ends(probe);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_application(argc, argv, find_all); }

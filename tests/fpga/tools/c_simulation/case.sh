@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# C simulation from Tcl scripts and configurations, in the shapes of public projects: vitis_hls, vivado_hls, vitis-run,
+# v++ --mode hls. The projects are in projects/; every script of Vitis HLS is run as its project's page says.
+command -v tclsh >/dev/null || { echo "SKIPPED: install the package tcl" && exit 0; }
+cp -r "$CASE_DIR/projects" projects
+cd projects
+
+# refused CODE TEXT COMMAND...: it ends with CODE and says TEXT.
+refused() {
+  local wanted=$1 text=$2 output code=0
+  shift 2
+  output=$("$@" 2>&1) || code=$?
+  [ "$code" -eq "$wanted" ] || fail "'$*' ended with $code: $output"
+  [[ $output == *"$text"* ]] || fail "'$*' did not say '$text' but: $output"
+}
+
+# An example that adds all up, with settings, a golden file and a co-simulation; the second run finds the project there.
+cd introductory
+for run in 1 2; do
+  output=$(vitis_hls -f run_hls.tcl 2>&1) || fail "run $run: $output"
+  [[ $output == *"CSim done with 0 errors"*"csynth_design: skipped"*"cosim_design: skipped"* ]] || fail "$output"
+done
+grep -q "Test passed" proj_sums/solution1/csim/report/sums_csim.log || fail "no log of the simulation"
+refused 1 "the test bench ended with 3" env SUMS_BREAK=1 vitis_hls -f run_hls.tcl
+refused 1 "the test bench ended with 3" env SUMS_BREAK=1 vitis-run --mode hls --csim --tcl run_hls.tcl
+expect "Test passed" vitis-run --mode hls --tcl run_hls.tcl
+refused 1 "sums.cpp does not compile" env TANDEM_CXX="c++ -DSUMS_TYPO=." vitis_hls -f run_hls.tcl
+
+mkdir other && echo '#error other headers' >other/ap_int.h
+refused 1 "other headers" env TANDEM_HLS_INCLUDE="$PWD/other" vitis_hls -f run_hls.tcl
+
+# The same component from a configuration, and its kernel for a card.
+expect "Test passed" vitis-run --mode hls --csim --config hls_config.cfg --work_dir component
+[ -x component/hls/csim/build/csim.exe ] || fail "the work folder is not the stated one"
+refused 1 "the test bench ended with 3" env SUMS_BREAK=1 vitis-run --mode hls --csim --config hls_config.cfg
+expect "sums.xo is the kernel" v++ -c --mode hls --config hls_config.cfg --work_dir component --platform u55c
+v++ -l -t hw_emu --platform u55c -o sums.xclbin component/sums.xo
+sed /flow_target/d hls_config.cfg >ip.cfg
+expect "nothing is made" v++ -c --mode=hls --config=ip.cfg
+sed /syn.top/d hls_config.cfg >topless.cfg
+refused 1 "syn.top is missing" vitis-run --mode hls --csim --config topless.cfg
+(cat hls_config.cfg; echo nonsense) >bad.cfg
+refused 1 "bad.cfg:15: expected KEY=VALUE" vitis-run --mode hls --csim --config bad.cfg
+refused 1 "--mode hls needs --config" v++ -c --mode hls
+cd ..
+
+# Weights and data in folders that the test bench writes to, options as arguments of the script.
+cd network
+output=$(vitis_hls -f build_prj.tcl "reset=1 csim=1 synth=1 cosim=0 validation=0 export=0" 2>&1) || fail "$output"
+[[ $output == *"begin of simulation"*"end of simulation after "*" s"* ]] || fail "$output"
+same "$(cat tb_data/csim_results.log)" "11 22 33"
+rm tb_data/csim_results.log
+expect "begin of synthesis" vitis_hls -f build_prj.tcl "reset=0 csim=0"
+[ ! -e tb_data/csim_results.log ] || fail "csim=0 simulated"
+cd ..
+
+# Options behind names, sources in C, a test bench that calls diff, arguments and libraries.
+cd filter
+expect "PASS: 7 taps of 2" vivado_hls fir.tcl
+expect "there is no header 'moved.h'" vivado_hls fir.tcl
+refused 1 "does not link" vivado_hls no_library.tcl
+refused 1 "there is no file 'missing.c'" vivado_hls missing.tcl
+refused 1 "invalid command name \"csim_desing\"" vivado_hls typo.tcl
+refused 1 "option '-arg' is unknown" vivado_hls option.tcl
+echo 'configure_all' >family.tcl
+refused 1 'invalid command name "configure_all"' vivado_hls family.tcl
+echo 'array set a {k v}; parray a' >loaded.tcl
+expect "a(k) = v" vivado_hls loaded.tcl
+cd ..
+
+refused 2 "give a script" vitis_hls
+refused 2 "cannot read the script 'none.tcl'" vitis_hls -f none.tcl
+refused 2 "interactive" vitis_hls -i
+refused 2 "needs the vendor's synthesis" vitis-run --mode hls --cosim --config introductory/hls_config.cfg
+refused 2 "only hls" vitis-run --mode aie --csim --tcl filter/fir.tcl
+refused 2 "'--fast' is unknown" vitis-run --fast
+expect "v2022.2" vitis_hls -version

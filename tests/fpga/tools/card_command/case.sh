@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# case.sh TANDEM: `tandem card` without any setup of the shell: runs, reports, searches depths.
+tandem=$1
+v++ -c -t hw_emu --platform u55c -k crossed -o crossed.xo "$CASE_DIR/crossed.cpp"
+v++ -l -t hw_emu --platform u55c -o crossed.xclbin crossed.xo
+g++ -std=c++17 -O0 -g -o host "$CASE_DIR/host.cpp" -I"$XILINX_XRT/include" -L"$XILINX_XRT/lib" -lxrt_coreutil -luuid -pthread
+unset XILINX_XRT XILINX_VITIS XILINX_HLS XILINX_VIVADO LD_LIBRARY_PATH OCL_ICD_VENDORS OPENCL_LAYERS
+
+# code_of COMMAND...: its exit code; its outputs go to the files printed and told.
+code_of() {
+  local code=0
+  "$@" >printed 2>told || code=$?
+  echo "$code"
+}
+
+same "$(code_of "$tandem" card run --strict -- ./host crossed.xclbin 0)" 0
+same "$(cat printed)" RAN
+same "$(cat told)" ""
+same "$(code_of "$tandem" card run -- ./host crossed.xclbin 0 9)" 9
+
+# A bug is told with place and advice; it changes the exit code only with --strict.
+export TANDEM_CARD_REPORT="$PWD/kept.jsonl"
+same "$(code_of "$tandem" card run -- ./host crossed.xclbin 3)" 0
+grep -q "crossed.cpp:30: warning: leftover_tokens in kernel 'crossed', unit 'crossed_1': stream 'tail' ends" told || fail "$(cat told)"
+grep -q "    what to do: read as many values as are written" told || fail "no advice: $(cat told)"
+same "$(tail -1 told)" "tandem: the cards found 1 bug: 0 errors, 1 warning"
+same "$(code_of "$tandem" card run --strict --sarif found.sarif -- ./host crossed.xclbin 3)" 4
+same "$(grep -c "the cards found 1 bug" told)" 1
+python3 -c '
+import json
+run = json.load(open("found.sarif"))["runs"][0]
+assert [result["ruleId"] for result in run["results"]] == ["leftover_tokens"]
+assert run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 30' || fail "SARIF"
+
+# A report of two runs; the findings of the first are not the second's.
+expect "leftover_tokens in kernel 'crossed', unit 'crossed_1' (2 times)" "$tandem" card report kept.jsonl
+"$tandem" card report kept.jsonl --json >report.json
+python3 -c '
+import json
+report = json.load(open("report.json"))
+assert report["warnings"] == 1 and report["findings"][0]["count"] == 2, report' || fail "JSON"
+unset TANDEM_CARD_REPORT
+
+# A buffer is named by the place in the program that made it, not by XRT's header.
+same "$(code_of "$tandem" card run -- ./host crossed.xclbin 4)" 0
+grep -q "crossed.cpp:22: error: out_of_bounds in kernel 'crossed', unit 'crossed_1', argument 'out'" told || fail "$(cat told)"
+grep -q "made at $CASE_DIR/host.cpp:16)" told || fail "$(cat told)"
+
+same "$(code_of "$tandem" card run -- ./host crossed.xclbin 2)" 3
+grep -q "error: deadlock in kernel 'crossed'" told || fail "$(cat told)"
+grep -q "    process 'give' waits for data in stream 'reply', which holds 0: .*crossed.cpp:11" told || fail "$(cat told)"
+same "$(GITHUB_ACTIONS=true code_of "$tandem" card run -- ./host crossed.xclbin 2)" 3
+grep -q "^::error file=.*crossed.cpp,line=11,title=deadlock::kernel 'crossed'" told || fail "$(cat told)"
+same "$(code_of "$tandem" card run --strict -- ./host crossed.xclbin 1)" 0
+
+# The depths that a run needs, whatever is stated.
+"$tandem" card depths --json -- ./host crossed.xclbin 0 >least.json
+python3 -c '
+import json
+streams = {each["stream"]: each for each in json.load(open("least.json"))["streams"]}
+assert {name: each["depth"] for name, each in streams.items()} == {"head": 1, "tail": 1}, streams
+assert streams["head"]["stated"] == 64 and streams["head"]["line"] == 28, streams' || fail "depths without a bug"
+expect "crossed.cpp:28: stream 'head': depth 48 suffices (64 is stated)" "$tandem" card depths -- ./host crossed.xclbin 1
+expect "crossed.cpp:30: stream 'tail': depth 1 suffices (4 is stated)" "$tandem" card depths -- ./host crossed.xclbin 1
+
+# said TEXT COMMAND...: it ends with 2 and says so.
+said() {
+  local text=$1
+  shift
+  same "$(code_of "$@")" 2
+  grep -qF -- "$text" told || fail "'$*' did not say '$text' but: $(cat told)"
+}
+said "the command fails whatever depths its streams have" "$tandem" card depths -- ./host crossed.xclbin 2
+said "exit code 9" "$tandem" card depths -- ./host crossed.xclbin 0 9
+said "unknown option --faults" "$tandem" card run --faults storm -- ./host crossed.xclbin 0
+said "unknown option --time" "$tandem" card run --strict --time model -- ./host crossed.xclbin 0
+said "program is required" "$tandem" card run --strict
+said "program is required" "$tandem" card depths --
+said "cannot read 'nothing.jsonl'" "$tandem" card report nothing.jsonl
+same "$(code_of "$tandem" card run -- ./no_such_program)" 127
+same "$(TANDEM_CARD_SCOPE=shared code_of "$tandem" card run -- bash -c 'echo "${TANDEM_CARD_SCOPE%%.*}"; [ "$TANDEM_CARD_SCOPE" != shared ]')" 0
+same "$(cat printed)" shared
+same "$(code_of "$tandem" card depths -- bash -c 'kill -TERM $$')" 143
+same "$(code_of "$tandem" card run -- bash -c 'kill -KILL $$')" 137
