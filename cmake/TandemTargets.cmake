@@ -61,13 +61,18 @@ function(tandem_excuse_libraries name)
   endif()
 endfunction()
 
-# tandem_share_headers(target): a fast build parses GoogleTest and the standard headers once for all tests. Precompiled
-# headers are valid for one set of code options, hence the PIC. CMake shares none with a target that has a source in C.
-function(tandem_share_headers name)
+# Of tests that are built without the others.
+set(TANDEM_TEST_LEVELS 1)
+set(TANDEM_TEST_LEVEL 1)
+# tandem_compile_test(target): with the folder's TANDEM_TEST_LEVEL (tests/CMakeLists.txt); and a fast build parses GoogleTest
+# and the standard headers once for all tests of a level. Precompiled headers are valid for one set of code options, hence
+# the PIC. CMake shares none with a target that has a source in C.
+function(tandem_compile_test name)
+  target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O${TANDEM_TEST_LEVEL}>)
   get_target_property(sources ${name} SOURCES)
   if(TANDEM_UNITY AND NOT "${sources}" MATCHES "\\.c(;|$)")
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
-    target_precompile_headers(${name} REUSE_FROM tandem_test_headers)
+    target_precompile_headers(${name} REUSE_FROM tandem_test_headers_${TANDEM_TEST_LEVEL})
   endif()
 endfunction()
 
@@ -96,9 +101,7 @@ function(tandem_add_test name)
                              ${PROJECT_SOURCE_DIR}/drivers ${PROJECT_SOURCE_DIR}/fpga_hls)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock_main tandem_test_tree tandem_options)
   tandem_excuse_libraries(${name})
-  # The cost of a test is its compilation. Assertions gain nothing from the release's -O3.
-  target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
-  tandem_share_headers(${name})
+  tandem_compile_test(${name})
   tandem_compile_together(${name} 10)
   if("unit" IN_LIST ARG_LABELS)
     if("interpreted" IN_LIST ARG_LABELS)
@@ -107,7 +110,7 @@ function(tandem_add_test name)
       tandem_unit_program(${name})
     endif()
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
   # PROPERTIES takes no lists, so ctest sets the labels when it has read the cases.
   file(CONFIGURE OUTPUT ${name}_labels.cmake @ONLY CONTENT [=[
 foreach(case IN LISTS @name@_TESTS)

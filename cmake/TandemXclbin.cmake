@@ -23,6 +23,8 @@ if(NOT DEFINED TANDEM_VPP_COMMAND)
   set(TANDEM_BITSTREAM_DIR ${PROJECT_BINARY_DIR}/share/tandem/bitstreams)
   set(TANDEM_VPP_COMMAND $<TARGET_FILE:tandem-vpp>)
   set(TANDEM_VPP_DEPENDS tandem-vpp)
+  # Copies of this project's own kernels that a card's checks of memory need; they double the time of v++ -c.
+  option(TANDEM_CHECKED_KERNELS "Compile this project's kernels with their checked copies" OFF)
 endif()
 
 # The command line before v++'s own arguments. In a build with sanitizers, v++ need not free its memory at exit.
@@ -35,6 +37,9 @@ function(_tandem_vpp_command result)
   if(TANDEM_KERNEL_FLAGS)
     list(JOIN TANDEM_KERNEL_FLAGS " " flags)
     list(APPEND command "TANDEM_KERNEL_FLAGS=${flags}")
+  endif()
+  if(DEFINED TANDEM_CHECKED_KERNELS AND NOT TANDEM_CHECKED_KERNELS)
+    list(APPEND command TANDEM_KERNEL_CHECKS=off)
   endif()
   set(${result} ${command} ${TANDEM_VPP_COMMAND} PARENT_SCOPE)
 endfunction()

@@ -27,11 +27,13 @@ void add_bench(CLI::App& app);
 void add_quantize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_key(CLI::App& app);
+void add_card(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_tensor(CLI::App& app);
 void add_xclbin(CLI::App& app);
 void add_balance(CLI::App& app);
 void add_map(CLI::App& app);
 void add_place(CLI::App& app);
+void add_simulate_pipeline(CLI::App& app);
 
 }  // namespace tandem::apps

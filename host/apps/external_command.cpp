@@ -34,6 +34,7 @@ constexpr std::array kCommands = {
                     "The same schemes over a simulated network"},
     ExternalCommand{kCollectives, "sparsify-bench",
                     "What gradient sparsifiers send, and how long they select"},
+    ExternalCommand{kCollectives, "stencil", "Measure a tiled stencil against the memory's speed"},
     ExternalCommand{kTrainer, "train", "Train a language model on one or more ranks"},
     ExternalCommand{kTracer, "trace-comm", "Draw who sends how much to whom in a program"},
 };

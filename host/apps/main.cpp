@@ -21,9 +21,12 @@
 #include "apps/option_names.h"
 #include "common/error.h"
 #include "common/log_event.h"
+#include "common/recent_log.h"
 
 namespace tandem::apps {
 namespace {
+
+constexpr std::size_t kLogLinesKept = 500;  // for operators of a daemon
 
 void add_commands(CLI::App& app) {
   app.formatter(std::make_shared<HelpFormatter>(help_width()));
@@ -42,10 +45,12 @@ void add_commands(CLI::App& app) {
   add_devices(app);
   add_key(app);
   add_xclbin(app);
+  add_card(app);
   add_simulate(app);
   add_balance(app);
   add_map(app);
   add_place(app);
+  add_simulate_pipeline(app);
   add_tensor(app);
   add_external_commands(app);
   add_pages(app, TANDEM_VERSION);
@@ -91,6 +96,7 @@ void report_error(const std::string& text) {
 
 int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("tandem"));
+  tandem::keep_recent_log(tandem::apps::kLogLinesKept);
   tandem::use_log_format(tandem::LogFormat::kText);
   return tandem::apps::exit_code_of(
       [&] {

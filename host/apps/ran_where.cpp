@@ -47,6 +47,25 @@ nlohmann::json plan_json(const engine::PlanStatus& plan) {
   return result;
 }
 
+nlohmann::json sequence_json(const engine::SequenceStatus& sequence) {
+  nlohmann::json pages = nlohmann::json::array();
+  for (const engine::PageRun& run : sequence.pages) {
+    pages.push_back({run.unit, run.first, run.count});
+  }
+  nlohmann::json result = {{"id", sequence.id},
+                           {"state", sequence.running ? "running" : "waiting"},
+                           {"prompt_tokens", sequence.prompt_tokens},
+                           {"cached_tokens", sequence.cached_tokens},
+                           {"computed_tokens", sequence.computed_tokens},
+                           {"generated_tokens", sequence.generated_tokens},
+                           {"queued_seconds", sequence.queued_s},
+                           {"first_token_seconds", nullptr},
+                           {"pages", std::move(pages)},
+                           {"pages_left_out", sequence.pages_left_out}};
+  if (sequence.first_token_s) result["first_token_seconds"] = *sequence.first_token_s;
+  return result;
+}
+
 nlohmann::json ran_where_json(const engine::EngineStatus& status,
                               const model::ModelConfig& config) {
   nlohmann::json devices = nlohmann::json::array();

@@ -11,6 +11,9 @@
 
 namespace tandem::apps {
 
+// A request that waits or runs. `pages`: [[unit, first page, number of pages], ...].
+nlohmann::json sequence_json(const engine::SequenceStatus& sequence);
+
 // What the last step was predicted to take and what it took; null before the first step, or where
 // nothing is predicted.
 nlohmann::json plan_json(const engine::PlanStatus& plan);

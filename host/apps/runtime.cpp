@@ -105,41 +105,38 @@ void Assembly::accept(const model::ModelConfig& config) {
                                      "lower it",
                                      options_.context_length, config.context_length));
   }
-  const std::vector<std::string> computing = compute_ids(options_.compute);
-  std::vector<std::string> used = computing;
+  const std::vector<ListedDevice> attending = attention_devices();
+  const UsedDevices used = used_devices(attending);
+  host_units_ = used.num_attending - used.num_behind_link;
   HostDemand demand;
-  if (works_in_host_memory(compute_device().info())) {
+  if (!used.computes_apart) {
     demand.weights = least_weight_bytes(config, options_.quantize);
     demand.computing = compute_bytes(1);
   }
+  const auto units = static_cast<std::uint64_t>(host_units_);
   const std::uint64_t page = kv_page_bytes(geometry());
-  for (const ListedDevice& choice : attention_devices()) {
-    used.push_back(choice.id);
-    if (!works_in_host_memory(device(choice.id).info())) continue;
-    ++host_units_;
-    demand.kv_asked += std::min(options_.kv_bytes, max_pages() * page);
-    demand.kv_least += page * kLeastPages;
-  }
+  demand.kv_asked = units * std::min(options_.kv_bytes, max_pages() * page);
+  demand.kv_least = units * page * kLeastPages;
   const std::uint64_t kv = host_kv_bytes(available_memory(), demand);
-  host_kv_bytes_ = options_.kv_bytes > 0
-                       ? options_.kv_bytes
-                       : kv / static_cast<std::uint64_t>(std::max(host_units_, 1));
-  for (const std::string& option : unused_options(device::backends(), options_.backend, used)) {
+  host_kv_bytes_ =
+      options_.kv_bytes > 0 ? options_.kv_bytes : kv / std::max<std::uint64_t>(units, 1);
+  std::vector<std::string> ids = compute_ids(options_.compute);
+  for (const ListedDevice& choice : attending) ids.push_back(choice.id);
+  for (const std::string& option : unused_options(device::backends(), options_.backend, ids)) {
     spdlog::warn("--{} has no effect: no device of its kind is used; see `tandem devices`", option);
   }
-  for (const std::string& line : idle_options(options_, used_devices())) spdlog::warn("{}", line);
+  for (const std::string& line : idle_options(options_, used)) spdlog::warn("{}", line);
 }
 
-UsedDevices Assembly::used_devices() {
+UsedDevices Assembly::used_devices(const std::vector<ListedDevice>& attention) {
   UsedDevices used;
   used.num_computing = static_cast<int>(compute_ids(options_.compute).size());
   device::Device& compute = compute_device();
   used.computes_apart = !works_in_host_memory(compute.info());
   used.are_all_the_cpu = compute.info().kind == "cpu";
-  used.num_attending = 0;
-  for (const ListedDevice& choice : attention_devices()) {
+  used.num_attending = static_cast<int>(attention.size());
+  for (const ListedDevice& choice : attention) {
     const device::Device& attending = device(choice.id);
-    ++used.num_attending;
     used.num_behind_link += works_in_host_memory(attending.info()) ? 0 : 1;
     used.num_outside += &attending == &compute ? 0 : 1;
     used.are_all_the_cpu = used.are_all_the_cpu && attending.info().kind == "cpu";

@@ -58,7 +58,8 @@ class Assembly {
   std::vector<std::string> named_devices() const;  // without those of --attention auto
   void require_devices();
   void accept(const model::ModelConfig& config);
-  UsedDevices used_devices();
+  // Opens the devices.
+  UsedDevices used_devices(const std::vector<ListedDevice>& attention);
   engine::NamedUnit make_unit(const ListedDevice& choice, device::Device& owner);
   device::ActivitySink activity_sink();
   int context_length() const;       // length of the longest sequence

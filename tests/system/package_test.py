@@ -12,18 +12,20 @@ from pathlib import Path
 from daemon import BUILD, SOURCE, run_command
 
 
+def setUpModule():
+    """All of it is installed once, for both classes."""
+    global whole
+    directory = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(directory.cleanup)
+    whole = Path(directory.name) / "prefix"
+    run_command("cmake", "--install", BUILD, "--prefix", whole)
+
 
 class PackageTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory()
-        cls.root = Path(cls.directory.name)
-        cls.prefix = cls.root / "prefix"
-        run_command("cmake", "--install", BUILD, "--prefix", cls.prefix)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.directory.cleanup()
+        cls.root = whole.parent
+        cls.prefix = whole
 
     def test_the_installed_program_finds_its_demo_model(self):
         text = run_command(self.prefix / "bin" / "tandem", "generate", "--prompt", "Once upon a time", "--max-tokens", 8,
@@ -85,9 +87,6 @@ class CollectivesPackageTest(unittest.TestCase):
         run_command("cmake", "--install", BUILD, "--prefix", serving, "--component", "serving")
         self.assertIn("tandem", [path.name for path in (serving / "bin").iterdir()])
         self.assertNotIn("tandem-collectives", [path.name for path in (serving / "bin").iterdir()])
-        whole = self.root / "whole"
-        run_command("cmake", "--install", BUILD, "--prefix", whole)
-
         fpga = self.root / "fpga"
         run_command("cmake", "--install", BUILD, "--prefix", fpga, "--component", "fpga")
 

@@ -95,7 +95,7 @@ class RecommenderTest(TrainRuns):
         self.assertIn("field 'width' is", self.clicks("--resume", out, "--model-config", other, "--steps", 2, code=2))
 
     def test_ranks_sparsify_the_layers_and_send_rows_of_tables(self):
-        lines = self.clicks("--steps", 5, "--reduce", "topk@0.05", "--dense-below", 32, ranks=2)
+        lines = self.clicks("--steps", 5, "--reduce", "topk@0.05", "--reduce-warmup", 0, "--dense-below", 32, ranks=2)
         self.assertLess(lines[-1]["density_sent"], 0.3)
 
     def test_a_file_of_criteos_format_is_learned(self):
@@ -214,7 +214,8 @@ class LstmTest(TrainRuns):
         self.assertEqual(losses(recomputed), losses(whole))
 
     def test_ranks_sparsify_it(self):
-        lines = self.from_scratch("--steps", 4, "--reduce", "exdyna@0.01", "--dense-below", 1000, ranks=2)
+        lines = self.from_scratch("--steps", 4, "--reduce", "exdyna@0.01", "--reduce-warmup", 0, "--dense-below",
+                                  1000, ranks=2)
         self.assertLess(lines[-1]["density_sent"], 0.2)
 
     def test_it_is_not_exported(self):

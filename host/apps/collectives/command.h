@@ -13,5 +13,6 @@ namespace tandem::apps {
 void add_allreduce_bench(CLI::App& app, const std::vector<std::string>& arguments, int& code);
 void add_simulate_collectives(CLI::App& app);
 void add_sparsify_bench(CLI::App& app);
+void add_stencil(CLI::App& app);
 
 }  // namespace tandem::apps

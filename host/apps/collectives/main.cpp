@@ -22,6 +22,7 @@ int run(int argc, char** argv) {
   tandem::apps::add_allreduce_bench(app, arguments, code);
   tandem::apps::add_simulate_collectives(app);
   tandem::apps::add_sparsify_bench(app);
+  tandem::apps::add_stencil(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -200,4 +200,14 @@ std::string EngineService::status_json() const {
   return result.dump();
 }
 
+std::string EngineService::sequences_json() const {
+  nlohmann::json units = nlohmann::json::array();
+  for (const engine::UnitStatus& unit : runtime_.engine().status().units) units.push_back(unit.id);
+  nlohmann::json list = nlohmann::json::array();
+  for (const engine::SequenceStatus& sequence : runtime_.engine().sequences()) {
+    list.push_back(sequence_json(sequence));
+  }
+  return nlohmann::json{{"units", std::move(units)}, {"requests", std::move(list)}}.dump();
+}
+
 }  // namespace tandem::apps

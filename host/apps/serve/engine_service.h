@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/runtime.h"
+#include "apps/serve/card_reports.h"
 #include "server/generation_service.h"
 #include "server/queue_pace.h"
 
@@ -46,6 +47,8 @@ class EngineService final : public server::GenerationService {
   std::vector<std::string> lost_devices() const override;
   std::string metrics_text() const override;
   std::string status_json() const override;
+  std::string sequences_json() const override;
+  std::string card_reports_json() const override { return apps::card_reports_json(); }
 
  private:
   Runtime& runtime_;

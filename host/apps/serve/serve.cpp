@@ -123,7 +123,10 @@ void add_serve(CLI::App& app) {
   CLI::App* command = app.add_subcommand("serve", "Serve a model over HTTP (OpenAI's API)");
   auto o = std::make_shared<ServeOptions>();
   add_serve_options(*command, *o);
-  command->callback([o] { run(*o); });
+  command->callback([o, command] {
+    o->server.routes.configuration = configuration_json(*command);
+    run(*o);
+  });
 }
 
 }  // namespace tandem::apps

@@ -3,6 +3,12 @@
 // The options of `tandem serve`.
 #include "apps/serve/serve_options.h"
 
+#include <arpa/inet.h>
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
 #include "apps/command_words.h"
 
 namespace tandem::apps {
@@ -60,9 +66,10 @@ void add_page_options(CLI::App& command, ServeOptions& o) {
 // Whether only this machine can connect over TCP; sockets of a service manager may be open to all.
 bool is_loopback_only(const server::http::ListenOptions& listen) {
   const std::string& host = listen.host;
+  in_addr address;  // what looks like one and is none may be a name, which anyone may answer to
   return listen.inherited.empty() &&
          (host.empty() || host == "localhost" || host == "::1" ||
-          (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos));
+          (host.starts_with("127.") && ::inet_pton(AF_INET, host.c_str(), &address) == 1));
 }
 
 void add_access_options(CLI::App& command, ServeOptions& o) {
@@ -230,6 +237,17 @@ void take_server_options(ServeOptions& o) {
   o.server.limits.vanished_timeout = seconds(o.vanished_seconds);
   o.server.routes.live_timeout = seconds(o.live_timeout_seconds);
   o.server.routes.heartbeat = milliseconds(static_cast<std::int64_t>(o.heartbeat_seconds * 1000));
+}
+
+std::string configuration_json(const CLI::App& command) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::object();
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_lnames().empty() || option->get_lnames().front() == "help") continue;
+    std::string value = option->get_default_str();
+    if (option->count() > 0) value = fmt::format("{}", fmt::join(option->results(), ", "));
+    all[option->get_lnames().front()] = {{"value", value}, {"set", option->count() > 0}};
+  }
+  return all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 void add_serve_options(CLI::App& command, ServeOptions& o) {

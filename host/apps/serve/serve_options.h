@@ -36,6 +36,10 @@ struct ServeOptions {
 // Fills `options.server` from the values that options of the command line have in other units.
 void take_server_options(ServeOptions& options);
 
+// The options of the command line and the configuration file, and those that have their default:
+// {"name": {"value": ..., "set": true}, ...}. Keys are in files, so none is here.
+std::string configuration_json(const CLI::App& command);
+
 // `options` must outlive `command`.
 void add_serve_options(CLI::App& command, ServeOptions& options);
 

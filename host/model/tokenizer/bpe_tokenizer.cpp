@@ -44,7 +44,7 @@ std::string meant_bytes(std::string_view text) {
   return out;
 }
 
-std::vector<std::string> output_bytes(const Vocabulary& vocabulary) {
+std::vector<std::string> bpe_output_bytes(const Vocabulary& vocabulary) {
   std::vector<std::string> bytes;
   bytes.reserve(vocabulary.texts.size());
   for (std::size_t id = 0; id < vocabulary.texts.size(); ++id) {
@@ -58,7 +58,7 @@ std::vector<std::string> output_bytes(const Vocabulary& vocabulary) {
 }  // namespace
 
 BpeTokenizer::BpeTokenizer(BpeSpec spec)
-    : VocabularyTokenizer(std::move(spec.vocabulary), output_bytes(spec.vocabulary)),
+    : VocabularyTokenizer(std::move(spec.vocabulary), bpe_output_bytes(spec.vocabulary)),
       merges_(std::move(spec.merges)),
       pre_tokenizer_(std::move(spec.pre_tokenizer)),
       takes_whole_words_(spec.takes_whole_words),

@@ -33,7 +33,7 @@ std::string unescaped(std::string_view text) {
   return out;
 }
 
-std::vector<std::string> output_bytes(const Vocabulary& vocabulary) {
+std::vector<std::string> spm_output_bytes(const Vocabulary& vocabulary) {
   std::vector<std::string> bytes;
   bytes.reserve(vocabulary.texts.size());
   for (std::size_t id = 0; id < vocabulary.texts.size(); ++id) {
@@ -72,7 +72,7 @@ int SpmTokenizer::byte_of(std::string_view text) {
 }
 
 SpmTokenizer::SpmTokenizer(SpmSpec spec)
-    : VocabularyTokenizer(std::move(spec.vocabulary), output_bytes(spec.vocabulary)),
+    : VocabularyTokenizer(std::move(spec.vocabulary), spm_output_bytes(spec.vocabulary)),
       merges_(std::move(spec.merges)),
       prefix_(spec.prefix),
       fuses_unknown_(spec.fuses_unknown),
