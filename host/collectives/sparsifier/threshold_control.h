@@ -2,15 +2,13 @@
 //
 // The threshold of MiCRO and ExDyna: it follows the counts of all ranks, so it is equal on all.
 //
-// It begins as the mean over ranks of the k-th largest magnitude (one all-reduce of 8 bytes), and
-// is measured so again in the first steps: a residual of equal gradients doubles in the second
-// step. What the threshold lacked then becomes its trend. The published rule measures once. The
-// published rule multiplies it by 1.005, 1.00125, 0.9987 or 0.995. (The inner test of the published
-// code is always true; here it is as the paper describes it.) By default its logarithm moves by a
-// share of the error count / k - 1 and by a share of the sum of past errors, because residuals grow
-// for many steps. Both shares are divided by the slope: by how many per cent the count falls when
-// the threshold rises by one per cent. A share that suits a flat tail would oscillate on a steep
-// one. For the slope, ranks also send the number of entries above a slightly higher threshold.
+// It begins as the mean over ranks of the k-th largest magnitude (one all-reduce of 8 bytes). The
+// first steps measure it again, because residuals grow fast there; what it lacked is its trend.
+// Later its logarithm moves by a share of the error count / k - 1 and by a share of the sum of past
+// errors. Both shares are divided by the slope: by how many per cent the count falls when the
+// threshold rises by one per cent. For the slope, ranks also send the number of entries above a
+// slightly higher threshold. The published rule measures once, then multiplies by 1.005, 1.00125,
+// 0.9987 or 0.995, as its paper describes it (the inner test of its code is always true).
 #pragma once
 
 #include <cstdint>

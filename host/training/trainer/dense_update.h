@@ -9,8 +9,7 @@
 // In place: every rank updates all weights. Offloaded: a HostOffload divides them over the ranks.
 // Both give the same bits. With `early` the offloaded one updates during the backward pass; then
 // apply() gets the same step as begin(). Ownership: borrows group, parameters and the mean.
-// Threads: one.
-// Errors: those of Optimizer and HostOffload; TransportError.
+// Threads: one. Errors: those of Optimizer and HostOffload; TransportError.
 #pragma once
 
 #include <chrono>

@@ -3,14 +3,13 @@
 // LocalDirections: turns a rank's own gradients into the directions of its own optimiser's steps,
 // before a sparsifier takes them.
 //
-// A residual of gradients comes late and all at once, and Adam's moments take that for one huge
-// gradient: of a hundred steps' worth, a few arrive. A residual of steps loses none. It is momentum
-// correction (Lin et al., ICLR 2018, section 3.1) for any rule with moments. Every rank has moments
-// of its own gradients; the weights move by rate * (mean direction + decay * weight). For Adam the
-// second moment is scaled to that of the mean over ranks. Clipping is by the own norm over the root
-// of the number of ranks, as there. A gradient with a NaN or an infinity passes unchanged and
-// leaves the moments. Bits: of element-wise f32. Ownership: borrows parameters and listener.
-// Threads: one. Errors: Error("train", ...) for a state of another model.
+// Adam's moments take a late sum of gradients for one huge gradient. A late sum of steps loses
+// nothing. This is momentum correction (Lin et al., ICLR 2018, section 3.1) for any rule with
+// moments. Each rank has moments of its own gradients. The weights move by rate * (mean direction +
+// decay * weight). Adam's second moment is scaled to that of the mean over ranks. Gradients are
+// clipped by the own norm over the root of the number of ranks. A gradient with a NaN or an
+// infinity passes unchanged and leaves the moments. Bits: of element-wise f32. Ownership: borrows
+// parameters and listener. Threads: one. Errors: Error("train", ...) for a state of another model.
 #pragma once
 
 #include <cstddef>
