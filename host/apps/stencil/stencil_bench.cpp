@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
-#include <vector>
 
 #include "common/available_memory.h"
 #include "common/error.h"
@@ -143,7 +142,6 @@ class Measurement {
   }
 
   void measure_pass(StencilResult& result) {
-    solver_.reset();
     choose_pass(result.pass);
     result.pass.streams = result.sweep.streams;
     for (int step = 0; step < result.steps; step += result.pass_steps) {
@@ -171,7 +169,7 @@ void check_stencil_memory(const StencilCommandOptions& o) {
                        std::max(1, solver_options(o).pass_steps);
   const double cells =
       boxes * std::pow(static_cast<double>(o.cells) / std::cbrt(boxes) + 2 * reach, 3);
-  const double fields = o.stencil == "heat" ? 2 : o.stencil == "jacobi" ? 4 : 3;
+  const auto fields = static_cast<double>(stencil.num_values() + stencil.num_coefficients());
   const double bytes =
       sizeof(double) * (fields * cells + 3.0 * static_cast<double>(triad_length(o)));
   const auto left = static_cast<double>(available_memory().left_bytes);

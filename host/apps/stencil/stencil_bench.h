@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "apps/stencil/stencil_options.h"
 #include "common/thread_pool.h"

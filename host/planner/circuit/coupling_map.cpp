@@ -91,9 +91,11 @@ CouplingMap map_of_json(const std::string& text) {
   if (root.is_object() && root.contains("num_qubits")) {
     num_qubits = qubit_in(root["num_qubits"], "'num_qubits'");
   }
-  json list = root;
+  json list;
   if (root.is_object()) {
     list = root.contains("edges") ? root["edges"] : root.value("coupling_map", json());
+  } else {
+    list = std::move(root);
   }
   if (!list.is_array()) refuse_coupling("the file has no list of pairs, 'edges' or 'coupling_map'");
   QubitPairs pairs;

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <istream>
-#include <span>
 #include <utility>
 #include <vector>
 

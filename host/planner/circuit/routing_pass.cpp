@@ -4,7 +4,6 @@
 #include "planner/circuit/routing_pass.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <random>
 #include <utility>
@@ -81,7 +80,6 @@ class RoutingPass {
 
   // Operations that can run do, front gates among them. Whether any did.
   bool run_ready() {
-    bool has_run = false;
     for (std::size_t i = 0; i < front_.size();) {
       const auto& qubits = operations_[at(front_[i])].qubits;
       if (distance(qubits[0], qubits[1]) > 1) {
@@ -92,6 +90,7 @@ class RoutingPass {
       ready_.push_back(front_[i]);
       front_.erase(front_.begin() + static_cast<std::ptrdiff_t>(i));
     }
+    const bool has_run = !ready_.empty();  // or the front is another one
     for (std::size_t i = 0; i < ready_.size(); ++i) {
       const int id = ready_[i];
       const Operation& operation = operations_[at(id)];
@@ -99,11 +98,9 @@ class RoutingPass {
         front_.push_back(id);
         partner_[at(operation.qubits[0])] = operation.qubits[1];
         partner_[at(operation.qubits[1])] = operation.qubits[0];
-        has_run = true;  // the front is another one
         continue;
       }
       emit(operation);
-      has_run = true;
       for (const int next : order_.next(id)) {
         if (--missing_[at(next)] == 0) ready_.push_back(next);
       }

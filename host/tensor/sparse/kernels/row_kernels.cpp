@@ -4,7 +4,6 @@
 #include "tensor/sparse/kernels/row_kernels.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tensor/sparse/kernels/row_kernels.cpp"

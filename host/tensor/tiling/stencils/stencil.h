@@ -24,11 +24,13 @@ class Stencil {
  public:
   explicit Stencil(StencilKind kind);
 
-  StencilKind kind() const { return kind_; }
   std::int64_t radius() const { return kind_ == StencilKind::kRk3 ? 4 : 1; }
   int stages() const { return kind_ == StencilKind::kRk3 ? 3 : 1; }
   bool is_periodic() const { return kind_ == StencilKind::kRk3; }
   bool has_coefficients() const { return kind_ == StencilKind::kJacobi; }
+  // Arrays of cells that a solver holds: of values, and of coefficients.
+  std::size_t num_values() const { return kind_ == StencilKind::kRk3 ? 3 : 2; }
+  std::size_t num_coefficients() const { return has_coefficients() ? 2 : 0; }
   bool reads_base(int stage) const { return kind_ == StencilKind::kRk3 && stage > 0; }
 
   // Bytes of a cell that a step without fusion must read or write: each array once in each stage.

@@ -39,7 +39,6 @@ class StencilSolver {
                 ThreadPool& pool);
 
   const Stencil& stencil() const { return stencil_; }
-  std::size_t num_tiles() const { return sweep_.tiles().size(); }  // of this rank
   const Field<double, 3>& values() const { return fields_[0]; }
 
   // Back to the values before the first step.

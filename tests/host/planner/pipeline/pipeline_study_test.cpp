@@ -4,7 +4,6 @@
 // against sums by hand.
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <random>
 
 #include "host/planner/message_of.h"

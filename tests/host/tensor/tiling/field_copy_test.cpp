@@ -3,7 +3,6 @@
 // Ghost cells and copies between layouts: every value says which point it belongs to.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <memory>
 #include <set>
 
