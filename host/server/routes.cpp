@@ -98,11 +98,7 @@ bool is_probe_route(const Route* route) {
 // What pages and monitors ask for all the time.
 bool is_watch_route(const Route* route) {
   return is_probe_route(route) ||
-         (route != nullptr &&
-          (route->id == RouteId::kStatus || route->id == RouteId::kMetrics ||
-           route->id == RouteId::kStatusRequests || route->id == RouteId::kAdminRequests ||
-           route->id == RouteId::kAdminLog || route->id == RouteId::kAdminConfig ||
-           route->id == RouteId::kAdminReports));
+         (route != nullptr && !route->is_post && route->role != Role::kUse);
 }
 
 // Of a probe: {"status": what}.

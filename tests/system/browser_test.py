@@ -91,7 +91,7 @@ class BrowserTest(unittest.TestCase):
         self.browser.slow(0)
         self.browser.run("document.querySelector('[name=max_tokens]').value = '5'; document.getElementById('regenerate').click()")
         self.browser.wait("the other answer ends", "return document.getElementById('chat-note').textContent.includes('tokens')")
-        self.assertRegex(self.browser.run("return document.getElementById('chat-note').textContent"), r"^[1-5] tokens")
+        self.assertRegex(self.note(), r"^[1-5] tokens")
         self.assertEqual(self.browser.run("return document.querySelectorAll('#messages li').length"), 2)
         self.assertTrue(self.browser.run("return document.getElementById('stop').disabled"))
 

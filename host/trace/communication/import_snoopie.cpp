@@ -9,7 +9,6 @@
 // otherwise). A copy has its source as running device and its bytes in mem_range. A device of -1 is
 // the host. Samples (SAMPLE_SIZE) are counted as they are.
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <sstream>
@@ -18,25 +17,17 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/number.h"
+#include "common/text_parts.h"
 #include "trace/communication/import.h"
 
 namespace tandem::trace {
 namespace {
 
-std::string_view snoopie_trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
-  return text;
-}
-
 std::vector<std::string_view> comma_fields(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = line.find(',', begin);
-    fields.push_back(snoopie_trimmed(line.substr(begin, end - begin)));
-    if (end == std::string_view::npos) return fields;
-    begin = end + 1;
-  }
+  std::vector<std::string_view> fields = parts_of(line, ',');
+  for (std::string_view& field : fields) field = trimmed(field);
+  return fields;
 }
 
 // Bytes of an access, by the parts of its name: "LDG.E.U8.SYS".
@@ -45,13 +36,11 @@ std::uint64_t access_bytes(std::string_view operation) {
       {"U8", 1}, {"S8", 1},  {"8", 1},   {"U16", 2}, {"S16", 2}, {"16", 2},
       {"64", 8}, {"F64", 8}, {"S64", 8}, {"U64", 8}, {"128", 16}};
   std::uint64_t bytes = 4;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = operation.find('.', begin);
-    const auto width = kWidths.find(operation.substr(begin, end - begin));
+  for (const std::string_view part : parts_of(operation, '.')) {
+    const auto width = kWidths.find(part);
     if (width != kWidths.end()) bytes = width->second;
-    if (end == std::string_view::npos) return bytes;
-    begin = end + 1;
   }
+  return bytes;
 }
 
 class SnoopieLog {
@@ -133,12 +122,9 @@ class SnoopieLog {
 
   template <typename Number>
   Number number(std::string_view text, const char* what) const {
-    Number value{};
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || stop != text.data() + text.size()) {
-      fail("'" + std::string(text) + "' is no " + what);
-    }
-    return value;
+    const auto value = number_of<Number>(text);
+    if (!value) fail("'" + std::string(text) + "' is no " + what);
+    return *value;
   }
 
   [[noreturn]] void fail(const std::string& problem) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of kPartValues are turned by the pool's workers.
+// Parts of kTurnedPartValues are turned by the pool's workers.
 #include "training/trainer/local_directions.h"
 
 #include <algorithm>
@@ -78,6 +78,14 @@ void LocalDirections::turn(std::size_t parameter, double scale) {
     return;
   }
   const StepFactors step{.iteration = iteration_, .gradient_scale = scale};
+  const auto* adam = std::get_if<Adam>(&options_.rule);
+  DirectionFactors adam_factors;
+  SgdFactors sgd_factors;
+  if (adam != nullptr) {
+    adam_factors = direction_factors(*adam, step, options_.ranks);
+  } else {
+    sgd_factors = factors_of(std::get<Sgd>(options_.rule), step);
+  }
   Moments& moments = moments_[parameter];
   const auto parts = (gradient.size() + kTurnedPartValues - 1) / kTurnedPartValues;
   pool_.run(parts, [&](std::size_t part) {
@@ -87,11 +95,11 @@ void LocalDirections::turn(std::size_t parameter, double scale) {
     values.weights = gradient.data() + begin;
     values.gradient = values.weights;
     values.first = moments.first.data() + begin;
-    if (const auto* adam = std::get_if<Adam>(&options_.rule)) {
+    if (adam != nullptr) {
       values.second = moments.second.data() + begin;
-      apply_adam_direction(direction_factors(*adam, step, options_.ranks), values, count);
+      apply_adam_direction(adam_factors, values, count);
     } else {
-      apply_sgd_direction(factors_of(std::get<Sgd>(options_.rule), step), values, count);
+      apply_sgd_direction(sgd_factors, values, count);
     }
   });
 }
