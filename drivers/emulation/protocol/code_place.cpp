@@ -52,6 +52,12 @@ bool is_skipped_header(const std::string& file) {
   return name == "tandem-glue" || file.starts_with("/usr/");
 }
 
+std::string program_path() {
+  char path[sizeof(CodePlace::module)] = {};
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
+  return size > 0 ? path : "";
+}
+
 // The module of an address, and the address as its debug information counts.
 bool locate(const void* address, std::string& module, uint64_t& offset) {
   Dl_info info{};
@@ -59,9 +65,8 @@ bool locate(const void* address, std::string& module, uint64_t& offset) {
   if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return false;
   module = info.dli_fname;
   if (map != nullptr && map->l_name[0] == '\0') {  // the program itself
-    char path[sizeof(CodePlace::module)] = {};
-    const ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    if (size > 0) module = path;
+    static const std::string& program = *new std::string(program_path());
+    if (!program.empty()) module = program;
   }
   const auto* const header = static_cast<const Elf64_Ehdr*>(info.dli_fbase);
   const auto at = reinterpret_cast<uint64_t>(address);
@@ -129,7 +134,7 @@ CodePlace code_place(const std::vector<const void*>& return_addresses) {
   return place;
 }
 
-CodePlace caller_place(const void* interrupted) {
+CodePlace caller_place() {
   void* frames[kMostFrames];
   const int count = backtrace(frames, kMostFrames);
   std::vector<const void*> users;
@@ -137,8 +142,7 @@ CodePlace caller_place(const void* interrupted) {
   uint64_t offset = 0;
   for (int index = 0; index < count; ++index) {
     if (!locate(frames[index], module, offset) || is_runtime(module)) continue;
-    const char* const frame = static_cast<const char*>(frames[index]);
-    users.push_back(frame == interrupted ? frame + 1 : frame);
+    users.push_back(frames[index]);
   }
   return code_place(users);
 }

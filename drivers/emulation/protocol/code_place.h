@@ -27,8 +27,7 @@ struct SourcePlace {
 };
 
 // Where the caller of the runtime's libraries stands, in the program or a library of its own.
-// `interrupted`: an instruction on the stack that is no return address, of a signal.
-CodePlace caller_place(const void* interrupted = nullptr);
+CodePlace caller_place();
 // The place of code addresses of this process, innermost first, as far as they are in the first
 // one's module. Return addresses are those after the call.
 CodePlace code_place(const std::vector<const void*>& return_addresses);

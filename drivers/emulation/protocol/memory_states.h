@@ -42,7 +42,6 @@ class MemoryStates {
   static MemoryStates adopt(int descriptor, uint64_t memory_bytes);
 
   int descriptor() const { return area_.descriptor(); }
-  uint64_t memory_bytes() const { return memory_bytes_; }
   // [memory_bytes], and 64 more that are 0.
   uint8_t* states() const { return reinterpret_cast<uint8_t*>(area_.data()); }
   bool covers(uint64_t address, uint64_t size_bytes) const {

@@ -68,6 +68,14 @@ int64_t index_value(const TypeDescriptor& type, uint64_t value) {
   return static_cast<int64_t>(value << (64 - bits)) >> (64 - bits);
 }
 
+void* copy_bytes(void* to, const void* from, uint64_t size_bytes, const void* caller) {
+  if (size_bytes != 0) {
+    note_load(from, size_bytes, caller);
+    note_store(to, size_bytes, caller);
+  }
+  return std::memmove(to, from, size_bytes);
+}
+
 }  // namespace
 
 #define TANDEM_CHECK_CALL extern "C" __attribute__((visibility("default")))
@@ -93,18 +101,10 @@ TANDEM_CHECK_CALL void tandem_check_store_bytes(const void* at, uint64_t size_by
 }
 
 TANDEM_CHECK_CALL void* tandem_check_memcpy(void* to, const void* from, uint64_t size_bytes) {
-  if (size_bytes != 0) {
-    note_load(from, size_bytes, __builtin_return_address(0));
-    note_store(to, size_bytes, __builtin_return_address(0));
-  }
-  return std::memmove(to, from, size_bytes);
+  return copy_bytes(to, from, size_bytes, __builtin_return_address(0));
 }
 TANDEM_CHECK_CALL void* tandem_check_memmove(void* to, const void* from, uint64_t size_bytes) {
-  if (size_bytes != 0) {
-    note_load(from, size_bytes, __builtin_return_address(0));
-    note_store(to, size_bytes, __builtin_return_address(0));
-  }
-  return std::memmove(to, from, size_bytes);
+  return copy_bytes(to, from, size_bytes, __builtin_return_address(0));
 }
 TANDEM_CHECK_CALL void* tandem_check_memset(void* to, int value, uint64_t size_bytes) {
   if (size_bytes != 0) note_store(to, size_bytes, __builtin_return_address(0));

@@ -13,7 +13,6 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr int8_t kOutOfScope = -8;  // 0xf8, as AddressSanitizer marks it
 constexpr int8_t kGlobalGuard = -7;
 constexpr uint64_t kPage = 4096;
 // Larger ranges are given back to the system, smaller ones are filled.

@@ -19,6 +19,7 @@ namespace tandem::emulation {
 constexpr uint64_t kShadowOffset = 0x100000000000;
 constexpr uint64_t kBlankOffset = 0x200000000000;
 constexpr uint64_t kAddressEnd = uint64_t{1} << 47;
+constexpr int8_t kOutOfScope = -8;  // in the bounds; 0xf8, as AddressSanitizer marks it
 
 // Makes the maps. Throws std::runtime_error where the addresses are taken.
 void map_local_memory();

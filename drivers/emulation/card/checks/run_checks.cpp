@@ -207,7 +207,7 @@ void RunChecks::report_outside(uint64_t address, uint64_t size_bytes, bool write
 void RunChecks::report_local(uint64_t address, uint64_t size_bytes, bool writes, const void* from) {
   if (!is_new("local_out_of_bounds", from, kNoDeviceAddress)) return;
   const int8_t bound = bounds_of(address);
-  const bool over = static_cast<uint8_t>(bound) == 0xf8;
+  const bool over = bound == kOutOfScope;
   report({"local_out_of_bounds", true,
           std::string("the kernel ") + (writes ? "writes " : "reads ") + bytes_text(size_bytes) +
               (over ? " of a variable whose scope has ended: keep the variable as long as its "

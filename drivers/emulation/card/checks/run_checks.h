@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -68,7 +69,8 @@ class RunChecks {
   void check_race(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
   void report_outside(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
   void report_local(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
-  using Place = std::tuple<std::string, const void*, uint64_t>;  // kind, code, buffer's address
+  // Kind (a literal), code, buffer's address.
+  using Place = std::tuple<std::string_view, const void*, uint64_t>;
   bool is_new(const char* kind, const void* from, uint64_t device_address);
   bool holds_stale_bytes(uint64_t address) const;
   void report(const Problem& problem, const void* from);

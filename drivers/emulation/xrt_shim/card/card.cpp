@@ -322,7 +322,7 @@ std::string Card::load(const xclbin::XclbinFile& file) {
   program->units = file.compute_units();
   program->groups = file.groups();
   sort_units(program->units);
-  describe_arguments(file, *program);
+  if (buffer_checks_) describe_arguments(file, *program);
   const std::string request =
       "load " + text_of(file.uuid()) + "\n" + load_lines(file, program->units);
   const int elf = elf_descriptor(file.emulation_elf());

@@ -47,7 +47,6 @@ void report_host_finding(Card& card, const HostFinding& found, const CodePlace& 
   const SourcePlace source = place_of(place);
   Finding finding;
   finding.kind = found.kind;
-  const bool strict = (card.shared().checks.load() & kCheckStrict) != 0;
   finding.severity = "error";
   finding.kernel = found.kernel;
   finding.unit = found.unit;
@@ -57,7 +56,7 @@ void report_host_finding(Card& card, const HostFinding& found, const CodePlace& 
   finding.line = source.line;
   const std::string line = json_line(finding);
   if (!is_first(line)) return;
-  if (strict) host_findings.fetch_add(1);
+  if (card.has(kCheckStrict)) host_findings.fetch_add(1);
   std::string text = found.kind + ": " + found.message;
   if (!found.argument.empty()) text += " (argument '" + found.argument + "'";
   if (!found.argument.empty())
@@ -72,7 +71,7 @@ void report_host_finding(Card& card, const HostFinding& found, const CodePlace& 
 }
 
 void watch_exit(Card& card) {
-  if ((card.shared().checks.load() & kCheckStrict) == 0) return;
+  if (!card.has(kCheckStrict)) return;
   static std::once_flag once;
   std::call_once(once, [] { on_exit(end_strictly, nullptr); });
 }
