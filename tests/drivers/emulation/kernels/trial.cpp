@@ -64,7 +64,7 @@ extern "C" void trial(std::uint32_t mode, std::uint32_t value, std::uint32_t* ou
       }
       break;
     case kSleepUntilFlag:
-      while (reinterpret_cast<std::atomic<std::uint32_t>*>(out + 2)->load() == 0) usleep(50);
+      while (reinterpret_cast<std::atomic<std::uint32_t>*>(out + 2)->load() == 0) usleep(10000);
       break;
     case kSleep:
       usleep(value);
