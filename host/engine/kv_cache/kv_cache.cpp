@@ -109,16 +109,15 @@ bool KvCache::extend(PageTable& table, std::size_t num_tokens, std::size_t num_e
   if (wanted - table.blocks.size() > num_available()) return false;
   reserve_blocks(table, wanted);
   const std::size_t at_end = std::max(wanted, blocks_for(num_expected));
-  if (placement_ == Placement::kSequences && !has_home(table)) {
+  if (places_by_sequence() && !home(table)) {
     const std::size_t held = table.blocks.size();
-    const int home = choose_home(table, wanted - held, at_end - held);
-    add_block(table, take_page(home));
-    units_[home].growth += at_end - wanted;
+    const int unit = choose_home(table, wanted - held, at_end - held);
+    add_block(table, take_page(unit));
+    units_[unit].growth += at_end - wanted;
   }
   while (table.blocks.size() < wanted) {
-    const int unit = placement_ != Placement::kSequences
-                         ? choose_by_share(table)
-                         : choose_home(table, wanted - table.blocks.size(), 0);
+    const int unit = places_by_sequence() ? choose_home(table, wanted - table.blocks.size(), 0)
+                                          : choose_by_share(table);
     add_block(table, take_page(unit));
   }
   return true;
@@ -178,15 +177,15 @@ int KvCache::choose_by_share(const PageTable& table) const {
   return best;
 }
 
-// Whether the next block goes where the last one is, if there is room.
-bool KvCache::has_home(const PageTable& table) const {
-  return !table.blocks.empty() && table.blocks.size() > table.num_attached;
+std::optional<int> KvCache::home(const PageTable& table) const {
+  if (!places_by_sequence() || table.blocks.size() <= table.num_attached) return std::nullopt;
+  return table.blocks.back().unit;
 }
 
 int KvCache::choose_home(const PageTable& table, std::size_t missing,
                          std::size_t in_the_end) const {
   const int last = table.blocks.empty() ? -1 : table.blocks.back().unit;
-  if (has_home(table) && units_[last].pool.num_available() > 0) return last;
+  if (home(table) && units_[last].pool.num_available() > 0) return last;
   const std::size_t most = std::max(missing, in_the_end);
   const auto load = [&](int unit) {
     const Unit& u = units_[unit];

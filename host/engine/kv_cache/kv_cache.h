@@ -82,7 +82,11 @@ class KvCache {
   // too few. `num_expected`: tokens that the sequence will have in the end, by which a home is
   // chosen; 0: unknown.
   bool extend(PageTable& table, std::size_t num_tokens, std::size_t num_expected = 0);
-  // [units] Blocks by which the sequences that live there are still expected to grow; replaces what
+  // The unit that takes the sequence's next block, if it has room. Empty while the sequence has no
+  // block of its own, and always if pages are not placed by sequence.
+  std::optional<int> home(const PageTable& table) const;
+  bool places_by_sequence() const { return placement_ == Placement::kSequences; }
+  // [units] Blocks by which the sequences at home there are still expected to grow; replaces what
   // was expected before. extend() adds the growth of those for which it chooses a home. May be
   // empty.
   void expect_growth(std::span<const std::size_t> blocks);
@@ -122,7 +126,6 @@ class KvCache {
   }
   std::size_t matchable_blocks(std::span<const TokenId> tokens) const;
   int choose_by_share(const PageTable& table) const;
-  bool has_home(const PageTable& table) const;
   int choose_home(const PageTable& table, std::size_t missing, std::size_t in_the_end) const;
   BlockPlace take_page(int unit);
   void reserve_blocks(PageTable& table, std::size_t num_blocks);

@@ -198,14 +198,15 @@ std::size_t EngineLoop::num_expected(const Sequence& sequence) const {
 
 // Newcomers get a home by what all will hold in the end.
 void EngineLoop::expect_growth() {
+  if (!kv_.places_by_sequence()) return;
   likely_output_ = expected_output();
   std::vector<std::size_t> blocks(units_.size());
   for (const auto& sequence : running_) {
-    const PageTable& table = sequence->table;
-    if (table.blocks.size() <= table.num_attached) continue;
+    const std::optional<int> home = kv_.home(sequence->table);
+    if (!home) continue;
     const std::size_t in_the_end = kv_.blocks_for(num_expected(*sequence));
-    blocks[static_cast<std::size_t>(table.blocks.back().unit)] +=
-        in_the_end - std::min(in_the_end, table.blocks.size());
+    blocks[static_cast<std::size_t>(*home)] +=
+        in_the_end - std::min(in_the_end, sequence->table.blocks.size());
   }
   kv_.expect_growth(blocks);
 }

@@ -128,13 +128,14 @@ std::size_t Server::num_expected(const Sequence& sequence) const {
 }
 
 void Server::expect_growth() {
-  if (model_.machine.units.size() < 2) return;
+  if (model_.machine.units.size() < 2 || !kv_.places_by_sequence()) return;
   growth_.assign(model_.machine.units.size(), 0);
   for (const engine::SequenceId id : running_) {
     const Sequence& s = sequence(id);
-    if (s.table.blocks.empty()) continue;
+    const std::optional<int> home = kv_.home(s.table);
+    if (!home) continue;
     const std::size_t in_the_end = kv_.blocks_for(num_expected(s));
-    growth_[static_cast<std::size_t>(s.table.blocks.back().unit)] +=
+    growth_[static_cast<std::size_t>(*home)] +=
         in_the_end - std::min(in_the_end, s.table.blocks.size());
   }
   kv_.expect_growth(growth_);

@@ -3,6 +3,7 @@
 // How sequences and pages are dealt over units: by given shares, and by shared prefixes.
 #include <gmock/gmock.h>
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,29 @@ TEST(KvShares, DealsSequencesAndPagesByShares) {
       << "a full unit's share goes to the others";
   EXPECT_THAT(table.held, testing::ElementsAre(30u, 42u, 28u));
   dealt.release(table);
+}
+
+TEST(KvShares, ASequenceHasAHomeOnceItHasABlockOfItsOwn) {
+  for (const Placement placement :
+       {Placement::kSequences, Placement::kPages, Placement::kInterleave}) {
+    KvCache cache(kSharedPageTokens, placement, true);
+    for (int unit = 0; unit < 2; ++unit) cache.add_unit(100, 1e9);
+    EXPECT_EQ(cache.places_by_sequence(), placement == Placement::kSequences);
+    const std::vector<TokenId> tokens(2 * kSharedPageTokens, 7);
+    PageTable first, second;
+    EXPECT_EQ(cache.home(first), std::nullopt);
+    ASSERT_TRUE(cache.extend(first, tokens.size()));
+    cache.publish(first, tokens, tokens.size());
+    ASSERT_EQ(cache.attach(second, tokens), static_cast<std::size_t>(kSharedPageTokens));
+    EXPECT_EQ(cache.home(second), std::nullopt) << "a prefix that others computed is no home";
+    ASSERT_TRUE(cache.extend(second, tokens.size()));
+    const auto unit_of = [&](const PageTable& table) {
+      return cache.places_by_sequence() ? std::optional(table.blocks.back().unit) : std::nullopt;
+    };
+    EXPECT_EQ(cache.home(first), unit_of(first));
+    EXPECT_EQ(cache.home(second), unit_of(second));
+    for (PageTable* table : {&first, &second}) cache.release(*table);
+  }
 }
 
 // The small unit is empty now, but a long sequence would hold it up later.
