@@ -8,6 +8,7 @@ import random
 import re
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 from daemon import run, run_json
 
@@ -289,6 +290,42 @@ class PlaceTest(PlannerCase):
         self.assertEqual(result["makespan_us"], 60 + 1 + 4)
         self.assertLessEqual(max(result["peak_bytes"]), 3100)
 
+    def test_kinds_of_devices_have_times_and_memories(self):
+        nodes = [{"name": f"n{i}", "us": {"gpu": 1, "cpu": 10}, "resident_bytes": 1000, "output_bytes": 10} for i in range(4)]
+        graph = self.graph(nodes, [[i, i + 1] for i in range(3)])
+        links = ("--latency-us", 1, "--bandwidth-gbps", 1)
+        result = run_json("place", "--format", "json", graph, "--devices", "cpu,gpu", *links)
+        self.assertEqual((result["makespan_us"], set(result["placement"].values())), (4, {1}))
+        self.assertEqual(result["devices"], [{"kind": "cpu"}, {"kind": "gpu"}])
+        result = run_json("place", "--format", "json", graph, "--devices", "cpu=1MiB,gpu=3100", *links)
+        self.assertEqual(result["makespan_us"], 3 * 1 + 10 + 1 + 1)
+        self.assertLessEqual(result["peak_bytes"][1], 3100)
+        self.assertEqual(result["devices"], [{"kind": "cpu", "memory_bytes": 1 << 20}, {"kind": "gpu", "memory_bytes": 3100}])
+        result = run_json("place", "--format", "json", graph, "--devices", "cpu,2xgpu=2100", "--memory", "0B", *links)
+        self.assertEqual((result["makespan_us"], result["placement"]["n0"] != 0), (4 + 2, True))
+        self.assertNotIn("devices", run_json("place", "--format", "triple", self.triple(), *LINKS))
+        for words, devices in (("'us' has no time of kind 'card'", "gpu,card"), ("name the kinds that there are", "2"),
+                               ("'2gpu' is neither a number", "2gpu"), ("--devices: 'lots' is no size", "gpu=lots")):
+            self.assert_refused(words, "place", "--format", "json", graph, "--devices", devices)
+        self.assert_refused("a triple has one time per node", "place", "--format", "triple", self.folder, "--devices", "gpu,cpu")
+
+    def test_pictures_show_the_timeline_and_the_graph(self):
+        svg, dot = self.folder / "timeline.svg", self.folder / "placed.dot"
+        result = run_json("place", "--format", "triple", self.triple(), *LINKS, "--svg", svg, "--dot", dot)
+        picture = xml.etree.ElementTree.fromstring(svg.read_text())
+        titles = [title.text for title in picture.iter("{http://www.w3.org/2000/svg}title")]
+        self.assertEqual(titles[0], f"{result['makespan_us']} us on 2 devices")
+        for name in TIMES:
+            self.assertEqual(sum(title.startswith(f"{name}: ") for title in titles), 1)
+        self.assertEqual(sum("1000 bytes" in title for title in titles), 1)
+        again = self.folder / "again"
+        again.mkdir()
+        for name in ("durations.txt", "sizes.txt"):
+            (again / name).write_text((self.folder / name).read_text())
+        (again / "graph.dot").write_text(dot.read_text())
+        self.assertEqual(run_json("place", "--format", "triple", again, *LINKS)["makespan_us"], result["makespan_us"])
+        self.assert_refused("cannot write", "place", "--format", "triple", self.folder, *LINKS, "--svg", self.folder / "absent" / "x.svg")
+
     def test_a_missing_size_is_told(self):
         process = run("place", "--format", "triple", self.triple(sizes={"a0": 5}), *LINKS)
         self.assertEqual(process.returncode, 0, process.stderr)
@@ -315,9 +352,91 @@ class PlaceTest(PlannerCase):
     def test_wrong_words_are_named(self):
         self.triple()
         for words, arguments in (("--method", ("triple", "--devices", 2, "--method", "magic")), ("--format", ("pickle", "--devices", 2)),
-                                 ("cannot read ONNX files", ("onnx", "--devices", 2)), ("--devices", ("triple", "--devices", 0)),
+                                 ("--devices", ("triple", "--devices", 0)),
                                  ("--bandwidth-gbps", ("triple", "--devices", 2, "--bandwidth-gbps", 0))):
             self.assert_refused(words, "place", self.folder, "--format", *arguments)
+
+
+def wire(field, value):
+    """A field of protobuf's wire format: a number, or the bytes of a text or a message."""
+    def varint(number):
+        text = bytearray()
+        while number >= 0x80:
+            text.append(number & 0x7f | 0x80)
+            number >>= 7
+        return bytes([*text, number])
+    if isinstance(value, int):
+        return varint(field << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(field << 3 | 2) + varint(len(value)) + value
+
+
+def onnx_model(width, layers, batch="batch"):
+    """A chain of products with a weight each, and a second chain beside it."""
+    def value(name):
+        dims = (wire(2, batch) if isinstance(batch, str) else wire(1, batch), wire(1, width))
+        shape = b"".join(wire(1, dim) for dim in dims)
+        return wire(1, name) + wire(2, wire(1, wire(1, 1) + wire(2, shape)))
+    graph = wire(11, value("x"))
+    for chain in "ab":
+        for layer in range(layers):
+            weight = f"{chain}{layer}.weight"
+            graph += wire(5, wire(1, width) + wire(1, width) + wire(2, 1) + wire(8, weight))
+            source = f"{chain}{layer - 1}.out" if layer else "x"
+            graph += wire(1, wire(1, source) + wire(1, weight) + wire(2, f"{chain}{layer}.out") + wire(3, f"{chain}{layer}") + wire(4, "MatMul"))
+    graph += wire(1, wire(1, f"a{layers - 1}.out") + wire(1, f"b{layers - 1}.out") + wire(2, "y") + wire(4, "Add"))
+    return wire(1, 9) + wire(7, graph)
+
+
+class OnnxTest(PlannerCase):
+    def model(self, *arguments, **named):
+        path = self.folder / "model.onnx"
+        path.write_bytes(onnx_model(*arguments, **named))
+        return path
+
+    def test_two_chains_get_two_devices(self):
+        model = self.model(512, 3, batch=4096)
+        result = run_json("place", "--format", "onnx", model, "--devices", 2, "--latency-us", 1, "--bandwidth-gbps", 10000)
+        self.assertEqual(set(result["placement"]), {*(f"{chain}{layer}" for chain in "ab" for layer in range(3)), "Add_6"})
+        self.assertNotEqual(result["placement"]["a1"], result["placement"]["b1"])
+        self.assertLess(result["makespan_us"], result["work_us"])
+        self.assertEqual(sum(bytes >= 3 * 512 * 512 * 4 for bytes in result["peak_bytes"]), 2)
+
+    def test_rates_times_and_sizes_are_the_users(self):
+        model = self.model(64, 2)
+        process = run("place", "--format", "onnx", model, "--devices", 1, "--json")
+        self.assertIn("--dim NAME=SIZE: 'batch'", process.stderr)
+        one = json.loads(process.stdout)["work_us"]
+        process = run("place", "--format", "onnx", model, "--devices", 1, "--json", "--dim", "batch=65536")
+        self.assertEqual(process.stderr, "")
+        many = json.loads(process.stdout)["work_us"]
+        self.assertGreater(many, 2 * one)
+        both = run_json("place", "--format", "onnx", model, "--devices", "a,b", "--dim", "batch=65536", "--rates", "a=t4", "--rates", "b=a100")
+        self.assertEqual(both["work_us"], many)
+        slow = run_json("place", "--format", "onnx", model, "--devices", 1, "--dim", "batch=65536", "--rates", "t4")["work_us"]
+        self.assertGreater(slow, 2 * many)
+        times = self.file("times.txt", "".join(f"{name}::{us}\n" for name, us in (("a0", 1), ("a1", 2), ("b0", 3.5), ("b1", 4), ("Add_4", 5))))
+        self.assertEqual(run_json("place", "--format", "onnx", model, "--devices", 1, "--times", times)["work_us"], 15.5)
+
+    def test_wrong_files_and_options_are_named(self):
+        def refused(words, *more):
+            self.assert_refused(words, "place", "--format", "onnx", path, "--devices", "2", *more)
+        path = self.model(8, 1)
+        refused("--dim 'batch' is not NAME=SIZE", "--dim", "batch")
+        refused("--dim gives 'batch' twice", "--dim", "batch=1", "--dim", "batch=2")
+        refused("no device is called 'a10'", "--rates", "a10")
+        refused("--rates is given twice: 't4'", "--rates", "a100", "--rates", "t4")
+        self.assert_refused("--rates 't4' names no kind", "place", "--format", "onnx", path, "--devices", "gpu,cpu", "--rates", "t4")
+        self.assert_refused("no device is called 'gpu'", "place", "--format", "onnx", path, "--devices", "gpu,cpu")
+        refused("the model has no node 'zz'", "--times", self.file("times.txt", "zz::1\n"))
+        path.write_bytes(path.read_bytes()[:100])
+        refused("the model: field 7 has")
+        path.write_bytes(b"no model")
+        refused("[onnx] the model: field 13 has the type 6, which ONNX does not use")
+        path = self.folder / "absent.onnx"
+        refused("cannot read")
+        for option, value in (("--rates", "a100"), ("--times", "t"), ("--dim", "batch=1")):
+            self.assert_refused(f"{option} belongs to --format onnx", "place", "--format", "json", path, "--devices", 2, option, value)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ constexpr int kMostStages = 1'000'000;
 struct BalanceOptions {
   std::string trace, method = "exact";
   int stages = 0;
-  std::int64_t memory = planner::kNoMemoryLimit;
+  std::int64_t memory = planner::kNoStageLimit;
   planner::Cuts from;
   bool as_json = false;
 };

@@ -9,9 +9,13 @@
 #include "apps/command.h"
 #include "apps/command_words.h"
 #include "apps/json_text.h"
+#include "apps/planner/place_onnx.h"
 #include "apps/planner/planner_files.h"
 #include "common/error.h"
+#include "common/number.h"
+#include "planner/graph/device_list.h"
 #include "planner/graph/graph_files.h"
+#include "planner/graph/schedule_picture.h"
 #include "planner/partition/levels.h"
 #include "planner/partition/place_graph.h"
 
@@ -20,25 +24,36 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kMostDevices = 1024;
-
 struct PlaceOptions {
-  std::string format, path, method = "auto";
-  int devices = 0;
+  std::string format, path, method = "auto", devices, svg, dot;
   double latency_us = 25, bandwidth_gbps = 140;
   std::int64_t memory = std::numeric_limits<std::int64_t>::max();
+  OnnxFileOptions onnx;
   bool as_json = false;
 };
 
-planner::OperatorGraph read_graph(const PlaceOptions& options) {
+std::int64_t bytes_of(const std::string& text) {
+  std::string bytes = text;
+  const std::string error = size_value()(bytes);
+  const auto number = number_of<std::int64_t>(bytes);
+  if (!error.empty() || !number) throw Error("place", "--devices: " + error);
+  return *number;
+}
+
+planner::OperatorGraph read_graph(const PlaceOptions& options,
+                                  const std::vector<std::string>& kinds) {
+  if (options.format != "onnx") refuse_onnx_options(options.onnx);
   if (options.format == "json") {
     std::ifstream file = opened_input("place", options.path);
-    return planner::read_graph_json(file);
+    return planner::read_graph_json(file, kinds);
   }
   if (options.format == "onnx") {
+    return read_onnx_file(options.path, kinds, options.onnx);
+  }
+  if (kinds.size() > 1) {
     throw Error("place",
-                "this build cannot read ONNX files: convert '" + options.path +
-                    "' to --format json, which needs a measured time per operator as well");
+                "a triple has one time per node: give --devices as a number, or --format "
+                "json with times by kind");
   }
   planner::TripleGraph triple = planner::read_graph_triple(options.path);
   if (triple.num_without_size > 0) {
@@ -48,9 +63,11 @@ planner::OperatorGraph read_graph(const PlaceOptions& options) {
   return std::move(triple.graph);
 }
 
-planner::DeviceLinks links_of(const PlaceOptions& options) {
+planner::DeviceLinks links_of(const PlaceOptions& options, const planner::DeviceList& devices) {
   planner::DeviceLinks links;
-  links.num_devices = options.devices;
+  links.num_devices = devices.num_devices;
+  links.kinds = devices.kind_of;
+  links.memories = devices.memories;
   links.latency_ps = std::llround(options.latency_us * planner::kPicosecondsPerMicrosecond);
   links.bytes_per_us = options.bandwidth_gbps * 1000;
   links.memory_bytes = options.memory;
@@ -81,16 +98,29 @@ json place_json(const planner::OperatorGraph& graph, const planner::PlacedGraph&
           {"critical_path_us", us_json(planner::critical_path_ps(graph))}};
 }
 
-void print_placement(const planner::OperatorGraph& graph, const planner::PlacedGraph& placed) {
+json devices_json(const planner::DeviceList& devices, std::int64_t memory) {
+  json list = json::array();
+  for (std::size_t i = 0; i < devices.kind_of.size(); ++i) {
+    json device = {{"kind", devices.kinds[static_cast<std::size_t>(devices.kind_of[i])]}};
+    const std::int64_t bytes = devices.memories.empty() ? memory : devices.memories[i];
+    if (bytes != planner::kNoMemoryLimit) device["memory_bytes"] = bytes;
+    list.push_back(std::move(device));
+  }
+  return list;
+}
+
+void print_placement(const planner::OperatorGraph& graph, const planner::DeviceLinks& links,
+                     const planner::PlacedGraph& placed) {
   fmt::print("{} us by {}; work {} us, longest way {} us, {} nodes, {} edges\n",
              us_json(placed.makespan_ps).dump(), placed.method, us_json(graph.work_ps()).dump(),
              us_json(planner::critical_path_ps(graph)).dump(), graph.num_nodes(),
              graph.num_edges());
   std::vector<std::int64_t> nodes(placed.peak_bytes.size()), work_ps(placed.peak_bytes.size());
   for (int node = 0; node < graph.num_nodes(); ++node) {
-    const auto device = static_cast<std::size_t>(placed.placement[static_cast<std::size_t>(node)]);
+    const int number = placed.placement[static_cast<std::size_t>(node)];
+    const auto device = static_cast<std::size_t>(number);
     ++nodes[device];
-    work_ps[device] += graph.node(node).time_ps;
+    work_ps[device] += links.time_ps(graph, node, number);
   }
   fmt::print("{:<8} {:>10} {:>16} {:>16}\n", "device", "nodes", "us", "peak bytes");
   for (std::size_t device = 0; device < nodes.size(); ++device) {
@@ -100,13 +130,21 @@ void print_placement(const planner::OperatorGraph& graph, const planner::PlacedG
 }
 
 void run_place(const PlaceOptions& options) {
-  const planner::OperatorGraph graph = read_graph(options);
+  const planner::DeviceList devices =
+      planner::read_device_list(options.devices, options.memory, bytes_of);
+  const planner::OperatorGraph graph = read_graph(options, devices.kinds);
+  const planner::DeviceLinks links = links_of(options, devices);
   const planner::PlacedGraph placed =
-      planner::place_graph(graph, links_of(options), planner::place_method_of(options.method));
+      planner::place_graph(graph, links, planner::place_method_of(options.method));
+  const planner::PictureOfPlacement picture{graph, links, devices.kinds, placed.placement};
+  if (!options.svg.empty()) write_whole("place", options.svg, planner::schedule_svg(picture));
+  if (!options.dot.empty()) write_whole("place", options.dot, planner::placement_dot(picture));
   if (options.as_json) {
-    fmt::print("{}\n", json_text(place_json(graph, placed)));
+    json result = place_json(graph, placed);
+    if (!devices.kinds.empty()) result["devices"] = devices_json(devices, options.memory);
+    fmt::print("{}\n", json_text(result));
   } else {
-    print_placement(graph, placed);
+    print_placement(graph, links, placed);
   }
 }
 
@@ -119,20 +157,21 @@ void add_place(CLI::App& app) {
   command->add_option("path", o.path, "graph: a file, or the folder of a triple")->required();
   command
       ->add_option("--format", o.format,
-                   "json; triple: a folder with graph.dot, durations.txt and sizes.txt; onnx is "
-                   "not built in")
+                   "json; onnx; triple: a folder with graph.dot, durations.txt and sizes.txt")
       ->required()
       ->check(CLI::IsMember({"json", "triple", "onnx"}));
-  command->add_option("--devices", o.devices, "of one kind, each linked to every other one")
-      ->required()
-      ->check(in_range(1, kMostDevices));
+  command
+      ->add_option("--devices", o.devices,
+                   "a number, or kinds and their memories: 2xgpu=16GiB,cpu=64GiB; each is linked "
+                   "to every other one")
+      ->required();
   command->add_option("--latency-us", o.latency_us, "of a link")
       ->check(in_range(0, 1e6))
       ->capture_default_str();
   command->add_option("--bandwidth-gbps", o.bandwidth_gbps, "of a link, GB/s")
       ->check(in_range(1e-3, 1e6))
       ->capture_default_str();
-  command->add_option("--memory", o.memory, "of each device, such as 16GiB")
+  command->add_option("--memory", o.memory, "of each device that states none, such as 16GiB")
       ->transform(size_value())
       ->default_str("no limit");
   command
@@ -140,7 +179,10 @@ void add_place(CLI::App& app) {
                    "auto: the best of all; pardnn; metis; etf: each node where it starts first")
       ->check(CLI::IsMember({"auto", "pardnn", "metis", "etf"}))
       ->capture_default_str();
+  command->add_option("--svg", o.svg, "write the timeline of devices and links, a picture");
+  command->add_option("--dot", o.dot, "write the placed graph for Graphviz");
   command->add_flag("--json", o.as_json, "print JSON");
+  add_onnx_options(*command, o.onnx);
   command->callback([options] { run_place(*options); });
 }
 

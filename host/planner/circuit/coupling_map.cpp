@@ -80,6 +80,14 @@ int qubit_in(const json& value, const std::string& where) {
                   ", no qubit from 0 to " + std::to_string(kMostQubits - 1));
 }
 
+int count_in(const json& value) {
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() - 1 < kMostQubits) {
+    return value.get<int>();
+  }
+  refuse_coupling("'num_qubits' is " + value.dump(-1, ' ', false, json::error_handler_t::replace) +
+                  ", no number from 1 to " + std::to_string(kMostQubits));
+}
+
 CouplingMap map_of_json(const std::string& text) {
   json root;
   try {
@@ -89,7 +97,7 @@ CouplingMap map_of_json(const std::string& text) {
   }
   int num_qubits = 0;
   if (root.is_object() && root.contains("num_qubits")) {
-    num_qubits = qubit_in(root["num_qubits"], "'num_qubits'");
+    num_qubits = count_in(root["num_qubits"]);
   }
   json list;
   if (root.is_object()) {

@@ -2,7 +2,7 @@
 //
 // Circuits in OpenQASM 2.
 //
-// read_qasm: registers, gates of qelib1.inc but c3sqrtx, c4x and rc3x, own gates, measure, reset,
+// read_qasm: registers, gates of qelib1.inc, own gates, measure, reset,
 // barrier and if. Own gates and gates on three or more qubits are replaced by what they are made
 // of, so the circuit has gates on one or two qubits only. All quantum registers become one, in
 // their order. qasm_text: one quantum register q; classical registers keep their names. Threads:

@@ -33,6 +33,19 @@ gate c3x a,b,c,d {
   p(-pi/8) d; cx a,d; p(pi/8) d; cx c,d; p(-pi/8) d; cx b,d; p(pi/8) d; cx c,d; p(-pi/8) d;
   cx a,d; h d;
 }
+gate c3sqrtx a,b,c,d {
+  h d; cu1(pi/8) a,d; h d; cx a,b; h d; cu1(-pi/8) b,d; h d; cx a,b; h d; cu1(pi/8) b,d; h d;
+  cx b,c; h d; cu1(-pi/8) c,d; h d; cx a,c; h d; cu1(pi/8) c,d; h d; cx b,c; h d; cu1(-pi/8) c,d;
+  h d; cx a,c; h d; cu1(pi/8) c,d; h d;
+}
+gate c4x a,b,c,d,e {
+  h e; cu1(pi/2) d,e; h e; c3x a,b,c,d; h e; cu1(-pi/2) d,e; h e; c3x a,b,c,d; c3sqrtx a,b,c,e;
+}
+gate rc3x a,b,c,d {
+  u2(0,pi) d; u1(pi/4) d; cx c,d; u1(-pi/4) d; u2(0,pi) d; cx a,d; u1(pi/4) d; cx b,d;
+  u1(-pi/4) d; cx a,d; u1(pi/4) d; cx b,d; u1(-pi/4) d; u2(0,pi) d; u1(pi/4) d; cx c,d;
+  u1(-pi/4) d; u2(0,pi) d;
+}
 )";
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Devices of one kind, and the links between every two of them.
+// Devices, and the links between every two of them.
 //
+// Devices are of one kind with one memory, or state both; OperatorGraph has a node's time per kind.
 // An edge between devices costs ceil(bytes / (GB/s * 1000)) + latency, in microseconds.
 // Threads: values. Errors: none.
 #pragma once
@@ -19,13 +20,36 @@ namespace tandem::planner {
 // [num_nodes] the device of every node, from 0.
 using Placement = std::vector<int>;
 
+constexpr std::int64_t kNoMemoryLimit = std::numeric_limits<std::int64_t>::max();
+
 struct DeviceLinks {
   int num_devices = 1;
   std::int64_t latency_ps = 0;
-  double bytes_per_us = 1;  // in each direction of every two devices
-  std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();  // of each device
+  double bytes_per_us = 1;                     // in each direction of every two devices
+  std::int64_t memory_bytes = kNoMemoryLimit;  // of each device
+  std::vector<int> kinds;                      // [num_devices]; empty: one kind
+  std::vector<std::int64_t> memories;          // [num_devices]; empty: memory_bytes each
 
-  bool has_memory_limit() const { return memory_bytes != std::numeric_limits<std::int64_t>::max(); }
+  int kind_of(int device) const {
+    return kinds.empty() ? 0 : kinds[static_cast<std::size_t>(device)];
+  }
+  std::int64_t memory_of(int device) const {
+    return memories.empty() ? memory_bytes : memories[static_cast<std::size_t>(device)];
+  }
+  bool has_memory_limit() const {
+    return memories.empty() ? memory_bytes != kNoMemoryLimit
+                            : std::ranges::min(memories) != kNoMemoryLimit;
+  }
+  // Whether peaks of the devices are within their memories.
+  bool fits(const std::vector<std::int64_t>& peaks) const {
+    for (int device = 0; device < num_devices; ++device) {
+      if (peaks[static_cast<std::size_t>(device)] > memory_of(device)) return false;
+    }
+    return true;
+  }
+  std::int64_t time_ps(const OperatorGraph& graph, int node, int device) const {
+    return graph.time_ps(node, kind_of(device));
+  }
   // Of the link, without the latency.
   std::int64_t transfer_ps(std::int64_t bytes) const {
     constexpr double kMostUs = 1e11;  // beyond every makespan, and within 64 bits

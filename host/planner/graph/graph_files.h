@@ -4,7 +4,8 @@
 //
 // JSON: {"nodes": [{"name", "us", "output_bytes", "resident_bytes", "workspace_bytes", "group",
 // "device"}], "edges": [["from", "to"], ["from", "to", bytes]]}; an edge may be an object with
-// "from", "to" and "bytes"; ends are names or numbers of nodes. Only "name" and "us" are needed.
+// "from", "to" and "bytes"; ends are names or numbers of nodes. Only "name" and "us" are needed;
+// where kinds of devices differ, "us" is an object: {"gpu": 5, "cpu": 60.5}.
 // Triple, as profilers of TensorFlow 1 leave it: a folder with `graph.dot`, `durations.txt` of
 // lines "name::us" and `sizes.txt` of lines "name::bytes", the size of a node's output. A node
 // without a size has an output of 0 bytes. Threads: pure. Errors: Error naming file and line, or
@@ -18,7 +19,9 @@
 
 namespace tandem::planner {
 
-OperatorGraph read_graph_json(std::istream& in);
+// `kinds`: names of kinds of devices, in the order of OperatorNode::kind_ps; empty: one kind.
+// A node has a time for each of them, or one for all. Times of other kinds are passed over.
+OperatorGraph read_graph_json(std::istream& in, const std::vector<std::string>& kinds = {});
 
 struct TripleGraph {
   OperatorGraph graph;

@@ -49,14 +49,33 @@ std::int64_t bytes_of(const json& object, const char* key, const std::string& wh
   return object.contains(key) ? bytes_of(object[key], where + ": '" + key + "'") : 0;
 }
 
-std::int64_t time_of(const json& object, const std::string& where) {
-  if (!object.contains("us")) refuse_json(where + " has no time: give it \"us\"");
-  const json& value = object["us"];
+std::int64_t time_of(const json& value, const std::string& where) {
   const double us = value.is_number() ? value.get<double>() : -1;
   if (!(us >= 0) || us * kPicosecondsPerMicrosecond > static_cast<double>(kMostGraphPs)) {
-    refuse_json(where + ": 'us' is " + value.dump() + ", not a time");
+    refuse_json(where + " is " + value.dump() + ", not a time");
   }
   return std::llround(us * kPicosecondsPerMicrosecond);
+}
+
+void read_times(const json& object, const std::vector<std::string>& kinds, const std::string& where,
+                OperatorNode& node) {
+  if (!object.contains("us")) refuse_json(where + " has no time: give it \"us\"");
+  const json& times = object["us"];
+  if (!times.is_object()) {
+    node.time_ps = time_of(times, where + ": 'us'");
+    return;
+  }
+  if (kinds.empty()) {
+    refuse_json(where +
+                ": 'us' has times by kind of device; name the kinds that there are, as in " +
+                "--devices 2xgpu,cpu");
+  }
+  for (const auto& [kind, value] : times.items())
+    time_of(value, where + ": 'us' of '" + kind + "'");
+  for (const std::string& kind : kinds) {
+    if (!times.contains(kind)) refuse_json(where + ": 'us' has no time of kind '" + kind + "'");
+    node.kind_ps.push_back(time_of(times[kind], where));
+  }
 }
 
 std::string text_of(const json& object, const char* key, const std::string& where) {
@@ -65,7 +84,8 @@ std::string text_of(const json& object, const char* key, const std::string& wher
   return object[key].get<std::string>();
 }
 
-OperatorNode node_of(const json& object, const std::string& where) {
+OperatorNode node_of(const json& object, const std::vector<std::string>& kinds,
+                     const std::string& where) {
   check_keys(object,
              {"name", "us", "output_bytes", "resident_bytes", "workspace_bytes", "group", "device"},
              where);
@@ -73,7 +93,7 @@ OperatorNode node_of(const json& object, const std::string& where) {
   node.name = text_of(object, "name", where);
   if (node.name.empty()) refuse_json(where + " has no name");
   const std::string named = "node '" + node.name + "'";
-  node.time_ps = time_of(object, named);
+  read_times(object, kinds, named, node);
   node.output_bytes = bytes_of(object, "output_bytes", named);
   node.resident_bytes = bytes_of(object, "resident_bytes", named);
   node.workspace_bytes = bytes_of(object, "workspace_bytes", named);
@@ -131,7 +151,7 @@ class EdgeReader {
 
 }  // namespace
 
-OperatorGraph read_graph_json(std::istream& in) {
+OperatorGraph read_graph_json(std::istream& in, const std::vector<std::string>& kinds) {
   json root;
   try {
     root = json::parse(in);
@@ -140,7 +160,7 @@ OperatorGraph read_graph_json(std::istream& in) {
   }
   std::vector<OperatorNode> nodes;
   for (const json& value : array_of(root, "nodes")) {
-    nodes.push_back(node_of(value, "node " + std::to_string(nodes.size())));
+    nodes.push_back(node_of(value, kinds, "node " + std::to_string(nodes.size())));
   }
   const EdgeReader reader(nodes);
   std::vector<OperatorEdge> edges;

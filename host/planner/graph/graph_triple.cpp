@@ -11,20 +11,15 @@
 #include <utility>
 
 #include "common/error.h"
-#include "common/number.h"
-#include "common/text_parts.h"
 #include "planner/graph/dot_file.h"
 #include "planner/graph/graph_files.h"
+#include "planner/graph/named_values.h"
 
 namespace tandem::planner {
 namespace {
 
 constexpr std::string_view kDotFile = "graph.dot", kTimesFile = "durations.txt",
                            kSizesFile = "sizes.txt";
-
-[[noreturn]] void refuse_triple(std::string_view file, std::int64_t line, const std::string& what) {
-  throw Error("graph-triple", std::string(file) + ": line " + std::to_string(line) + ": " + what);
-}
 
 std::ifstream opened(const std::string& folder, std::string_view name) {
   const std::string path = folder + "/" + std::string(name);
@@ -41,38 +36,17 @@ std::ifstream opened(const std::string& folder, std::string_view name) {
   return file;
 }
 
-std::string_view without_blanks(std::string_view text) { return trimmed(text, " \t\r\";"); }
-
-// `take`(name, value, line) for every line "name::value".
-template <typename Take>
-void read_values(std::istream& in, std::string_view file, const Take& take) {
-  std::string text;
-  for (std::int64_t line = 1; std::getline(in, text); ++line) {
-    if (without_blanks(text).empty()) continue;
-    const std::size_t colons = text.rfind("::");
-    if (colons == std::string::npos) {
-      refuse_triple(file, line, "'" + text + "' is no line name::value");
-    }
-    const std::string_view whole = text;
-    const std::string_view value = without_blanks(whole.substr(colons + 2));
-    const auto number = number_of<double>(value);
-    if (!number || *number < 0) {
-      refuse_triple(file, line, "'" + std::string(value) + "' is no number of at least 0");
-    }
-    take(std::string(without_blanks(whole.substr(0, colons))), *number, line);
-  }
-}
-
 // Values of nodes that the graph has; others are left out. [nodes] nothing where none is given.
 std::vector<std::optional<double>> values_of(std::istream& in, std::string_view file,
                                              const NamedGraph& graph) {
   std::vector<std::optional<double>> values(graph.nodes.size());
-  read_values(in, file, [&](const std::string& name, double value, std::int64_t line) {
+  const NamedValuesSource source{"graph-triple", std::string(file)};
+  read_named_values(in, source, [&](const std::string& name, double value, std::int64_t line) {
     const auto found = graph.ids.find(name);
     if (found == graph.ids.end()) return;
     auto& place = values[static_cast<std::size_t>(found->second)];
     if (place && *place != value) {
-      refuse_triple(file, line, "node '" + name + "' has another value above");
+      source.refuse(line, "node '" + name + "' has another value above");
     }
     place = value;
   });

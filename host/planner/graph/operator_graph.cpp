@@ -56,23 +56,40 @@ OperatorGraph::OperatorGraph(std::vector<OperatorNode> nodes, std::vector<Operat
 void OperatorGraph::check_nodes() {
   if (nodes_.empty()) refuse_graph("the graph has no nodes");
   std::unordered_set<std::string> names;
-  for (const OperatorNode& node : nodes_) {
+  for (OperatorNode& node : nodes_) {
     if (!names.insert(node.name).second) {
       refuse_graph("node '" + node.name + "' is there twice");
     }
-    check_figure(node, "the time", node.time_ps);
+    check_times(node);
     check_figure(node, "the output", node.output_bytes);
     check_figure(node, "the resident memory", node.resident_bytes);
     check_figure(node, "the workspace", node.workspace_bytes);
-    if (node.time_ps > kMostGraphPs - work_ps_) {
-      refuse_graph("the nodes take more than ten days together");
-    }
-    work_ps_ += node.time_ps;
     for (const std::int64_t bytes :
          {node.output_bytes, node.resident_bytes, node.workspace_bytes}) {
       add_bytes(bytes);
     }
   }
+}
+
+void OperatorGraph::check_times(OperatorNode& node) {
+  std::int64_t slowest = node.time_ps;
+  if (!node.kind_ps.empty()) {
+    const int count = static_cast<int>(node.kind_ps.size());
+    if (num_kinds_ > 0 && count != num_kinds_) {
+      refuse_graph("node '" + node.name + "' has times of " + std::to_string(count) +
+                   " kinds of devices, others of " + std::to_string(num_kinds_));
+    }
+    num_kinds_ = count;
+    for (const std::int64_t time : node.kind_ps) check_figure(node, "the time", time);
+    node.time_ps = std::ranges::min(node.kind_ps);
+    slowest = std::ranges::max(node.kind_ps);
+  }
+  check_figure(node, "the time", node.time_ps);
+  if (slowest > kMostGraphPs - slowest_ps_) {
+    refuse_graph("the nodes take more than ten days together");
+  }
+  slowest_ps_ += slowest;
+  work_ps_ += node.time_ps;
 }
 
 // Sums of bytes on one device stay within 64 bits: a tensor is there at most once.

@@ -4,11 +4,13 @@
 //
 // Every node has an output: its first consumer is an edge without bytes of its own. An edge with
 // bytes of its own is a tensor for one consumer. A tensor that several consumers on one device
-// share goes there once. Times are whole picoseconds. Nodes of one group lie on one device; a node
-// may be fixed to a device. Threads: immutable values. Errors: Error naming nodes: a cycle, a name
-// twice, a negative or too large figure, a group on two devices.
+// share goes there once. Times are whole picoseconds, where kinds of devices differ one per kind.
+// Nodes of one group lie on one device; a node may be fixed to a device. Threads: immutable values.
+// Errors: Error naming nodes: a cycle, a name twice, a negative or too large figure, a group on two
+// devices, times of more or fewer kinds than other nodes have.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -26,11 +28,12 @@ constexpr int kAnyDevice = -1;
 
 struct OperatorNode {
   std::string name;
-  std::int64_t time_ps = 0;
-  std::int64_t output_bytes = 0;     // from its start until the last consumer has ended
-  std::int64_t resident_bytes = 0;   // for good: weights, state
-  std::int64_t workspace_bytes = 0;  // while it runs
-  std::string group;                 // empty: alone
+  std::int64_t time_ps = 0;           // with kind_ps the least of them: set by the graph
+  std::vector<std::int64_t> kind_ps;  // by kind of device; empty: the same on each
+  std::int64_t output_bytes = 0;      // from its start until the last consumer has ended
+  std::int64_t resident_bytes = 0;    // for good: weights, state
+  std::int64_t workspace_bytes = 0;   // while it runs
+  std::string group;                  // empty: alone
   int device = kAnyDevice;
 };
 
@@ -74,7 +77,14 @@ class OperatorGraph {
   std::span<const int> unit(int id) const { return row(unit_nodes_, unit_begin_, id); }
   int device_of_unit(int id) const { return unit_device_[static_cast<std::size_t>(id)]; }
 
+  // Of all nodes, each where it is fastest.
   std::int64_t work_ps() const { return work_ps_; }
+  // On a device of a kind below num_kinds().
+  std::int64_t time_ps(int id, int kind) const {
+    const OperatorNode& each = node(id);
+    return each.kind_ps.empty() ? each.time_ps : each.kind_ps[static_cast<std::size_t>(kind)];
+  }
+  int num_kinds() const { return std::max(1, num_kinds_); }  // 1 where kinds do not differ
 
  private:
   static std::span<const int> row(const std::vector<int>& values, const std::vector<int>& begin,
@@ -84,6 +94,7 @@ class OperatorGraph {
     return {values.data() + first, last - first};
   }
   void check_nodes();
+  void check_times(OperatorNode& node);
   void add_bytes(std::int64_t bytes);
   void add_tensors();
   void index_edges();
@@ -97,6 +108,8 @@ class OperatorGraph {
   std::vector<int> in_, out_, in_begin_, out_begin_, order_;
   std::vector<int> unit_of_, unit_nodes_, unit_begin_, unit_device_;
   std::int64_t work_ps_ = 0, all_bytes_ = 0;
+  std::int64_t slowest_ps_ = 0;  // all nodes, each where it is slowest
+  int num_kinds_ = 0;            // of nodes with times by kind
 };
 
 }  // namespace tandem::planner

@@ -55,7 +55,7 @@ void Evaluator::reset(const Placement& placement) {
       const bool is_near = placement[at(to)] == placement[at(*node)];
       most = std::max(most, way_ps_[at(to)] + (is_near ? 0 : edge_ps_[at(id)]));
     }
-    way_ps_[at(*node)] = most + graph_.node(*node).time_ps;
+    way_ps_[at(*node)] = most + links_.time_ps(graph_, *node, placement[at(*node)]);
     num_missing_[at(*node)] = static_cast<int>(graph_.in(*node).size());
   }
 }
@@ -117,7 +117,7 @@ void Evaluator::start_next(int device, std::int64_t now) {
   schedule_.waits_for[at(node)] =
       ready_ps_[at(node)] < now ? last_run_[at(device)] : ready_by_[at(node)];
   last_run_[at(device)] = node;
-  events_.emplace(now + graph_.node(node).time_ps, node + graph_.num_nodes());
+  events_.emplace(now + links_.time_ps(graph_, node, device), node + graph_.num_nodes());
 }
 
 // When the tensor of an edge is where it is needed. `begin`: of its transfer.

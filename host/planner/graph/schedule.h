@@ -34,6 +34,12 @@ struct MemorySpan {
   int device = 0, node = 0;
 };
 
+// A tensor on its way, once per device that it goes to. Behind `end_ps` comes the latency.
+struct TensorTransfer {
+  int edge = 0, from = 0, to = 0;  // of devices
+  std::int64_t begin_ps = 0, end_ps = 0;
+};
+
 class Evaluator {
  public:
   Evaluator(const OperatorGraph& graph, const DeviceLinks& links);
@@ -43,6 +49,7 @@ class Evaluator {
   const Schedule& schedule() const { return schedule_; }  // of the last run
   // Of the last run: all tensors, copies and workspace, without resident memory.
   std::vector<MemorySpan> memory_spans(const Placement& placement) const;
+  std::vector<TensorTransfer> transfers(const Placement& placement) const;  // of the last run
 
  private:
   using Event = std::pair<std::int64_t, int>;  // time, node: ready, or ended (node + num_nodes)

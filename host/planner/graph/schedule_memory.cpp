@@ -79,6 +79,25 @@ std::vector<MemorySpan> Evaluator::memory_spans(const Placement& placement) cons
   return spans;
 }
 
+std::vector<TensorTransfer> Evaluator::transfers(const Placement& placement) const {
+  std::vector<TensorTransfer> list;
+  std::vector<std::pair<int, int>> sent;  // tensor and device, of one node
+  for (int node = 0; node < graph_.num_nodes(); ++node) {
+    sent.clear();
+    const int from = placement[static_cast<std::size_t>(node)];
+    for (const int id : graph_.out(node)) {
+      const OperatorEdge& edge = graph_.edge(id);
+      const int to = placement[static_cast<std::size_t>(edge.to)];
+      const std::pair<int, int> key{edge.tensor, to};
+      if (to == from || std::ranges::find(sent, key) != sent.end()) continue;
+      sent.push_back(key);
+      const auto at = static_cast<std::size_t>(id);
+      list.push_back({id, from, to, sent_begin_[at], sent_end_[at] - links_.latency_ps});
+    }
+  }
+  return list;
+}
+
 std::vector<std::int64_t> peak_bytes(const OperatorGraph& graph, const DeviceLinks& links,
                                      const Placement& placement,
                                      const std::vector<MemorySpan>& spans) {

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "planner/partition/device_speed.h"
 #include "planner/partition/levels.h"
 
 namespace tandem::planner {
@@ -50,16 +51,17 @@ class GrowingPlacement {
     const int fixed = unit_device_[place_of(graph_.unit_of(node))];
     if (fixed != kAnyDevice) return fixed == device;
     const OperatorNode& each = graph_.node(node);
-    const std::int64_t rest = links_.memory_bytes - resident_[place_of(device)];
+    const std::int64_t rest = links_.memory_of(device) - resident_[place_of(device)];
     return each.resident_bytes <= rest && each.output_bytes <= rest - each.resident_bytes;
   }
 
+  std::int64_t time_ps(int node, int device) const { return links_.time_ps(graph_, node, device); }
   std::int64_t free_ps(int device) const { return free_ps_[place_of(device)]; }
 
   void place(int node, int device, std::int64_t start) {
     placement_[place_of(node)] = device;
     unit_device_[place_of(graph_.unit_of(node))] = device;
-    end_ps_[place_of(node)] = start + graph_.node(node).time_ps;
+    end_ps_[place_of(node)] = start + time_ps(node, device);
     free_ps_[place_of(device)] = end_ps_[place_of(node)];
     resident_[place_of(device)] += graph_.node(node).resident_bytes;
   }
@@ -74,19 +76,20 @@ class GrowingPlacement {
   std::vector<int> unit_device_;
 };
 
-// The device that starts a node first; where none has the room, all count.
+// The device that ends a node first, and when it starts; where none has the room, all count.
 std::pair<std::int64_t, int> earliest_start(const GrowingPlacement& growing, int node,
                                             const std::vector<std::int64_t>& data_ps) {
-  std::pair<std::int64_t, int> best{kMostGraphPs * 4, 0};
+  std::pair<std::int64_t, int> best{kMostGraphPs * 4, 0};  // by end
   for (const bool asks : {true, false}) {
     for (std::size_t device = 0; device < data_ps.size(); ++device) {
       const int number = static_cast<int>(device);
       if (asks && !growing.may_take(node, number)) continue;
-      best = std::min(best, {std::max(data_ps[device], growing.free_ps(number)), number});
+      const std::int64_t start = std::max(data_ps[device], growing.free_ps(number));
+      best = std::min(best, {start + growing.time_ps(node, number), number});
     }
-    if (best.first < kMostGraphPs * 4) return best;
+    if (best.first < kMostGraphPs * 4) break;
   }
-  return best;
+  return {best.first - growing.time_ps(node, best.second), best.second};
 }
 
 std::vector<std::int64_t> data_times(const GrowingPlacement& growing, int node, int num_devices) {
@@ -149,13 +152,16 @@ Placement place_by_rank(const OperatorGraph& graph, const DeviceLinks& links) {
 
 Placement place_in_order(const OperatorGraph& graph, const DeviceLinks& links) {
   Placement placement(place_of(graph.num_nodes()));
-  const double share = static_cast<double>(graph.work_ps()) / links.num_devices;
-  double before = 0;
+  const std::vector<double> shares = device_shares(graph, links);
+  double before = 0, end = shares[0] * static_cast<double>(graph.work_ps());
+  int device = 0;
   for (const int node : graph.order()) {
-    const double middle = before + static_cast<double>(graph.node(node).time_ps) / 2;
-    const int device = share > 0 ? static_cast<int>(middle / share) : 0;
-    placement[place_of(node)] = std::min(device, links.num_devices - 1);
-    before += static_cast<double>(graph.node(node).time_ps);
+    const auto time = static_cast<double>(graph.node(node).time_ps);
+    while (before + time / 2 >= end && end > 0 && device + 1 < links.num_devices) {
+      end += shares[place_of(++device)] * static_cast<double>(graph.work_ps());
+    }
+    placement[place_of(node)] = device;
+    before += time;
   }
   return placement;
 }

@@ -65,7 +65,7 @@ class PlacementSearch {
                                [&](int id) { return graph_.edge(id).from == producer; });
   }
 
-  // Links of the chain at which another placement could gain.
+  // Links of the chain at which another placement could gain: where kinds differ, all.
   void trace_chain() {
     const Schedule& schedule = evaluator_.schedule();
     chain_.clear();
@@ -73,7 +73,8 @@ class PlacementSearch {
         static_cast<int>(std::ranges::max_element(schedule.end_ps) - schedule.end_ps.begin());
     for (int before = schedule.waits_for[index(node)]; before >= 0;
          node = before, before = schedule.waits_for[index(node)]) {
-      if (placement_[index(node)] != placement_[index(before)] || !consumes(node, before)) {
+      if (graph_.num_kinds() > 1 || placement_[index(node)] != placement_[index(before)] ||
+          !consumes(node, before)) {
         chain_.push_back({node, before});
       }
     }
@@ -143,7 +144,7 @@ class PlacementSearch {
   bool keeps_memory() const {
     if (!links_.has_memory_limit()) return true;
     const auto peaks = peak_bytes(graph_, links_, placement_, evaluator_.memory_spans(placement_));
-    return std::ranges::max(peaks) <= links_.memory_bytes;
+    return links_.fits(peaks);
   }
 
   const OperatorGraph& graph_;

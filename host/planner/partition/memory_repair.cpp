@@ -46,9 +46,9 @@ class MemoryRepair {
   Overflow first_overflow() const {
     Overflow first;
     for (int device = 0; device < links_.num_devices; ++device) {
-      if (peaks_[static_cast<std::size_t>(device)] <= links_.memory_bytes) continue;
+      if (peaks_[static_cast<std::size_t>(device)] <= links_.memory_of(device)) continue;
       const std::int64_t time =
-          first_overflow_ps(graph_, placement_, spans_, device, links_.memory_bytes);
+          first_overflow_ps(graph_, placement_, spans_, device, links_.memory_of(device));
       if (first.device < 0 || time < first.time_ps) first = {device, time};
     }
     return first;
@@ -104,17 +104,18 @@ class MemoryRepair {
     return sum;
   }
 
+  std::int64_t room_of(int device) const {
+    return links_.memory_of(device) - peaks_[static_cast<std::size_t>(device)];
+  }
+
   bool move_from(const Overflow& at) {
     if (links_.num_devices < 2) return false;
     int target = -1;
     for (int device = 0; device < links_.num_devices; ++device) {
       if (device == at.device) continue;
-      if (target < 0 ||
-          peaks_[static_cast<std::size_t>(device)] < peaks_[static_cast<std::size_t>(target)]) {
-        target = device;
-      }
+      if (target < 0 || room_of(device) > room_of(target)) target = device;
     }
-    const std::int64_t room = links_.memory_bytes - peaks_[static_cast<std::size_t>(target)];
+    const std::int64_t room = room_of(target);
     int best = -1;
     double least = std::numeric_limits<double>::infinity();
     bool best_fits = false;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "planner/partition/device_speed.h"
 
 namespace tandem::planner {
 namespace {
@@ -71,10 +72,17 @@ Placement place_by_metis(const OperatorGraph& graph, const DeviceLinks& links) {
   options[METIS_OPTION_SEED] = 1;
   idx_t num_nodes = graph.num_nodes(), num_weights = 1, num_parts = links.num_devices, cut = 0;
   std::vector<idx_t> parts(placement.size());
-  const int status =
-      METIS_PartGraphKway(&num_nodes, &num_weights, input.begins.data(), input.neighbours.data(),
-                          input.node_weights.data(), nullptr, input.edge_weights.data(), &num_parts,
-                          nullptr, nullptr, options, &cut, parts.data());
+  // Only where kinds differ: METIS rounds other than without shares.
+  std::vector<real_t> shares;
+  if (graph.num_kinds() > 1) {
+    for (const double share : device_shares(graph, links)) {
+      shares.push_back(static_cast<real_t>(share));
+    }
+  }
+  const int status = METIS_PartGraphKway(
+      &num_nodes, &num_weights, input.begins.data(), input.neighbours.data(),
+      input.node_weights.data(), nullptr, input.edge_weights.data(), &num_parts,
+      shares.empty() ? nullptr : shares.data(), nullptr, options, &cut, parts.data());
   if (status != METIS_OK) {
     throw Error("place", "METIS ended with " + std::to_string(status) + "; choose another method");
   }

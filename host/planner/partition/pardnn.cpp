@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "planner/graph/schedule.h"
+#include "planner/partition/device_speed.h"
 #include "planner/partition/level_work.h"
 
 namespace tandem::planner {
@@ -39,7 +40,9 @@ class ParDnn {
       all_.front().add(clusters.levels.top_ps[slot(node)], graph.node(node).time_ps);
     }
     for (const auto& path : clusters.paths) spans_.push_back(span_of(path));
-    for (int device = 0; device < links.num_devices; ++device) map_to(device, device);
+    // The longest way to the fastest device.
+    const std::vector<int> fastest = fastest_devices(graph, links);
+    for (int path = 0; path < links.num_devices; ++path) map_to(path, fastest[slot(path)]);
     sort_by_weight();
   }
 
@@ -68,10 +71,10 @@ class ParDnn {
   void map_to(int cluster, int device) {
     for (const int node : clusters_.paths[slot(cluster)]) {
       const int before = placement_[slot(node)];
-      const std::int64_t time = graph_.node(node).time_ps;
       const std::int64_t level = clusters_.levels.top_ps[slot(node)];
-      if (before != kUnmapped) work_[slot(before)].add(level, -time);
-      work_[slot(device)].add(level, time);
+      if (before != kUnmapped)
+        work_[slot(before)].add(level, -links_.time_ps(graph_, node, before));
+      work_[slot(device)].add(level, links_.time_ps(graph_, node, device));
       placement_[slot(node)] = device;
     }
   }
@@ -232,7 +235,7 @@ class ParDnn {
       const int here = placement_[slot(node)];
       const int best = static_cast<int>(std::ranges::max_element(exchange_) - exchange_.begin());
       const std::int64_t gain =
-          exchange_[slot(best)] - exchange_[slot(here)] - graph_.node(node).time_ps;
+          exchange_[slot(best)] - exchange_[slot(here)] - links_.time_ps(graph_, node, best);
       if (best == here || gain <= 0) continue;
       placement_[slot(node)] = best;
       has_switched = true;

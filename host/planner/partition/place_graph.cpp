@@ -8,6 +8,7 @@
 
 #include "common/error.h"
 #include "planner/graph/schedule.h"
+#include "planner/partition/device_speed.h"
 #include "planner/partition/list_placement.h"
 #include "planner/partition/local_search.h"
 #include "planner/partition/memory_repair.h"
@@ -46,8 +47,7 @@ Placement place_by_trial(const OperatorGraph& graph, const DeviceLinks& links) {
   for (std::size_t at = 0;;) {
     const std::int64_t makespan = evaluator.run(placement).makespan_ps;
     if ((best.empty() || makespan < least) &&
-        std::ranges::max(peak_bytes(graph, links, placement, evaluator.memory_spans(placement))) <=
-            links.memory_bytes) {
+        links.fits(peak_bytes(graph, links, placement, evaluator.memory_spans(placement)))) {
       best = placement;
       least = makespan;
     }
@@ -91,10 +91,11 @@ class Portfolio {
 
   PlacedGraph finish() {
     if (result_.placement.empty()) {
-      throw Error("place", "no placement was found that keeps within " +
-                               std::to_string(links_.memory_bytes) +
-                               " bytes per device: the best one needs " +
-                               std::to_string(least_peak_) +
+      const std::string memory = links_.memories.empty()
+                                     ? std::to_string(links_.memory_bytes) + " bytes per device"
+                                     : "the memories of the devices";
+      throw Error("place", "no placement was found that keeps within " + memory +
+                               ": the best one needs " + std::to_string(least_peak_) +
                                "; give more memory, more devices or --method auto");
     }
     return std::move(result_);
@@ -115,7 +116,8 @@ PlacedGraph place_graph(const OperatorGraph& graph, const DeviceLinks& links, Pl
   Portfolio portfolio(graph, links);
   const bool is_auto = method == PlaceMethod::kAuto;
   if (is_auto) {
-    portfolio.judge("one", Placement(static_cast<std::size_t>(graph.num_nodes()), 0));
+    portfolio.judge("one", Placement(static_cast<std::size_t>(graph.num_nodes()),
+                                     fastest_devices(graph, links).front()));
     portfolio.judge("order", place_in_order(graph, links));
     portfolio.judge("rank", place_by_rank(graph, links));
   }

@@ -32,7 +32,15 @@ std::int64_t least_bytes(const OperatorGraph& graph, int node) {
 }  // namespace
 
 void check_placeable(const OperatorGraph& graph, const DeviceLinks& links) {
-  double resident = 0, edges_ps = 0;
+  double resident = 0, edges_ps = 0, room = 0;
+  std::int64_t largest = 0;
+  for (int device = 0; device < links.num_devices; ++device) {
+    room += static_cast<double>(links.memory_of(device));
+    largest = std::max(largest, links.memory_of(device));
+    if (links.kind_of(device) >= graph.num_kinds() && graph.num_kinds() > 1) {
+      refuse_placing("the nodes have no times for the kind of device " + std::to_string(device));
+    }
+  }
   for (int id = 0; id < graph.num_edges(); ++id) {
     edges_ps += static_cast<double>(links.edge_ps(graph.edge_bytes(id)));
   }
@@ -47,14 +55,16 @@ void check_placeable(const OperatorGraph& graph, const DeviceLinks& links) {
     }
     if (!links.has_memory_limit()) continue;
     const std::int64_t bytes = least_bytes(graph, node);
-    if (bytes > links.memory_bytes) {
+    const int fixed = graph.device_of_unit(graph.unit_of(node));
+    const bool is_fixed = fixed != kAnyDevice && fixed < links.num_devices;
+    const std::int64_t memory = is_fixed ? links.memory_of(fixed) : largest;
+    if (bytes > memory) {
       refuse_placing("node '" + own.name + "' fits no device: with its inputs and its output it " +
                      "needs " + std::to_string(bytes) + " bytes, and a device has " +
-                     std::to_string(links.memory_bytes));
+                     std::to_string(memory));
     }
     resident += static_cast<double>(own.resident_bytes);
   }
-  const double room = static_cast<double>(links.memory_bytes) * links.num_devices;
   if (links.has_memory_limit() && resident > room) {
     refuse_placing("the resident memory of all nodes is larger than that of all " +
                    std::to_string(links.num_devices) + " devices; give more memory or devices");

@@ -57,7 +57,7 @@ class PhaseTimes {
     }
   }
 
-  StageLoads loads() const { return StageLoads(costs_, {machine_.num_stages, kNoMemoryLimit}); }
+  StageLoads loads() const { return StageLoads(costs_, {machine_.num_stages, kNoStageLimit}); }
 
   // Of each cuts once: ways to divide are often the same.
   std::int64_t step(const Cuts& cuts) {
@@ -128,13 +128,16 @@ Migration migration_of(const StageLoads& loads, const Cuts& before, const Cuts& 
 Cuts cuts_by_parameters(const WorkloadPhase& phase, int num_stages) {
   std::vector<LayerCost> costs;
   for (const LayerWork& layer : phase.layers) costs.push_back({layer.num_parameters, 0});
-  return exact_partition(StageLoads(costs, {num_stages, kNoMemoryLimit}));
+  return exact_partition(StageLoads(costs, {num_stages, kNoStageLimit}));
 }
 
-void run_dynamic(const DynamicWorkload& workload, const PipelineMachine& machine,
-                 BalanceMethod method, Cuts cuts, PipelineStudy& study) {
-  for (const WorkloadPhase& phase : workload.phases) {
-    PhaseTimes times(phase, machine);
+// `phases`: times of each phase of the workload.
+void run_dynamic(const DynamicWorkload& workload, std::vector<PhaseTimes>& phases,
+                 const PipelineMachine& machine, BalanceMethod method, Cuts cuts,
+                 PipelineStudy& study) {
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const WorkloadPhase& phase = workload.phases[i];
+    PhaseTimes& times = phases[i];
     const StageLoads loads = times.loads();
     const Cuts fresh =
         method == BalanceMethod::kExact ? exact_partition(loads) : diffuse(loads, cuts).cuts;
@@ -180,14 +183,15 @@ PipelineStudy study_pipeline(const DynamicWorkload& workload, const PipelineMach
   const Cuts by_parameters = cuts_by_parameters(first, machine.num_stages);
   PipelineStudy study;
   study.num_phases = static_cast<int>(workload.phases.size());
+  std::vector<PhaseTimes> phases;
   for (const WorkloadPhase& phase : workload.phases) {
-    PhaseTimes times(phase, machine);
+    PhaseTimes& times = phases.emplace_back(phase, machine);
     add_steps(study.equal_layers_ps, times.step(equal), phase.num_steps);
     add_steps(study.equal_parameters_ps, times.step(by_parameters), phase.num_steps);
     study.ideal_ps += times.ideal_step_ps() * static_cast<double>(phase.num_steps);
   }
   const bool has_equal = study.equal_layers_ps <= study.equal_parameters_ps;
-  run_dynamic(workload, machine, method, has_equal ? equal : by_parameters, study);
+  run_dynamic(workload, phases, machine, method, has_equal ? equal : by_parameters, study);
   return study;
 }
 

@@ -39,7 +39,7 @@ StageLoads::StageLoads(std::span<const LayerCost> layers, const StageRules& rule
       refuse_stages("the layers take more than " +
                     std::to_string(kMostPicoseconds / kPicosecondsPerUs) + " us together");
     }
-    if (cost.bytes > kNoMemoryLimit - byte_sums_.back()) {
+    if (cost.bytes > kNoStageLimit - byte_sums_.back()) {
       refuse_stages("the layers need more bytes together than 64 bits count");
     }
     longest_layer_ps_ = std::max(longest_layer_ps_, cost.time_ps);

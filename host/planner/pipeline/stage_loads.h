@@ -17,7 +17,7 @@ namespace tandem::planner {
 constexpr std::int64_t kPicosecondsPerUs = 1'000'000;
 // Of all layers together: sums of layers stay far below the range of 64 bits.
 constexpr std::int64_t kMostPicoseconds = std::int64_t{1} << 60;
-constexpr std::int64_t kNoMemoryLimit = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kNoStageLimit = std::numeric_limits<std::int64_t>::max();
 
 struct LayerCost {
   std::int64_t time_ps = 0;
@@ -29,7 +29,7 @@ using Cuts = std::vector<int>;
 
 struct StageRules {
   int num_stages = 1;
-  std::int64_t stage_bytes = kNoMemoryLimit;  // at most, in each stage
+  std::int64_t stage_bytes = kNoStageLimit;  // at most, in each stage
 };
 
 class StageLoads {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fuzz target: any text becomes a trace, a mapping problem, samples, a graph, a circuit or
-// a coupling map that keep their
-// promises, or an Error. The first byte chooses which.
+// a coupling map that keep their promises, or an Error. The first byte chooses which.
 #include <cstdlib>
 #include <sstream>
 
 #include "common/error.h"
+#include "host/planner/onnx/onnx_encoder.h"
 #include "planner/circuit/coupling_map.h"
 #include "planner/circuit/qasm_file.h"
 #include "planner/graph/graph_files.h"
 #include "planner/mapping/qaplib_file.h"
 #include "planner/mapping/qubo_file.h"
+#include "planner/onnx/onnx_graph.h"
 #include "planner/pipeline/layer_trace.h"
 #include "support/fuzz_main.h"
 
@@ -61,6 +62,24 @@ void check_triple(std::istream& in) {
   check_graph(read_triple(dot_in, times_in, sizes_in).graph);
 }
 
+void check_onnx(std::istream& in) {
+  const std::string file(std::istreambuf_iterator<char>(in), {});
+  check_graph(read_graph_onnx(file, {}).graph);
+}
+
+// Operators whose shapes depend on attributes and on values.
+std::string onnx_seed() {
+  OnnxText text;
+  text.input("x", {1, 3, 8, 8}).weight("w", {4, 3, 3, 3}).weight("to", {2}, kTestInt64, {0, -1});
+  text.node("Conv", {"x", "w"}, {"c"}, ints_attribute("pads", {1, 1, 1, 1}), "conv");
+  text.node("MaxPool", {"c"}, {"p"}, ints_attribute("kernel_shape", {2, 2}));
+  text.node("Reshape", {"p", "to"}, {"r"})
+      .node("Split", {"r"}, {"a", "b"}, int_attribute("axis", 1));
+  text.node("Transpose", {"a"}, {"t"}).node("MatMul", {"b", "t"}, {"m"});
+  text.node("Shape", {"m"}, {"s"}).node("Slice", {"s", "to", "to"}, {"z"}).value("z", {-1});
+  return text.model();
+}
+
 // What is written reads as the same circuit.
 void check_circuit(std::istream& in) {
   const std::string text = qasm_text(read_qasm(in));
@@ -92,6 +111,7 @@ void tandem::test::add_fuzz_seeds(std::vector<std::string>& seeds) {
         "63\n0 1\n1,2 # x\n", "6{\"num_qubits\": 2, \"edges\": [[0, 1]]}"}) {
     seeds.emplace_back(text);
   }
+  seeds.push_back("7" + tandem::planner::onnx_seed());
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -100,7 +120,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::istringstream in(std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
   try {
     // '0' is the first one.
-    switch ((data[0] + 1) % 7) {
+    switch (data[0] % 8) {
       case 0:
         p::check_trace(in);
         break;
@@ -119,8 +139,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       case 5:
         p::check_circuit(in);
         break;
-      default:
+      case 6:
         p::check_coupling(in);
+        break;
+      default:
+        p::check_onnx(in);
     }
   } catch (const tandem::Error&) {
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Over zlib's gzread(), which passes plain files through. The part of a line at the end of a block
-// moves to the front of the next.
+// Uses zlib's gzread(), which also reads plain files. The incomplete line at the end of a block
+// moves to the front of the next block.
 #include "tensor/sparse/files/line_blocks.h"
 
 #include <zlib.h>
@@ -72,7 +72,7 @@ bool LineBlocks::fill() {
     lines_end_ = is_at_end_ ? end_ : static_cast<std::size_t>(buffer_.rend() - newline);
     if (lines_end_ > 0 || is_at_end_) return lines_end_ > 0;
     if (buffer_.size() > kLongestLineBytes) {
-      fail(next_number_, "the line has more than 1 MiB; this is no text of a tensor");
+      fail(next_number_, "the line has more than 1 MiB; this is not the text of a tensor");
     }
     buffer_.resize(buffer_.size() * 2);
   }

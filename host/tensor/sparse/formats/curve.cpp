@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Levels from the highest bit down. At each level a mode is a bit of a small number: bit m of it
-// belongs to mode m, also in the rotations of the Hilbert curve.
+// Levels go from the highest bit down. At each level bit m of a small number belongs to mode m,
+// also in the rotations of the Hilbert curve.
 #include "tensor/sparse/formats/curve.h"
 
 #include <algorithm>
@@ -98,7 +98,7 @@ Curve::Curve(CurveKind kind, std::span<const std::uint64_t> sizes) : kind_(kind)
     levels_ = std::max(levels_, mode_bits_.back());
   }
   if (bits_ > 64) {
-    throw Error("tensor", "a curve takes 64 bits of indices, and these modes need " +
+    throw Error("tensor", "a curve supports up to 64 bits of indices, but these modes need " +
                               std::to_string(bits_) + "; use the lexicographic order");
   }
   for (int level = 0; level < levels_; ++level) {

@@ -8,16 +8,10 @@
 #include <cmath>
 
 #include "common/error.h"
+#include "common/split_mix.h"
 
 namespace tandem::sparse {
 namespace {
-
-std::uint64_t splitmix(std::uint64_t& state) {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
 
 constexpr std::uint64_t kSmallPopulation = 64;
 constexpr std::uint64_t kSmallCount = 12;
@@ -46,7 +40,7 @@ void select_by_draws(std::uint64_t begin, std::uint64_t population, std::uint64_
 }  // namespace
 
 Random::Random(std::uint64_t seed) {
-  for (auto& word : state_) word = splitmix(seed);
+  for (auto& word : state_) word = next_split_mix(seed);
 }
 
 std::uint64_t Random::next() {
@@ -72,8 +66,8 @@ double Random::normal() {
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   std::uint64_t state = a ^ (b * 0xd6e8feb86659fd93u);
-  splitmix(state);
-  return splitmix(state);
+  next_split_mix(state);
+  return next_split_mix(state);
 }
 
 template <typename Place>

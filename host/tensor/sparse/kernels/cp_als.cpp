@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "common/error.h"
+#include "common/split_mix.h"
 #include "tensor/sparse/kernels/cholesky.h"
 
 namespace tandem::sparse {
@@ -126,12 +127,9 @@ double length_of(const RawVector<double>& values) {
   return std::sqrt(std::inner_product(values.begin(), values.end(), values.begin(), 0.0));
 }
 
-// splitmix64, from 0 to 1.
+// From 0 to 1.
 double uniform_of(std::uint64_t& state) {
-  std::uint64_t bits = state += 0x9e3779b97f4a7c15;
-  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
-  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
-  return static_cast<double>((bits ^ (bits >> 31)) >> 11) * 0x1p-53;
+  return static_cast<double>(next_split_mix(state) >> 11) * 0x1p-53;
 }
 
 }  // namespace

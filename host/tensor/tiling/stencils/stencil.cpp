@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "common/split_mix.h"
+
 namespace tandem::tiling {
 namespace {
 
@@ -14,16 +16,8 @@ constexpr std::array<double, 3> kCourant{0.20, 0.15, 0.25};
 // 8th-order central first derivative at distances 1 .. 4.
 constexpr std::array<double, 4> kDerivative{4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
 
-// splitmix64.
-std::uint64_t mixed(std::uint64_t bits) {
-  bits += 0x9e3779b97f4a7c15;
-  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
-  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
-  return bits ^ (bits >> 31);
-}
-
 std::uint64_t hash_of(const Point<3>& point, std::uint64_t seed) {
-  for (const std::int64_t index : point) seed = mixed(seed ^ static_cast<std::uint64_t>(index));
+  for (const std::int64_t index : point) seed = split_mix(seed ^ static_cast<std::uint64_t>(index));
   return seed;
 }
 
@@ -75,7 +69,7 @@ double Stencil::conductivity(const Point<3>& point) { return 1 + fraction(point,
 double Stencil::heat_source(const Point<3>& point) { return 2 * fraction(point, 3) - 1; }
 
 std::uint64_t cell_checksum(const Point<3>& point, double value) {
-  return mixed(std::bit_cast<std::uint64_t>(value) ^ hash_of(point, 4));
+  return split_mix(std::bit_cast<std::uint64_t>(value) ^ hash_of(point, 4));
 }
 
 }  // namespace tandem::tiling

@@ -100,7 +100,21 @@ TEST(QasmFile, LargeGatesHaveTheirTruthTables) {
     EXPECT_EQ(basis_after("cswap", 3, in), (in & 1) != 0 ? swapped : in);
   }
   for (std::size_t in = 0; in < 16; ++in) {
-    EXPECT_EQ(basis_after("c3x", 4, in), (in & 7) == 7 ? in ^ 8 : in);
+    const std::size_t flipped = (in & 7) == 7 ? in ^ 8 : in;
+    EXPECT_EQ(basis_after("c3x", 4, in), flipped);
+    EXPECT_EQ(basis_after("rc3x", 4, in), flipped);
+    const auto with_root = [&](const std::string& then) {
+      return basis_after("gate both a,b,c,d { c3sqrtx a,b,c,d; " + then + " } both", 4, in);
+    };
+    EXPECT_EQ(with_root("c3sqrtx a,b,c,d;"), flipped);
+    if ((in & 7) == 7) {
+      EXPECT_EQ(with_root("sxdg d;"), in);
+    } else {
+      EXPECT_EQ(with_root(""), in);
+    }
+  }
+  for (std::size_t in = 0; in < 32; ++in) {
+    EXPECT_EQ(basis_after("c4x", 5, in), (in & 15) == 15 ? in ^ 16 : in);
   }
 }
 
@@ -178,6 +192,16 @@ TEST(CouplingMaps, LinesAndJsonAreTheSame) {
   }
 }
 
+TEST(CouplingMaps, ANumberOfQubitsIsNoIndex) {
+  std::string text;
+  for (int qubit = 1; qubit < 4096; ++qubit) {
+    text +=
+        (qubit == 1 ? "[" : ",[") + std::to_string(qubit - 1) + "," + std::to_string(qubit) + "]";
+  }
+  std::istringstream in("{\"num_qubits\": 4096, \"edges\": [" + text + "]}");
+  EXPECT_EQ(read_coupling_map(in).num_qubits(), 4096);
+}
+
 TEST(CouplingMaps, WhatIsWrongIsNamed) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "names no qubits"},
@@ -191,6 +215,9 @@ TEST(CouplingMaps, WhatIsWrongIsNamed) {
       {"[[0,1],[0]]", "pair 1 is no list of two"},
       {"[[0,-1]]", "pair 0 has -1, no qubit"},
       {"{\"links\": []}", "no list of pairs"},
+      {"{\"num_qubits\": 0, \"edges\": [[0,1]]}", "'num_qubits' is 0, no number from 1 to 4096"},
+      {"{\"num_qubits\": 4097, \"edges\": [[0,1]]}", "'num_qubits' is 4097"},
+      {"{\"num_qubits\": 1, \"edges\": [[0,1]]}", "qubits 0 and 1 are joined, but there are 1"},
       {"[[0,2e2222]]", "the file is no JSON"},
       {"[[0,1]", "the file is no JSON"}};
   for (const auto& [text, words] : cases) {

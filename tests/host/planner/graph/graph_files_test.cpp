@@ -81,6 +81,31 @@ TEST(GraphJson, NamesTheWrongField) {
   EXPECT_THAT(nodes(a, "[0, 0]"), HasSubstr("cycle: 'a' -> 'a'"));
 }
 
+TEST(GraphJson, TimesByKindFollowTheNamedKinds) {
+  const std::string text = R"({"nodes": [{"name": "a", "us": {"gpu": 2, "cpu": 5.5, "card": 9}},
+                               {"name": "b", "us": 3}], "edges": []})";
+  const auto graph_of = [](const std::string& from, const std::vector<std::string>& kinds) {
+    std::istringstream in(from);
+    return read_graph_json(in, kinds);
+  };
+  const OperatorGraph graph = graph_of(text, {"cpu", "gpu"});
+  EXPECT_EQ(graph.time_ps(0, 0), 5'500'000);
+  EXPECT_EQ(graph.time_ps(0, 1), 2'000'000);
+  EXPECT_EQ(graph.time_ps(1, 1), 3'000'000);
+  EXPECT_THAT(message_of([&] {
+                graph_of(text, {"cpu", "tpu"});
+              }),
+              HasSubstr("node 'a': 'us' has no time of kind 'tpu'"));
+  EXPECT_THAT(message_of([&] { graph_of(text, {}); }), HasSubstr("name the kinds that there are"));
+  EXPECT_THAT(refused_json(R"({"nodes": [{"name": "a", "us": {"gpu": -1}}], "edges": []})"),
+              HasSubstr("name the kinds"));
+  EXPECT_THAT(message_of([&] {
+                graph_of(R"({"nodes": [{"name": "a", "us": {"gpu": 1, "x": -1}}], "edges": []})",
+                         {"gpu"});
+              }),
+              HasSubstr("node 'a': 'us' of 'x' is -1, not a time"));
+}
+
 class GraphTriple : public testing::Test {
  protected:
   GraphTriple() : folder_(testing::TempDir() + "graph_triple_" + std::to_string(getpid())) {

@@ -41,6 +41,7 @@ struct RandomGraph {
   int num_nodes = 8;
   int edge_percent = 30;
   bool has_memory = false, has_rules = false;
+  int num_kinds = 1;
 };
 
 // Edges lead from smaller to larger numbers, named in another order.
@@ -56,6 +57,9 @@ inline OperatorGraph random_graph(const RandomGraph& shape, std::mt19937_64& ran
     if (shape.has_memory && draw(0, 2) == 0) node.workspace_bytes = draw(1, 10);
     if (shape.has_rules && draw(0, 3) == 0) node.group = draw(0, 1) == 0 ? "a" : "b";
     if (shape.has_rules && node.group.empty() && draw(0, 5) == 0) node.device = draw(0, 1);
+    for (int kind = 0; shape.num_kinds > 1 && kind < shape.num_kinds; ++kind) {
+      node.kind_ps.push_back(draw(0, 20 * (kind + 1)) * kPicosecondsPerMicrosecond);
+    }
     nodes.push_back(node);
     for (int from = 0; from < id; ++from) {
       if (draw(0, 99) >= shape.edge_percent) continue;

@@ -110,5 +110,31 @@ TEST(OperatorGraphTest, AGroupOnTwoDevicesIsNamed) {
               HasSubstr("group 'g': node 'a' is fixed to device 0 and node 'b' to device 1"));
 }
 
+TEST(OperatorGraphTest, TimesByKindAreOfAllKinds) {
+  OperatorNode a = node_named("a", 0), b = node_named("b", 0), c = node_named("c", 3);
+  a.kind_ps = {5, 2};
+  b.kind_ps = {1, 7};
+  const OperatorGraph graph({a, b, c}, {});
+  EXPECT_EQ(graph.num_kinds(), 2);
+  EXPECT_EQ(graph.node(0).time_ps, 2);
+  EXPECT_EQ(graph.time_ps(0, 0), 5);
+  EXPECT_EQ(graph.time_ps(2, 1), 3 * kPicosecondsPerMicrosecond);
+  EXPECT_EQ(graph.work_ps(), 2 + 1 + 3 * kPicosecondsPerMicrosecond);
+  b.kind_ps = {1, 7, 8};
+  EXPECT_THAT(message_of([&] {
+                OperatorGraph({a, b}, {});
+              }),
+              HasSubstr("node 'b' has times of 3 kinds of devices, others of 2"));
+  c.kind_ps = {1};
+  EXPECT_THAT(message_of([&] {
+                OperatorGraph({c, a}, {});
+              }),
+              HasSubstr("node 'a' has times of 2 kinds of devices, others of 1"));
+  b.kind_ps = {1, -7};
+  EXPECT_THAT(message_of([&] { OperatorGraph({a, b}, {}); }), HasSubstr("the time -7 is negative"));
+  b.kind_ps = {1, kMostGraphPs};
+  EXPECT_THAT(message_of([&] { OperatorGraph({a, b}, {}); }), HasSubstr("more than ten days"));
+}
+
 }  // namespace
 }  // namespace tandem::planner

@@ -80,6 +80,39 @@ TEST(Schedule, NodesOfNoTimeAndLatencyOfNoneStillKeepTheirOrder) {
   EXPECT_EQ(makespan_us(graph, slow_links(2, 7), {0, 1, 0}), 14);
 }
 
+TEST(Schedule, ADeviceTakesTheTimesOfItsKind) {
+  OperatorNode a = node_named("a", 0), b = node_named("b", 6);
+  a.kind_ps = {4 * kUs, 9 * kUs};
+  const OperatorGraph graph({a, b}, {edge_of(0, 1)});
+  DeviceLinks links = slow_links(2, 0);
+  links.kinds = {1, 0};
+  EXPECT_EQ(makespan_us(graph, links, {0, 0}), 15);
+  EXPECT_EQ(makespan_us(graph, links, {1, 1}), 10);
+  EXPECT_EQ(graph.work_ps(), 10 * kUs);
+  // The longest way goes first by the times of its own device.
+  OperatorNode c = node_named("c", 0), d = node_named("d", 5);
+  c.kind_ps = {1 * kUs, 7 * kUs};
+  const OperatorGraph two({d, c}, {});
+  EXPECT_THAT(Evaluator(two, links).run({0, 0}).start_ps, ElementsAre(7 * kUs, 0));
+  EXPECT_THAT(Evaluator(two, links).run({1, 1}).start_ps, ElementsAre(0, 5 * kUs));
+}
+
+TEST(Schedule, TransfersAreOncePerTensorAndDevice) {
+  const OperatorGraph graph(
+      {node_named("a", 1, 8), node_named("b", 2), node_named("c", 1), node_named("d", 1)},
+      {edge_of(0, 1), edge_of(0, 2), edge_of(0, 3, 3)});
+  Evaluator evaluator(graph, slow_links(2, 5));
+  const Placement placement = {0, 1, 1, 1};
+  evaluator.run(placement);
+  const std::vector<TensorTransfer> list = evaluator.transfers(placement);
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].begin_ps, 1 * kUs);
+  EXPECT_EQ(list[0].end_ps, 9 * kUs);
+  EXPECT_EQ(list[1].begin_ps, 9 * kUs);
+  EXPECT_EQ(list[1].end_ps, 12 * kUs);
+  EXPECT_EQ(list[1].to, 1);
+}
+
 TEST(Schedule, KeepsPrecedenceAndDevicesOnRandomGraphs) {
   std::mt19937_64 random(4);
   for (int round = 0; round < 60; ++round) {

@@ -11,6 +11,7 @@
 
 #include "host/planner/graph/graphs.h"
 #include "host/planner/message_of.h"
+#include "host/planner/partition/placements.h"
 #include "planner/graph/schedule.h"
 #include "planner/partition/level_work.h"
 #include "planner/partition/linear_clusters.h"
@@ -24,44 +25,11 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr PlaceMethod kMethods[] = {PlaceMethod::kAuto, PlaceMethod::kParDnn,
-                                    PlaceMethod::kEarliest};
-
-bool keeps_rules(const OperatorGraph& graph, const Placement& placement) {
-  for (int node = 0; node < graph.num_nodes(); ++node) {
-    const int unit = graph.unit_of(node), here = placement[static_cast<std::size_t>(node)];
-    const int first = graph.unit(unit).front();
-    if (placement[static_cast<std::size_t>(first)] != here) return false;
-    if (graph.device_of_unit(unit) != kAnyDevice && graph.device_of_unit(unit) != here)
-      return false;
-  }
-  return true;
-}
-
 std::vector<std::int64_t> evaluated_peaks(const OperatorGraph& graph, const DeviceLinks& links,
                                           const Placement& placement) {
   Evaluator evaluator(graph, links);
   evaluator.run(placement);
   return peak_bytes(graph, links, placement, evaluator.memory_spans(placement));
-}
-
-// The least makespan of all placements that keep rules and memory; -1 where none does.
-std::int64_t least_makespan(const OperatorGraph& graph, const DeviceLinks& links) {
-  Evaluator evaluator(graph, links);
-  std::int64_t least = -1;
-  Placement placement(static_cast<std::size_t>(graph.num_nodes()));
-  for (std::size_t at = 0; at < placement.size();) {
-    if (keeps_rules(graph, placement)) {
-      const std::int64_t makespan = evaluator.run(placement).makespan_ps;
-      const auto peaks = peak_bytes(graph, links, placement, evaluator.memory_spans(placement));
-      const bool fits = std::ranges::max(peaks) <= links.memory_bytes;
-      if (fits && (least < 0 || makespan < least)) least = makespan;
-    }
-    for (at = 0; at < placement.size() && ++placement[at] == links.num_devices; ++at) {
-      placement[at] = 0;
-    }
-  }
-  return least;
 }
 
 TEST(PlaceGraph, AutoFindsTheLeastOfAllPlacements) {

@@ -99,7 +99,7 @@ TEST(BalanceStages, ExactAndDiffusionReachTheLeastOfAllPartitions) {
 // Every neighbour differs by one layer only, so that no pair of stages can gain.
 TEST(BalanceStages, DiffusionLeavesASlopeThatNoPairImproves) {
   const std::vector<LayerCost> layers(15, {2, 0});
-  const StageLoads loads(layers, {5, kNoMemoryLimit});
+  const StageLoads loads(layers, {5, kNoStageLimit});
   const Diffusion result = diffuse(loads, {5, 9, 12, 14});
   EXPECT_THAT(result.cuts, ElementsAre(3, 6, 9, 12));
   EXPECT_EQ(result.rounds, 1);
@@ -109,7 +109,7 @@ TEST(BalanceStages, DiffusionLeavesASlopeThatNoPairImproves) {
 TEST(BalanceStages, PairsMoveOnlyBoundaryLayersShorterThanTheDifference) {
   // 9 against 1: the layers 2 and 3 move, the layer 4 would not gain.
   const std::vector<LayerCost> layers = layers_of({4, 3, 2, 1});
-  const Diffusion result = diffuse(StageLoads(layers, {2, kNoMemoryLimit}), {3});
+  const Diffusion result = diffuse(StageLoads(layers, {2, kNoStageLimit}), {3});
   EXPECT_THAT(result.cuts, ElementsAre(1));
   EXPECT_EQ(result.moves, 2);
   EXPECT_EQ(result.rounds, 3);  // the last one finds nothing to move
@@ -117,14 +117,14 @@ TEST(BalanceStages, PairsMoveOnlyBoundaryLayersShorterThanTheDifference) {
 
 TEST(BalanceStages, ABalancedPipelineStaysAsItIs) {
   const std::vector<LayerCost> layers = layers_of({3, 1, 2, 2});
-  const Diffusion result = diffuse(StageLoads(layers, {2, kNoMemoryLimit}), {2});
+  const Diffusion result = diffuse(StageLoads(layers, {2, kNoStageLimit}), {2});
   EXPECT_THAT(result.cuts, ElementsAre(2));
   EXPECT_EQ(result.moves, 0);
 }
 
 TEST(BalanceStages, FirstStagesTakeTheMostAndNoneIsEmpty) {
   const std::vector<LayerCost> layers = layers_of({1, 1, 1, 5, 1, 1});
-  EXPECT_THAT(exact_partition(StageLoads(layers, {4, kNoMemoryLimit})), ElementsAre(3, 4, 5));
+  EXPECT_THAT(exact_partition(StageLoads(layers, {4, kNoStageLimit})), ElementsAre(3, 4, 5));
 }
 
 TEST(BalanceStages, HundredsOfStagesKeepTheBoundOfTheSum) {
@@ -133,7 +133,7 @@ TEST(BalanceStages, HundredsOfStagesKeepTheBoundOfTheSum) {
   for (int i = 0; i < 5000; ++i) {
     layers.push_back({static_cast<std::int64_t>(random() % 1'000'000), 1});
   }
-  const StageLoads loads(layers, {720, kNoMemoryLimit});
+  const StageLoads loads(layers, {720, kNoStageLimit});
   const Cuts exact = exact_partition(loads);
   const Cuts diffused = diffuse(loads, equal_counts(5000, 720)).cuts;
   EXPECT_EQ(loads.bottleneck_ps(exact), loads.bottleneck_ps(diffused));
@@ -143,8 +143,8 @@ TEST(BalanceStages, HundredsOfStagesKeepTheBoundOfTheSum) {
 
 TEST(BalanceStages, LeastBottleneckIsTheLongestLayerOrTheShare) {
   const std::vector<LayerCost> even = layers_of({2, 2, 3}), uneven = layers_of({9, 1, 1});
-  EXPECT_EQ(StageLoads(even, {2, kNoMemoryLimit}).least_bottleneck_ps(), 4);
-  EXPECT_EQ(StageLoads(uneven, {2, kNoMemoryLimit}).least_bottleneck_ps(), 9);
+  EXPECT_EQ(StageLoads(even, {2, kNoStageLimit}).least_bottleneck_ps(), 4);
+  EXPECT_EQ(StageLoads(uneven, {2, kNoStageLimit}).least_bottleneck_ps(), 9);
 }
 
 TEST(BalanceStages, EqualCountsDivideAsFarAsTheyCan) {
@@ -172,9 +172,9 @@ TEST(BalanceStages, WhatCannotBeIsNamed) {
   EXPECT_THAT(refused({{-1, 0}}, {1, 100}), HasSubstr("layer 0 has a negative time"));
   EXPECT_THAT(refused({{1, -1}}, {1, 100}), HasSubstr("layer 0 has a negative time or size"));
   EXPECT_THAT(refused({{kMostPicoseconds, 0}, {1, 0}}, {1, 100}), HasSubstr("us together"));
-  EXPECT_THAT(refused({{1, kNoMemoryLimit}, {1, 1}}, {1, kNoMemoryLimit}),
+  EXPECT_THAT(refused({{1, kNoStageLimit}, {1, 1}}, {1, kNoStageLimit}),
               HasSubstr("more bytes together"));
-  EXPECT_EQ(refused({{kMostPicoseconds, kNoMemoryLimit}}, {1, kNoMemoryLimit}), "");
+  EXPECT_EQ(refused({{kMostPicoseconds, kNoStageLimit}}, {1, kNoStageLimit}), "");
   const StageLoads loads(layers, {2, 100});
   EXPECT_THAT(message_of([&] { loads.check({}); }), HasSubstr("2 stages have 1 cuts"));
   for (const int cut : {-1, 0, 2, 3}) {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// read_device_list: the devices that a user names: "4", or kinds as in "2xgpu=16GiB,cpu=64GiB".
+//
+// A part is [COUNTx]KIND[=MEMORY]; a KIND begins with a letter. Devices are numbered in this order;
+// equal kinds may stand in several parts. Threads: pure. Errors: Error("place", ...) naming the
+// part.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "planner/graph/device_links.h"
+
+namespace tandem::planner {
+
+constexpr int kMostDevices = 1024;
+
+struct DeviceList {
+  int num_devices = 1;
+  std::vector<std::string> kinds;      // each name once; empty: devices of one kind without a name
+  std::vector<int> kind_of;            // [num_devices]; empty without kinds
+  std::vector<std::int64_t> memories;  // [num_devices]; empty where no part states one
+};
+
+// `bytes_of` reads a MEMORY and may throw. `memory_bytes`: of devices whose part states none.
+DeviceList read_device_list(std::string_view text, std::int64_t memory_bytes,
+                            const std::function<std::int64_t(const std::string&)>& bytes_of);
+
+}  // namespace tandem::planner
