@@ -6,6 +6,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -177,6 +178,10 @@ std::string config_place(const Config& config, std::uint32_t line) {
 Config read_config(const CLI::App& command, const std::string& path,
                    const std::function<void(CLI::App&)>& add_commands) {
   std::ifstream file(path);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error("config", "'" + path + "' is a folder; name a TOML file");
+  }
   if (!file) throw Error("config", "cannot read '" + path + "'");
   toml::table table;
   try {

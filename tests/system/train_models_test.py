@@ -122,6 +122,10 @@ class RecommenderTest(TrainRuns):
             ([*config, "--data", self.folder / "bad.tsv"], "the model takes 5 numbers and has 3 tables"),
             ([*config, "--data", "synthetic", "--offload", "xrt:0,cpu"], "'cpu' is not a card"),
             ([*config, "--data", "synthetic", "--offload", "xrt:0,xrt"], "'xrt' is named twice; name each card once"),
+            ([*config, "--data", "synthetic", "--offload", "xrt:0,"], "'' is not a card"),
+            ([*config, "--data", "synthetic", "--offload", "xrt:a"], "'xrt:a' is not a card"),
+            ([*config, "--data", self.folder / "none"], "No such file or directory; name a file of Criteo's format"),
+            ([*config, "--data", "synthetic", "--tokenizer", "bytes"], "--tokenizer bytes is of a language model"),
             ([*config, "--data", "synthetic", "--offload", "disk"], "choose none, host, auto"),
             (["--model-config", self.folder / "shape.toml", "--data", "synthetic"], "--data synthetic is of a recommender; a model of the kind llama learns a --text"),
         ):

@@ -32,6 +32,8 @@ def text_of(seed, words=4000):
 
 @unittest.skipUnless((BUILD / "lib" / "tandem" / "libtandem_trainer.so").exists(), "this build has no libtorch")
 class TrainRuns(unittest.TestCase):
+    one_step = None
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -39,6 +41,16 @@ class TrainRuns(unittest.TestCase):
         (self.folder / "text.txt").write_text(text_of(1))
         (self.folder / "valid.txt").write_text(text_of(2, 300))
         (self.folder / "shape.toml").write_text(SHAPE)
+
+    def copy_one_step(self, out):
+        """As from_scratch("--steps", 1, "--out", out); all tests share the run."""
+        if TrainRuns.one_step is None:
+            folder = tempfile.TemporaryDirectory()
+            unittest.addModuleCleanup(setattr, TrainRuns, "one_step", None)
+            unittest.addModuleCleanup(folder.cleanup)
+            TrainRuns.one_step = Path(folder.name) / "run"
+            self.from_scratch("--steps", 1, "--out", TrainRuns.one_step)
+        shutil.copytree(TrainRuns.one_step, out)
 
     def start(self, *arguments, ranks=0, mpi_arguments=(), environment=None, **options):
         prefix = ["mpirun", "--oversubscribe", "--bind-to", "none", *mpi_arguments, "-n", str(ranks)] if ranks else []

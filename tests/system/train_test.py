@@ -6,6 +6,7 @@ import math
 import os
 import random
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -119,7 +120,8 @@ class TrainTest(TrainRuns):
     def test_ranks_with_other_options_are_told_all_of_them(self):
         script = self.folder / "rank.sh"
         script.write_text(f'#!/bin/sh\nexec {TANDEM} train "$@" --seed $((OMPI_COMM_WORLD_RANK + 5)) '
-                          '--log-every $((OMPI_COMM_WORLD_RANK + 1))\n')
+                          '--log-every $((OMPI_COMM_WORLD_RANK + 1)) '
+                          f'$([ $OMPI_COMM_WORLD_RANK = 1 ] && echo --valid {self.folder}/valid.txt)\n')
         script.chmod(0o755)
         environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         if shutil.which("mpirun") is None:
@@ -132,6 +134,33 @@ class TrainTest(TrainRuns):
         self.assertIn("--seed is 5 on rank 0, 6 on rank 1", process.stderr)
         self.assertIn("--log-every is 1 on rank 0, 2 on rank 1", process.stderr)
         self.assertIn("the model's weights (checksum)", process.stderr)
+        self.assertIn("the data of --valid (checksum) is 0 on rank 0, ", process.stderr)  # else rank 1 waits for rank 0
+
+    def test_a_resumed_run_tells_what_differs(self):
+        out = self.folder / "run"
+        self.from_scratch("--steps", 2, "--out", out)
+        self.assertIn("step-00000002' is of step 2, and --steps 1 counts from the very first step",
+                      self.train("--resume", out, "--steps", 1, code=2))
+        self.assertEqual(self.train("--resume", out, "--steps", 2, "--save-every", 5, "--offload", "host"), [])
+        self.assertIn("step 2 of 2 is done already; more --steps go on", self.log)
+        self.assertNotIn("other options", self.log)
+        self.train("--resume", out, "--steps", 3, "--batch", 4, "--seed", 5)
+        self.assertIn("the run goes on with other options, so not as it would have: --batch was 2 and is 4; --seed was 1 and is 5",
+                      self.log)
+
+    def test_files_that_cannot_grow_end_logs_and_saves_but_not_the_steps(self):
+        out = self.folder / "run"
+        self.copy_one_step(out)
+        limit = (2000, 2000)
+        process = self.start("--text", self.folder / "text.txt", *SMALL, "--resume", out, "--steps", 30, "--save-every", 10,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
+        lines, error = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 2, error)
+        self.assertIn("model.safetensors': File too large; the checkpoints before stay, and the run goes on", error)
+        self.assertRegex(error, r"tfevents\S+: File too large; the run goes on without this log")
+        self.assertEqual(json.loads(lines.splitlines()[-1])["step"], 30)
+        self.assertEqual((out / "latest").read_text(), "step-00000001\n")
+        self.train("--resume", out, "--steps", 2)
 
     def test_a_signal_saves_and_ends_the_run(self):
         out = self.folder / "run"
@@ -227,14 +256,15 @@ class TrainTest(TrainRuns):
         program = self.folder / "bin" / "tandem-train"
         program.parent.mkdir()
         shutil.copy(BUILD / "bin" / "tandem-train", program)
-        process = subprocess.run([program, "train", "--text", self.folder / "text.txt", "--steps", "1"],
+        process = subprocess.run([program, "train", "--text", self.folder / "text.txt", "--steps", "1", "--model-config",
+                                  self.folder / "shape.toml"],
                                  capture_output=True, text=True)
         self.assertEqual(process.returncode, 2)
         self.assertIn("this build has no libtorch, which computes gradients; install libtorch-dev", process.stderr)
 
     def test_another_runs_checkpoint_is_refused(self):
         out = self.folder / "run"
-        self.from_scratch("--steps", 1, "--out", out)
+        self.copy_one_step(out)
         saved = out / "step-00000001" / "model.safetensors"
         whole = saved.read_bytes()
         saved.write_bytes(whole[:-100])
@@ -245,7 +275,7 @@ class TrainTest(TrainRuns):
 
     def test_a_checkpoint_of_another_model_than_the_one_named_is_refused(self):
         out = self.folder / "run"
-        self.from_scratch("--steps", 1, "--out", out)
+        self.copy_one_step(out)
         for change, words in ((("ffn = 64", "ffn = 96"), "ffn_gate.weight of [64, 64] there and"),
                               (("layers = 2", "layers = 1"), "there and output_norm.weight of [64] here"),
                               (("layers = 2", "layers = 2\ntied = false"), "it has 20 parameters there and 21 here"),
@@ -276,7 +306,7 @@ class TrainTest(TrainRuns):
 
     def test_a_resumed_run_asks_for_no_tokenizer_of_the_directory_that_it_began_from(self):
         out, model = self.folder / "run", self.folder / "published"
-        self.from_scratch("--steps", 1, "--out", out)
+        self.copy_one_step(out)
         self.publish(out / "step-00000001", model)
         self.assertIn("tokenizer.json: is missing", self.train("--from", model, "--steps", 1, code=2))
         self.train("--resume", out, "--from", model, "--steps", 2)
@@ -287,6 +317,7 @@ class TrainTest(TrainRuns):
     def test_wrong_inputs_are_named(self):
         shape = self.folder / "shape.toml"
         (self.folder / "short.txt").write_text("short")
+        (self.folder / "empty.txt").touch()
         for arguments, words in (
             (["--model-config", shape], "--steps is missing"),
             (["--steps", 1], "name a model"),
@@ -298,6 +329,21 @@ class TrainTest(TrainRuns):
             (["--steps", 1, "--from", self.folder / "text.txt"], "not a GGUF file"),
             (["--steps", 30, "--model-config", shape, "--optimizer", "sgd", "--clip", 0, "--rate", "1e30"],
              "is not a number; --on-nan"),
+            (["--config", self.folder], "is a folder; name a TOML file"),
+            (["--steps", -3], "--steps: '-3' is no number from 0"),
+            (["--steps", 1, "--save-every", "1e3"], "--save-every: '1e3' is no number from 0"),
+            (["--steps", 1, "--warmup", -1], "--warmup: '-1' is no number from 0"),
+            (["--steps", 1, "--evaluate-every", -1], "--evaluate-every: '-1' is no number"),
+            (["--steps", 1, "--dense-below", -1], "--dense-below: '-1' is no number"),
+            (["--steps", 1, "--reduce-warmup", -1], "--reduce-warmup: '-1' is no number"),
+            (["--steps", 1, "--scheme", "ring"], "--scheme: there is no 'ring'; choose auto, "),
+            (["--step", 1, "two"], "unknown option --step (did you mean '--steps'?); '1' is not expected here; 'two' is"),
+            (["--steps", 1, "--model-config", shape, "--out", self.folder / "text.txt"], "text.txt cannot be made: "),
+            (["--steps", 1, "--model-config", self.folder], "it is a folder; name a model's configuration"),
+            (["--steps", 1, "--model-config", shape, "--text", self.folder / "none"], "No such file or directory; name a file of text"),
+            (["--steps", 1, "--model-config", shape, "--valid", "/dev/null"], "it is no regular file; name"),
+            (["--steps", 1, "--model-config", shape, "--valid", self.folder / "empty.txt"], "empty.txt has no token to score"),
+            (["--steps", 1, "--model-config", shape, "--on-nan", "back"], "--on-nan back goes back to checkpoints"),
         ):
             text = ["--text", self.folder / "text.txt"] if "--text" not in arguments else []
             error = self.train(*text, "--batch", 2, "--context", 32, *arguments, code=2, small=False)

@@ -55,6 +55,10 @@ std::unique_ptr<TrainJob> make_job(const JobSource& source) {
     throw Error("train", "--text " + source.options.text +
                              " is of a language model; a recommender learns --data");
   }
+  if (is_recommender && !source.options.tokenizer.empty()) {
+    throw Error("train", "--tokenizer " + source.options.tokenizer +
+                             " is of a language model; a recommender has none");
+  }
   if (!is_recommender && source.options.offload.starts_with("xrt")) {
     throw Error("train", "--offload " + source.options.offload +
                              ": cards hold embedding tables, and a language model has none; "

@@ -3,10 +3,11 @@
 // TrainJob: the model, its samples and the task that the options of `tandem train` name.
 //
 // Decoders and LSTMs learn a text; recommenders learn clicks. A resumed run has the model of its
-// checkpoint. Ownership: a job owns everything but the library. Threads: one. Errors:
-// Error("train", ...) for options that do not fit each other or the model.
+// checkpoint. Ownership: a job owns everything but the library. A source borrows. Threads: one.
+// Errors: Error("train", ...) for options that do not fit each other or the model.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,12 +29,14 @@ class TrainJob {
   virtual std::string size() const = 0;  // "12345 tokens"
   // What must be equal on all ranks, beside options and weights.
   virtual std::uint64_t data_checksum() const = 0;
+  virtual std::uint64_t valid_checksum() const = 0;  // of --valid; 0: none
 };
 
 struct JobSource {
   const TrainOptions& options;
   const training::Checkpoint* checkpoint = nullptr;  // null: a new run
-  const training::ComputationLibrary& library;
+  // Loads libtorch, which takes a second: jobs read and check their files before.
+  const std::function<const training::ComputationLibrary&()>& library;
   int threads = 1;
 
   training::ComputationOptions computation() const {

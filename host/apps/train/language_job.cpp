@@ -74,6 +74,14 @@ const training::LanguageModel& language_of(const Model& model) {
   return std::visit([](const auto& one) -> const training::LanguageModel& { return one; }, model);
 }
 
+std::uint64_t sum_of(const training::TokenText& text) {
+  std::uint64_t sum = text.size();
+  for (std::uint64_t at = 0; at < text.size(); ++at) {
+    sum = sum * 0x100000001b3u ^ static_cast<std::uint64_t>(text[at]);
+  }
+  return sum;
+}
+
 class LanguageJob final : public TrainJob {
  public:
   LanguageJob(const JobSource& source, Model model)
@@ -82,7 +90,7 @@ class LanguageJob final : public TrainJob {
         text_(source.options.text, *language_of(model_).tokenizer) {
     const TrainOptions& options = source.options;
     set_values(source);
-    if (!options.valid.empty()) valid_.emplace(options.valid, *language_of(model_).tokenizer);
+    if (!options.valid.empty()) read_valid(options.valid);
     computation_ = make_computation(source);
     task_.emplace(
         training::TextParts{language_of(model_), *computation_, text_, valid_ ? &*valid_ : nullptr},
@@ -92,15 +100,17 @@ class LanguageJob final : public TrainJob {
   training::ParameterSet& parameters() override { return parameters_; }
   training::TrainingTask& task() override { return *task_; }
   std::string size() const override { return std::to_string(text_.size()) + " tokens"; }
-  std::uint64_t data_checksum() const override {
-    std::uint64_t sum = text_.size();
-    for (std::uint64_t at = 0; at < text_.size(); ++at) {
-      sum = sum * 0x100000001b3u ^ static_cast<std::uint64_t>(text_[at]);
-    }
-    return sum;
-  }
+  std::uint64_t data_checksum() const override { return sum_of(text_); }
+  std::uint64_t valid_checksum() const override { return valid_ ? sum_of(*valid_) : 0; }
 
  private:
+  void read_valid(const std::string& path) {
+    valid_.emplace(path, *language_of(model_).tokenizer);
+    if (valid_->size() == 0) {
+      throw Error("train", "--valid " + path + " has no token to score; give a longer text");
+    }
+  }
+
   void set_values(const JobSource& source) {
     if (source.checkpoint != nullptr) return;  // Trainer::resume() reads them
     if (source.options.from.empty()) {
@@ -112,9 +122,9 @@ class LanguageJob final : public TrainJob {
 
   std::unique_ptr<training::Computation> make_computation(const JobSource& source) {
     if (const auto* lstm = std::get_if<LstmModel>(&model_)) {
-      return source.library.make_lstm(lstm->sizes, source.computation(), parameters_);
+      return source.library().make_lstm(lstm->sizes, source.computation(), parameters_);
     }
-    return source.library.make_decoder(
+    return source.library().make_decoder(
         training::decoder_sizes(std::get<DecoderModel>(model_), source.options.context),
         source.computation(), parameters_);
   }

@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "apps/command_words.h"
 #include "apps/config_file.h"
 #include "apps/exit_code.h"
+#include "apps/option_names.h"
 #include "apps/train/command.h"
 #include "common/log_event.h"
 #include "transport/transport_error.h"
@@ -32,6 +34,8 @@ int run(int argc, char** argv) {
         apps::with_config_file(app, {argv + 1, argv + argc}, apps::add_train);
     std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
     app.parse(words);
+  } catch (const CLI::ExtrasError&) {
+    throw tandem::Error("options", apps::unknown_words(app));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     throw tandem::Error("options", apps::parse_error_text(app, error));
@@ -42,6 +46,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes is an error of writing, as a full disk is
   spdlog::set_default_logger(spdlog::stderr_color_mt("tandem"));
   tandem::use_log_format(tandem::LogFormat::kText);
   return apps::exit_code_of([&] {

@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "apps/emulated_cards.h"
@@ -18,14 +19,23 @@
 namespace tandem::apps {
 namespace {
 
+bool is_card(std::string_view id) {
+  constexpr std::string_view kKind = "xrt:";
+  constexpr std::size_t kMostDigits = 4;
+  if (!id.starts_with(kKind)) return false;
+  const std::string_view number = id.substr(kKind.size());
+  return !number.empty() && number.size() <= kMostDigits &&
+         number.find_first_not_of("0123456789") == number.npos;
+}
+
 std::vector<std::string> named_ids(const std::string& offload) {
   std::vector<std::string> ids;
   if (!offload.starts_with("xrt")) return ids;
-  std::istringstream words(offload);
+  std::istringstream words(offload + ",");  // a word ends with it
   std::set<std::string> seen;
   for (std::string word; std::getline(words, word, ',');) {
     const std::string id = device::full_id(word);
-    if (!id.starts_with("xrt:")) {
+    if (!is_card(id)) {
       throw Error("train", "--offload " + offload + ": '" + word +
                                "' is not a card; name cards as in xrt:0,xrt:1");
     }

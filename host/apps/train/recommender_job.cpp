@@ -44,7 +44,7 @@ class RecommenderJob final : public TrainJob {
     const training::RecommenderSizes sizes = {config_.dense, config_.width, config_.tables(),
                                               static_cast<int>(config_.bottom.size()) + 1,
                                               static_cast<int>(config_.top.size()) + 1};
-    computation_ = source.library.make_recommender(sizes, source.computation(), parameters_);
+    computation_ = source.library().make_recommender(sizes, source.computation(), parameters_);
     task_.emplace(training::RecommenderParts{config_, *computation_, *samples_, valid_.get()},
                   options.batch);
     if (source.checkpoint != nullptr) return;  // Trainer::resume() reads the values
@@ -63,6 +63,7 @@ class RecommenderJob final : public TrainJob {
            samples + " samples";
   }
   std::uint64_t data_checksum() const override { return samples_->checksum(); }
+  std::uint64_t valid_checksum() const override { return valid_ ? valid_->checksum() : 0; }
 
  private:
   training::RecommenderConfig config_;

@@ -16,6 +16,7 @@
 #include "apps/train/job.h"
 #include "apps/train/offload_cards.h"
 #include "apps/train/train_options.h"
+#include "apps/train/train_page.h"
 #include "common/error.h"
 #include "training/trainer/computation_library.h"
 #include "transport/transport_error.h"
@@ -53,22 +54,36 @@ void add_contents(TrainJob& job, training::OptionValues& compared) {
   }
   compared.emplace_back("the model's weights (checksum)", std::to_string(sum));
   compared.emplace_back("the data (checksum)", std::to_string(job.data_checksum()));
+  compared.emplace_back("the data of --valid (checksum)", std::to_string(job.valid_checksum()));
 }
 
 using Logs = std::vector<std::unique_ptr<training::TrainingLog>>;
 
+// This rank may have become rank 0: where it cannot listen, the run goes on.
+void show_page(TrainPage& page) {
+  try {
+    page.open();
+  } catch (const Error& error) {
+    spdlog::error("{}; the run goes on without its page", error.what());
+  }
+}
+
 // step: the first lines of a resumed run's table stay up to it.
 std::vector<training::TrainingLog*> open_logs(const TrainOptions& options, std::uint64_t step,
-                                              Logs& logs) {
+                                              TrainPage& page, Logs& logs) {
   logs.clear();
+  if (page.is_asked_for()) {
+    show_page(page);
+    logs.push_back(page.make_log(step));
+  }
   if (options.json) logs.push_back(training::make_json_log());
   logs.push_back(training::make_progress_log(options.steps));
   if (!options.out.empty()) {
-    fs::create_directories(options.out);
     const std::string csv = options.out + "/log.csv";
-    logs.push_back(training::make_csv_log(csv, step));
-    logs.push_back(training::make_event_log(options.out));
-    logs.push_back(training::make_curve_log(csv, options.out + "/loss.svg"));
+    const auto add = [&](auto log) { logs.push_back(training::make_expendable(std::move(log))); };
+    add(training::make_csv_log(csv, step));
+    add(training::make_event_log(options.out));
+    add(training::make_curve_log(csv, options.out + "/loss.svg"));
   }
   std::vector<training::TrainingLog*> all;
   for (const auto& log : logs) all.push_back(log.get());
@@ -121,6 +136,10 @@ void check_inputs(const TrainOptions& options) {
   }
   if (meeting.elastic && options.out.empty() && options.resume.empty()) {
     throw Error("train", "--elastic goes on from checkpoints; name a folder by --out");
+  }
+  if (options.on_nan == "back" && options.out.empty() && options.resume.empty()) {
+    throw Error("train",
+                "--on-nan back goes back to checkpoints; name a folder by --out, and --save-every");
   }
   const std::string& offload = options.offload;
   if (offload != "none" && offload != "host" && offload != "auto" && !offload.starts_with("xrt")) {
@@ -189,7 +208,33 @@ void train(const TrainOptions& options, training::Trainer& trainer, Ranks& ranks
   std::signal(SIGINT, stop_on_signal);
   run_ranks(trainer, ranks, options.meeting.elastic, compare);
   if (!trainer.was_stopped()) return;
-  spdlog::info("stopped after step {}; --resume {} goes on", trainer.steps_done(), options.out);
+  spdlog::info("stopped after step {}; {}", trainer.steps_done(),
+               options.out.empty() ? "nothing was saved, as there is no --out"
+                                   : "--resume " + options.out + " goes on");
+}
+
+// Before the ranks meet.
+void make_out(const std::string& out) {
+  std::error_code error;
+  if (!out.empty()) fs::create_directories(out, error);
+  if (error) throw Error("train", "--out " + out + " cannot be made: " + error.message());
+}
+
+// What a resumed run's user may not mean.
+void resume(training::Trainer& trainer, const TrainOptions& options,
+            const training::Checkpoint& checkpoint, bool is_first) {
+  trainer.resume(checkpoint);
+  if (trainer.steps_done() == options.steps) {
+    spdlog::info("step {} of {} is done already; more --steps go on", options.steps, options.steps);
+  }
+  training::OptionValues before;
+  const auto saved = checkpoint.fields.value("options", nlohmann::json::object());
+  for (const auto& [name, value] : saved.items()) {
+    before.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  const std::string changed = training::changes(before, described_options(options));
+  if (changed.empty() || !is_first) return;
+  spdlog::warn("the run goes on with other options, so not as it would have: {}", changed);
 }
 
 void run(TrainOptions options) {
@@ -204,22 +249,31 @@ void run(TrainOptions options) {
     settings.make_cards = [&] { return cards.make(); };
     settings.card_facts = [&] { return cards.facts(); };
   }
-  const auto& library = training::ComputationLibrary::open(library_folder());
+  const std::function<const training::ComputationLibrary&()> library =
+      []() -> const training::ComputationLibrary& {
+    return training::ComputationLibrary::open(library_folder());
+  };
+  if (options.meeting.join) library();  // the run soon removes the checkpoint that is read next
   std::optional<training::Checkpoint> checkpoint;
   if (!options.resume.empty()) checkpoint = training::find_checkpoint(options.resume);
   const auto job =
       make_job({options, checkpoint ? &*checkpoint : nullptr, library, settings.threads});
+  TrainPage page({options.ui, options.ui_keys,
+                  options.out.empty() ? "a model" : fs::path(options.out).filename().string(),
+                  options.steps});
+  if (page.is_asked_for() && place.rank == 0 && !options.meeting.join) page.open();
   Logs logs;
   std::unique_ptr<Ranks> ranks;
-  training::Trainer trainer(settings,
-                            {job->task(), job->parameters(),
-                             [&](std::uint64_t step) { return open_logs(options, step, logs); },
-                             [&] { return ranks->ranks_wait(); }, [&] { ranks->say_at_work(); }});
-  if (checkpoint) trainer.resume(*checkpoint);
+  training::Trainer trainer(
+      settings, {job->task(), job->parameters(),
+                 [&](std::uint64_t step) { return open_logs(options, step, page, logs); },
+                 [&] { return ranks->ranks_wait(); }, [&] { ranks->say_at_work(); }});
+  if (checkpoint) resume(trainer, options, *checkpoint, place.rank == 0);
+  make_out(options.out);
   ranks = meet(options, place);
   spdlog::info("{} parameters, {}, {} ranks of {} threads, libtorch {}",
                job->parameters().num_values(), job->size(), place.world, settings.threads,
-               library.libtorch_version());
+               library().libtorch_version());
   train(options, trainer, *ranks, comparison(options, trainer, *job));
 }
 

@@ -6,12 +6,27 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "apps/command_words.h"
+#include "collectives/scheme/scheme.h"
 #include "common/error.h"
 
 namespace tandem::apps {
 namespace {
 
 constexpr int kMost = 1 << 20;
+
+// Checked here, so that a rank refuses it before it meets the others.
+CLI::Validator scheme_name() {
+  return {[](std::string& text) {
+            std::string known = "auto";
+            bool found = text == known;
+            for (const auto* scheme : collectives::all_schemes()) {
+              found = found || text == scheme->name();
+              known += ", " + std::string(scheme->name());
+            }
+            return found ? "" : "there is no '" + text + "'; choose " + known;
+          },
+          ""};
+}
 
 void add_model_options(CLI::App& command, TrainOptions& o) {
   const char* group = "Model and text";
@@ -42,6 +57,7 @@ void add_model_options(CLI::App& command, TrainOptions& o) {
 void add_run_options(CLI::App& command, TrainOptions& o) {
   const char* group = "Run";
   command.add_option("--steps", o.steps, "steps of the whole run, also of a resumed one")
+      ->check(count_value())
       ->group(group);
   command.add_option("--batch", o.batch, "windows or samples of each rank in a pass")
       ->check(CLI::Range(1, kMost))
@@ -91,7 +107,9 @@ void add_optimizer_options(CLI::App& command, TrainOptions& o) {
                   "where they are faster), or cards for embedding tables, as xrt:0,xrt:1")
       ->group(group);
   command.add_option("--rate", o.rate, "learning rate")->group(group);
-  command.add_option("--warmup", o.warmup, "steps in which the rate rises from 0")->group(group);
+  command.add_option("--warmup", o.warmup, "steps in which the rate rises from 0")
+      ->check(count_value())
+      ->group(group);
   command.add_option("--decay", o.decay, "of the rate: constant, or a fall that ends at --steps")
       ->check(CLI::IsMember({"constant", "linear", "cosine"}))
       ->group(group);
@@ -122,12 +140,15 @@ void add_rank_options(CLI::App& command, TrainOptions& o) {
   command
       .add_option("--dense-below", o.dense_below,
                   "parameters with fewer values are added up densely, as are vectors")
+      ->check(count_value())
       ->group(group);
   command
       .add_option("--reduce-warmup", o.reduce_warmup,
                   "first steps, which are dense; without, by density (README of the trainer)")
+      ->check(count_value())
       ->group(group);
   command.add_option("--scheme", o.scheme, "of sparse sums; auto measures, so bits may differ")
+      ->check(scheme_name())
       ->group(group);
   command.add_option("--transport", o.meeting.transport, "of the ranks (auto: mpi under mpirun)")
       ->check(CLI::IsMember({"auto", "mpi", "gloo"}))
@@ -161,6 +182,7 @@ void add_output_options(CLI::App& command, TrainOptions& o) {
                   "given")
       ->group(group);
   command.add_option("--save-every", o.save_every, "steps between checkpoints (0: at the end)")
+      ->check(count_value())
       ->group(group);
   command.add_option("--keep", o.keep, "newest checkpoints that stay (0: all)")
       ->check(CLI::Range(0, kMost))
@@ -172,8 +194,18 @@ void add_output_options(CLI::App& command, TrainOptions& o) {
       .add_option("--evaluate-every", o.evaluate_every,
                   "steps between scores of --valid (0: at "
                   "the end)")
+      ->check(count_value())
       ->group(group);
   command.add_flag("--json", o.json, "a line of JSON per logged step on standard output")
+      ->group(group);
+  command
+      .add_option("--ui", o.ui,
+                  "a page for browsers on rank 0 while it trains, at ADDRESS:PORT (alone: any free "
+                  "port of 127.0.0.1)")
+      ->expected(0, 1)
+      ->default_str("127.0.0.1:0")
+      ->group(group);
+  command.add_option("--ui-keys", o.ui_keys, "file of API keys for the page, as of tandem serve")
       ->group(group);
 }
 
@@ -244,13 +276,13 @@ training::TrainerOptions trainer_options(const TrainOptions& o) {
   options.evaluate_every = o.evaluate_every;
   options.keep = o.keep;
   options.save_first = o.meeting.elastic;
+  options.described = described_options(o);
   return options;
 }
 
-training::OptionValues compared_options(const TrainOptions& o) {
+training::OptionValues described_options(const TrainOptions& o) {
   const auto number = [](auto value) { return fmt::format("{}", value); };
-  return {{"--steps", number(o.steps)},
-          {"--batch", number(o.batch)},
+  return {{"--batch", number(o.batch)},
           {"--accumulate", number(o.accumulate)},
           {"--context", number(o.context)},
           {"--seed", number(o.seed)},
@@ -262,7 +294,6 @@ training::OptionValues compared_options(const TrainOptions& o) {
           {"--optimizer", o.optimizer},
           {"--table-optimizer", o.table_optimizer},
           {"--table-rate", number(o.table_rate)},
-          {"--offload", o.offload},
           {"--rate", number(o.rate)},
           {"--warmup", number(o.warmup)},
           {"--decay", o.decay},
@@ -273,13 +304,21 @@ training::OptionValues compared_options(const TrainOptions& o) {
           {"--momentum", number(o.momentum)},
           {"--clip", number(o.clip)},
           {"--on-nan", o.on_nan},
-          {"--precision", o.precision},
-          {"--log-every", number(o.log_every)},
-          {"--save-every", number(o.save_every)},
-          {"--evaluate-every", number(o.evaluate_every)},
-          {"--keep", number(o.keep)},
-          {"--out", o.out},
-          {"--elastic", number(o.meeting.elastic)}};
+          {"--precision", o.precision}};
+}
+
+training::OptionValues compared_options(const TrainOptions& o) {
+  const auto number = [](auto value) { return fmt::format("{}", value); };
+  training::OptionValues values = described_options(o);
+  values.insert(values.end(), {{"--steps", number(o.steps)},
+                               {"--offload", o.offload},
+                               {"--log-every", number(o.log_every)},
+                               {"--save-every", number(o.save_every)},
+                               {"--evaluate-every", number(o.evaluate_every)},
+                               {"--keep", number(o.keep)},
+                               {"--out", o.out},
+                               {"--elastic", number(o.meeting.elastic)}});
+  return values;
 }
 
 }  // namespace tandem::apps

@@ -37,12 +37,16 @@ struct TrainOptions {
   bool recompute = false, json = false;
   std::uint64_t log_every = 1, save_every = 0, evaluate_every = 0;
   int keep = 2, threads = 0;
+  std::string ui, ui_keys;  // where the page is served; empty: nowhere
   MeetingOptions meeting;
 };
 
 void add_train_options(CLI::App& command, TrainOptions& options);
 
 training::TrainerOptions trainer_options(const TrainOptions& options);
+
+// Those of them that the bits of a run depend on; a checkpoint keeps them.
+training::OptionValues described_options(const TrainOptions& options);
 
 // What must be equal on all ranks.
 training::OptionValues compared_options(const TrainOptions& options);

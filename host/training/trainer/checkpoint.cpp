@@ -115,7 +115,7 @@ void move_into_place(const std::string& from, const std::string& to) {
   if (error) throw Error("train", "cannot write '" + to + "': " + error.message());
 }
 
-// For a `latest` whose folder somebody has removed. "": there is none.
+// For a `latest` that somebody has removed, or its folder. "": there is none.
 std::string newest(const std::string& out) {
   std::string found;
   for (const auto& entry : fs::directory_iterator(out)) {
@@ -203,12 +203,13 @@ void CheckpointWriter::publish(int keep) {
 }
 
 std::string newest_folder(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error) || fs::exists(path + "/" + kFields)) return path;
   std::ifstream latest(path + "/" + kLatest);
-  if (!latest) return path;
   std::string name;
   latest >> name;
-  if (!fs::exists(path + "/" + name)) name = newest(path);
-  return path + "/" + name;
+  if (name.empty() || !fs::exists(path + "/" + name)) name = newest(path);
+  return name.empty() ? path : path + "/" + name;
 }
 
 Checkpoint find_checkpoint(const std::string& path) {
@@ -224,6 +225,10 @@ Checkpoint find_checkpoint(const std::string& path) {
     if (checkpoint.fields.at("format") != kFormat) {
       throw Error("train",
                   "'" + file + "' has another format: " + checkpoint.fields.at("format").dump());
+    }
+    if (!checkpoint.fields.at("step").is_number_unsigned()) {
+      throw Error("train", "'" + file + "': field 'step' is " + checkpoint.fields["step"].dump() +
+                               ", no number from 0; resume from another checkpoint");
     }
     verify(checkpoint);
   } catch (const nlohmann::json::exception& error) {

@@ -46,7 +46,7 @@ struct Checkpoint {
   std::string file(const std::string& name) const { return folder + "/" + name; }
 };
 
-// The folder of the newest checkpoint in `path`; `path` itself where it has no `latest`.
+// The folder of the newest checkpoint in `path`; `path` itself where it is one or has none.
 std::string newest_folder(const std::string& path);
 
 // path: a folder with `latest`, or one checkpoint's folder.

@@ -13,6 +13,7 @@
 
 #include "common/error.h"
 #include "common/suggestion.h"
+#include "training/trainer/input_file.h"
 
 namespace tandem::training {
 namespace {
@@ -146,6 +147,7 @@ void FieldReader::refuse_others() const {
 }
 
 FieldReader read_fields(const std::string& path) {
+  require_file(path, "a model's configuration: TOML, or a published config.json");
   std::ifstream file(path);
   if (!file) throw Error("train", "cannot read the model's configuration '" + path + "'");
   try {

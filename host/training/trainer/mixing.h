@@ -2,19 +2,16 @@
 //
 // mixed(): 64 pseudo-random bits from a seed and a number, the same on every machine.
 //
-// Source: the finaliser of SplitMix64 (Steele, Lea and Flood 2014). Threads: any; pure functions.
+// By steps of SplitMix64. Threads: any; pure functions.
 #pragma once
 
 #include <cstdint>
 
+#include "common/split_mix.h"
+
 namespace tandem::training {
 
-inline std::uint64_t mixed(std::uint64_t bits) {
-  bits += 0x9e3779b97f4a7c15u;
-  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
-  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
-  return bits ^ (bits >> 31);
-}
+inline std::uint64_t mixed(std::uint64_t bits) { return split_mix(bits); }
 
 inline std::uint64_t mixed(std::uint64_t seed, std::uint64_t number) {
   return mixed(mixed(seed) ^ mixed(number * 0xd1342543de82ef95u + 1));

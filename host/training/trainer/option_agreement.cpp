@@ -14,11 +14,13 @@
 namespace tandem::training {
 namespace {
 
+constexpr const char* kAbsent = "absent";
+
 std::string value_of(const OptionValues& values, const std::string& name) {
   for (const auto& [key, value] : values) {
     if (key == name) return value;
   }
-  return "absent";
+  return kAbsent;
 }
 
 // "ranks 1, 2"
@@ -52,6 +54,16 @@ std::string differences(const std::vector<OptionValues>& ranks) {
       text += (first ? " " : ", ") + value + " on " + list(having);
       first = false;
     }
+  }
+  return text;
+}
+
+std::string changes(const OptionValues& before, const OptionValues& now) {
+  std::string text;
+  for (const auto& [name, value] : now) {
+    const std::string old = value_of(before, name);
+    if (old == value || old == kAbsent) continue;
+    text += (text.empty() ? "" : "; ") + name + " was " + old + " and is " + value;
   }
   return text;
 }

@@ -13,6 +13,7 @@
 
 #include "common/error.h"
 #include "model/loader/mapped_file.h"
+#include "training/trainer/input_file.h"
 #include "training/trainer/synthetic_samples.h"
 #include "training/trainer/windows.h"
 
@@ -110,6 +111,7 @@ std::unique_ptr<RecommenderSamples> open_samples(const std::string& source,
                                                  const RecommenderConfig& config,
                                                  std::uint64_t seed) {
   if (source == kSyntheticSamples) return synthetic_samples(config, seed);
+  require_file(source, "a file of Criteo's format, or the word synthetic");
   if (config.dense != kNumbers || config.tables() != kWords || config.bag != 1) {
     throw Error("train", "'" + source + "' has 13 numbers and 26 words a line; the model takes " +
                              std::to_string(config.dense) + " numbers and has " +

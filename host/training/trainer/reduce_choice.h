@@ -3,8 +3,9 @@
 // `--reduce`: how ranks add up their gradients: dense, auto, or a sparsifier with its density, as
 // in exdyna@0.01.
 //
-// auto is the reducer's own: exdyna@0.01 where a trial shows that it pays, else dense. Threads:
-// pure. Errors: Error("train", ...) naming what is known.
+// A Trainer takes auto for exdyna@0.01 where a trial shows that it pays, else dense; alone, a
+// GradientMean has the reducer's own. Threads: pure. Errors: Error("train", ...) naming what is
+// known.
 #pragma once
 
 #include <string>

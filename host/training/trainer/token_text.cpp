@@ -10,6 +10,7 @@
 
 #include "common/error.h"
 #include "common/utf8.h"
+#include "training/trainer/input_file.h"
 
 namespace tandem::training {
 namespace {
@@ -35,11 +36,17 @@ int bytes_of_id(const std::string& path) {
 }  // namespace
 
 TokenText::TokenText(const std::string& path, const model::Tokenizer& tokenizer) {
+  require_file(path, "a file of text, or of token ids");
   model::MappedFile file(path);
   const std::span<const std::byte> bytes = file.bytes();
   if (bytes_of_id(path) != 0) {
     id_bytes_ = bytes_of_id(path);
     size_ = bytes.size() / static_cast<std::size_t>(id_bytes_);
+    if (bytes.size() % static_cast<std::size_t>(id_bytes_) != 0) {
+      throw Error("train", "'" + path + "' has " + std::to_string(bytes.size()) +
+                               " bytes, which are no whole ids of " + std::to_string(id_bytes_) +
+                               "; it was cut off, or its ids have another size");
+    }
     ids_ = bytes.data();
     mapping_ = std::move(file);
     check_ids(path, tokenizer.vocab_size());

@@ -5,7 +5,8 @@
 // A text file is mapped and tokenised as one text. Files whose names end in .u16 or .u32 hold token
 // ids (little endian) and stay mapped. If the tokenizer has a BOS, every window begins with it, as
 // in `tandem perplexity` and in a server. So every token of the window is predicted. Threads:
-// immutable. Errors: Error("train", ...) for text that is not UTF-8, or ids beyond the vocabulary.
+// immutable. Errors: Error("train", ...) for what is no file, text that is not UTF-8, ids beyond
+// the vocabulary or cut off.
 #pragma once
 
 #include <cstdint>

@@ -15,6 +15,7 @@
 #include "training/squares.h"
 #include "training/trainer/offload_choice.h"
 #include "training/trainer/together.h"
+#include "training/trainer/trainer_interval.h"
 #include "transport/transport_error.h"
 
 namespace tandem::training {
@@ -23,19 +24,6 @@ namespace {
 constexpr int kMostTimesBack = 3;
 
 }  // namespace
-
-struct Trainer::Interval {
-  SteadyClock::time_point begin = SteadyClock::now();
-  std::uint64_t steps = 0;
-
-  // Runs what is not part of a step.
-  template <typename Part>
-  void outside(const Part& part) {
-    const auto before = SteadyClock::now();
-    part();
-    begin += SteadyClock::now() - before;
-  }
-};
 
 std::atomic<bool>& Trainer::stop_requested() {
   static std::atomic<bool> requested{false};
@@ -57,6 +45,12 @@ std::uint64_t Trainer::samples_of_step() const {
 
 void Trainer::resume(const Checkpoint& checkpoint) {
   restore_values(checkpoint);
+  if (step_ > options_.steps) {
+    throw Error("train", "'" + checkpoint.folder + "' is of step " + std::to_string(step_) +
+                             ", and --steps " + std::to_string(options_.steps) +
+                             " counts from the very first step; ask for more steps than it has");
+  }
+  note_choice(checkpoint);
   last_ = checkpoint.folder;
   resumed_ = checkpoint;
 }
@@ -64,10 +58,13 @@ void Trainer::resume(const Checkpoint& checkpoint) {
 void Trainer::run(collectives::Group* group) {
   group_ = group;
   try {
+    parts_.task.require(samples_of_step());
+    choose_place();
+    choose_reduction();
     make_updates();
+    make_tables();
     restore();
     if (tables_) tables_->load();
-    parts_.task.require(samples_of_step());
     open_logs();
     run_steps();
     if (wants_ranks_) drop_updates();
@@ -130,26 +127,25 @@ void Trainer::choose_place() {
   }
 }
 
-// By parameter; empty: gradients are reduced. What `auto` measures may end dense, in exact steps.
+// By parameter; empty: gradients are reduced.
 std::vector<bool> Trainer::parameters_with_directions() const {
-  const ReduceChoice& choice = options_.reduce.choice;
-  if (world() == 1 || !options_.reduce.steps || choice.sparsifier == kDense ||
-      choice.sparsifier == kAuto || choice.density >= 1 || !has_directions(options_.rule)) {
+  const ReduceChoice& choice = reduce_.choice;
+  if (world() == 1 || !reduce_.steps || choice.sparsifier == kDense || choice.density >= 1 ||
+      !has_directions(options_.rule)) {
     return {};
   }
   std::vector<bool> chosen;
   for (std::size_t parameter = 0; parameter < parts_.parameters.size(); ++parameter) {
-    chosen.push_back(is_sparsified(options_.reduce, parts_.parameters.spec(parameter)));
+    chosen.push_back(is_sparsified(reduce_, parts_.parameters.spec(parameter)));
   }
   return chosen;
 }
 
 void Trainer::make_updates() {
   drop_updates();
-  choose_place();
   DenseUpdateOptions dense{options_.rule, options_.threads, updates_early(),
                            options_.reduce.timeout, parameters_with_directions()};
-  ReduceOptions reduce = options_.reduce;
+  ReduceOptions reduce = reduce_;
   reduce.steps = !dense.directions.empty();
   if (offloaded_) {
     mean_ = std::make_unique<GradientMean>(group_, parts_.parameters, reduce,
@@ -165,6 +161,9 @@ void Trainer::make_updates() {
         DirectionOptions{dense.directions, options_.rule, world(), options_.clip, options_.threads},
         *mean_);
   }
+}
+
+void Trainer::make_tables() {
   if (parts_.task.tables().empty()) return;
   TableUpdateOptions tables;
   tables.rule = options_.table_rule;
@@ -200,24 +199,16 @@ void Trainer::run_steps() {
 }
 
 void Trainer::train_step(Interval& interval) {
-  dense_->begin(step_factors());
-  if (directions_) directions_->begin(step_ + 1);
-  const double loss_here = backward();
-  GradientMean::Numbers numbers = {static_cast<float>(loss_here),
-                                   stop_requested().load() ? 1.0f : 0.0f,
+  GradientMean::Numbers numbers = {0.0f, stop_requested().load() ? 1.0f : 0.0f,
                                    is_save_due(step_ + 1) && ranks_wait() ? 1.0f : 0.0f, 0.0f};
-  if (directions_) {
-    directions_->finish();
-    numbers[3] = static_cast<float>(directions_->squares());
-  }
-  mean_->finish(numbers);
+  reduce_gradients(numbers, interval);
   const double loss = numbers[0];
   samples_ += samples_of_step();
   const double norm = gradient_norm(numbers);
   if (!std::isfinite(loss) || !std::isfinite(norm)) {
     if (act_on_nan()) return;  // to an earlier step
   } else {
-    update(norm);
+    Interval::timed(interval.update_s, [&] { update(norm); });
   }
   ++step_;
   ++interval.steps;
@@ -237,6 +228,18 @@ bool Trainer::is_save_due(std::uint64_t step) const {
 
 // Rank 0 looks; the others hear of it.
 bool Trainer::ranks_wait() const { return rank() == 0 && parts_.ranks_wait && parts_.ranks_wait(); }
+
+// numbers: this rank's; then their means, with the loss and the squares of directions.
+void Trainer::reduce_gradients(GradientMean::Numbers& numbers, Interval& interval) {
+  dense_->begin(step_factors());
+  if (directions_) directions_->begin(step_ + 1);
+  numbers[0] = static_cast<float>(Interval::timed(interval.backward_s, [&] { return backward(); }));
+  if (directions_) {
+    directions_->finish();
+    numbers[3] = static_cast<float>(directions_->squares());
+  }
+  Interval::timed(interval.reduce_s, [&] { mean_->finish(numbers); });
+}
 
 // Returns the mean loss of this rank's samples.
 double Trainer::backward() {
@@ -335,7 +338,11 @@ void Trainer::log_step(Interval& interval, double loss, double norm) {
   figures.density_sent = reduced.density_sent;
   figures.build_up = reduced.build_up;
   figures.bytes_sent = reduced.bytes_sent;
+  figures.backward_seconds = interval.backward_s;
+  figures.reduce_seconds = interval.reduce_s;
+  figures.update_seconds = interval.update_s;
   if (rank() == 0) {
+    if (group_ != nullptr) figures.peers = group_->traffic().peers;
     for (TrainingLog* log : logs_) log->step(figures);
   }
   interval = {SteadyClock::now(), 0};

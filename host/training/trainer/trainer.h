@@ -19,11 +19,13 @@
 #include <vector>
 
 #include "collectives/group.h"
+#include "common/clock.h"
 #include "training/optimizer/optimizer.h"
 #include "training/trainer/checkpoint.h"
 #include "training/trainer/dense_update.h"
 #include "training/trainer/gradient_mean.h"
 #include "training/trainer/local_directions.h"
+#include "training/trainer/option_agreement.h"
 #include "training/trainer/schedule.h"
 #include "training/trainer/table_update.h"
 #include "training/trainer/together.h"
@@ -43,6 +45,13 @@ enum class Offload : std::uint8_t {
   kNone,  // every rank updates all dense weights
   kHost,  // a HostOffload does
   kAuto,  // the one that offload_choice.h predicts to be faster
+};
+
+// Of --reduce auto: kRounds times some steps of each kind, which are undone. Sparse steps must take
+// at most kGain of the dense ones' time.
+struct ReduceTrial {
+  static constexpr int kRounds = 2, kUnmeasured = 2, kMeasured = 4;
+  static constexpr double kGain = 0.97;
 };
 
 struct TrainerOptions {
@@ -66,8 +75,10 @@ struct TrainerOptions {
   std::uint64_t save_every = 0;  // steps; 0: at the end only
   int keep = 2;                  // checkpoints
   std::uint64_t evaluate_every = 0;
-  bool save_first = false;  // a checkpoint before the first step
-  int threads = 1;          // of the optimiser
+  bool save_first = false;             // a checkpoint before the first step
+  int threads = 1;                     // of the optimiser
+  const Clock* clock = &real_clock();  // of that trial
+  OptionValues described;              // what a run's bits depend on; a checkpoint keeps it
 };
 
 // Called on rank 0 before its first step, with the number of steps that are done. May be empty.
@@ -114,11 +125,15 @@ class Trainer {
   StepFactors step_factors() const;
   void choose_place();
   std::vector<bool> parameters_with_directions() const;
+  void choose_reduction();
+  void try_steps(const ReduceChoice& choice, std::vector<double>& seconds);
   void make_updates();
+  void make_tables();
   void restore();
   std::string newest_checkpoint() const;
   void run_steps();
   void train_step(Interval& interval);
+  void reduce_gradients(GradientMean::Numbers& numbers, Interval& interval);
   double backward();
   double gradient_norm(const GradientMean::Numbers& numbers);
   void update(double norm);
@@ -138,12 +153,16 @@ class Trainer {
   nlohmann::ordered_json checkpoint_fields(const ReduceState& reduce) const;
   std::vector<TensorPlace> state_places() const;
   std::vector<StateView> state(bool with_dense, bool all_directions);
+  void note_choice(const Checkpoint& checkpoint);
   void restore_values(const Checkpoint& checkpoint);
   void restore_state(const Checkpoint& checkpoint);
   void restore_reduction(const Checkpoint& checkpoint);
 
   TrainerOptions options_;
   bool offloaded_ = false;
+  ReduceOptions reduce_;  // with what `auto` has chosen
+  std::optional<ReduceChoice> chosen_;
+  int chosen_world_ = 0;
   TrainerParts parts_;
   collectives::Group* group_ = nullptr;
   std::unique_ptr<GradientMean> mean_;           // outlives dense_, which waits for its buckets

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "common/error.h"
+#include "training/reducer/options.h"
 #include "training/trainer/together.h"
 #include "training/trainer/trainer.h"
 
@@ -41,6 +42,27 @@ Field field(const Checkpoint& checkpoint, const char* name) {
   } catch (const nlohmann::json::exception& error) {
     throw Error("train", "'" + checkpoint.file("checkpoint.json") + "': field '" + name +
                              "': " + error.what());
+  }
+}
+
+struct SavedReduction {
+  int world = 0;
+  std::string choice;
+  std::vector<std::uint32_t> order;
+  bool directions = false;
+  bool automatic = false;
+};
+
+SavedReduction reduction_of(const Checkpoint& checkpoint) {
+  const auto reduce = field<nlohmann::json::object_t>(checkpoint, "reduce");
+  try {
+    const nlohmann::json fields = reduce;
+    return {field<int>(checkpoint, "world"), fields.at("choice").get<std::string>(),
+            fields.at("order").get<std::vector<std::uint32_t>>(), fields.value("directions", false),
+            fields.value("auto", false)};
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("train",
+                "'" + checkpoint.file("checkpoint.json") + "': field 'reduce': " + error.what());
   }
 }
 
@@ -97,9 +119,11 @@ nlohmann::ordered_json Trainer::checkpoint_fields(const ReduceState& reduce) con
                                    {"seed", options_.seed},
                                    {"optimizer", rule_name(options_.rule)},
                                    {"reduce",
-                                    {{"choice", to_string(options_.reduce.choice)},
+                                    {{"choice", to_string(reduce_.choice)},
+                                     {"auto", options_.reduce.choice.sparsifier == kAuto},
                                      {"order", reduce.order},
                                      {"directions", directions_ != nullptr}}}};
+  for (const auto& [name, value] : options_.described) fields["options"][name] = value;
   if (tables_) fields["table_optimizer"] = rule_name(options_.table_rule);
   parts_.task.describe(fields);
   return fields;
@@ -139,6 +163,14 @@ void Trainer::save() {
   times_back_ = 0;
 }
 
+// A resumed run with `auto` goes on with what was chosen, unless the number of ranks differs.
+void Trainer::note_choice(const Checkpoint& checkpoint) {
+  const SavedReduction saved = reduction_of(checkpoint);
+  if (!saved.automatic) return;
+  chosen_ = parse_reduce(saved.choice);
+  chosen_world_ = saved.world;
+}
+
 void Trainer::restore_values(const Checkpoint& checkpoint) {
   require_rule(checkpoint, "optimizer", options_.rule);
   std::vector<WantedTensor> values;
@@ -168,13 +200,12 @@ void Trainer::restore_state(const Checkpoint& checkpoint) {
 }
 
 void Trainer::restore_reduction(const Checkpoint& checkpoint) {
-  const auto reduce = field<nlohmann::json>(checkpoint, "reduce");
+  const SavedReduction saved = reduction_of(checkpoint);
   ReduceState state;  // of the same ranks, else empty
-  const bool same = field<int>(checkpoint, "world") == world() &&
-                    reduce.at("choice") == to_string(options_.reduce.choice) &&
-                    reduce.value("directions", false) == (directions_ != nullptr);
+  const bool same = saved.world == world() && saved.choice == to_string(reduce_.choice) &&
+                    saved.directions == (directions_ != nullptr);
   if (same && world() > 1) {
-    state.order = reduce.at("order").get<std::vector<std::uint32_t>>();
+    state.order = saved.order;
     state.reducer = read_bytes(checkpoint.file(reducer_file(rank())));
   }
   if (same && directions_) {

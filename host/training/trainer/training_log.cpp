@@ -14,9 +14,11 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <sstream>
 
 #include "common/error.h"
+#include "training/trainer/checkpoint.h"
 
 namespace tandem::training {
 namespace {
@@ -70,10 +72,7 @@ class ProgressLog final : public TrainingLog {
 class CsvLog final : public TrainingLog {
  public:
   CsvLog(const std::string& path, std::uint64_t step) : path_(path) {
-    const std::string kept = kept_lines(step);
-    out_.open(path, std::ios::trunc);
-    out_ << kColumns << "\n" << kept << std::flush;
-    check();
+    begin(std::string(kColumns) + "\n" + kept_lines(step));
   }
   void step(const StepFigures& f) override {
     out_ << fmt::format("{},{:.9g},{:.9g},{:.9g},{:.6g},{:.6g},{:.6g},{},{:.6g}\n", f.step, f.loss,
@@ -96,12 +95,48 @@ class CsvLog final : public TrainingLog {
     }
     return kept;
   }
+  // What was there stays until the new file is whole.
+  void begin(const std::string& lines) {
+    const std::string next = path_ + ".partial";
+    write_bytes(next, std::as_bytes(std::span(lines)));
+    if (std::rename(next.c_str(), path_.c_str()) == 0) out_.open(path_, std::ios::app);
+    check();
+  }
   void check() {
-    if (!out_) throw Error("train", "cannot write '" + path_ + "': " + std::strerror(errno));
+    if (!out_.is_open() || !out_)
+      throw Error("train", "cannot write '" + path_ + "': " + std::strerror(errno));
   }
 
   std::string path_;
   std::ofstream out_;
+};
+
+class ExpendableLog final : public TrainingLog {
+ public:
+  explicit ExpendableLog(std::unique_ptr<TrainingLog> log) : log_(std::move(log)) {}
+  void step(const StepFigures& figures) override {
+    tell([&] { log_->step(figures); });
+  }
+  void evaluation(const EvaluationFigures& figures) override {
+    tell([&] { log_->evaluation(figures); });
+  }
+  void end() override {
+    tell([&] { log_->end(); });
+  }
+
+ private:
+  template <typename Part>
+  void tell(const Part& part) {
+    if (!log_) return;
+    try {
+      part();
+    } catch (const Error& error) {
+      spdlog::error("{}; the run goes on without this log", error.what());
+      log_.reset();
+    }
+  }
+
+  std::unique_ptr<TrainingLog> log_;
 };
 
 }  // namespace
@@ -152,6 +187,10 @@ std::unique_ptr<TrainingLog> make_progress_log(std::uint64_t steps) {
 }
 std::unique_ptr<TrainingLog> make_csv_log(const std::string& path, std::uint64_t step) {
   return std::make_unique<CsvLog>(path, step);
+}
+
+std::unique_ptr<TrainingLog> make_expendable(std::unique_ptr<TrainingLog> log) {
+  return std::make_unique<ExpendableLog>(std::move(log));
 }
 
 }  // namespace tandem::training

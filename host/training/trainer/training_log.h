@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "transport/traffic.h"
+
 namespace tandem::training {
 
 struct StepFigures {
@@ -26,6 +28,9 @@ struct StepFigures {
   double density_sent = 1;
   double build_up = 1;
   std::uint64_t bytes_sent = 0;  // by rank 0
+  // Parts of `seconds` on rank 0: its own gradients, the wait for the ranks' mean, the update.
+  double backward_seconds = 0, reduce_seconds = 0, update_seconds = 0;
+  std::vector<transport::PeerTraffic> peers;  // [ranks] of rank 0, since its group was made
 
   double tokens_per_second() const {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
@@ -60,5 +65,7 @@ std::unique_ptr<TrainingLog> make_progress_log(std::uint64_t steps);  // on the 
 std::unique_ptr<TrainingLog> make_csv_log(const std::string& path, std::uint64_t step);
 std::unique_ptr<TrainingLog> make_event_log(const std::string& folder);
 std::unique_ptr<TrainingLog> make_curve_log(const std::string& csv, const std::string& svg);
+// An error of `log` (a full disk) is told once and ends it, not the run.
+std::unique_ptr<TrainingLog> make_expendable(std::unique_ptr<TrainingLog> log);
 
 }  // namespace tandem::training

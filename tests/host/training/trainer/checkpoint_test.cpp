@@ -66,6 +66,30 @@ TEST_F(CheckpointTest, TheLatestIsFoundAndReadsAsWritten) {
   EXPECT_EQ(b[0], 1);
 }
 
+TEST_F(CheckpointTest, TheNewestIsFoundWithoutAWordOfTheLatest) {
+  save(1);
+  save(2);
+  std::ofstream(out_ + "/latest") << "";
+  EXPECT_EQ(find_checkpoint(out_).fields.at("step"), 2);
+  fs::remove(out_ + "/latest");
+  EXPECT_EQ(find_checkpoint(out_).fields.at("step"), 2);
+  fs::remove_all(out_ + "/step-00000001");
+  fs::remove_all(out_ + "/step-00000002");
+  EXPECT_THAT(refusal(out_), HasSubstr("has no checkpoint ('" + out_ + "/checkpoint.json'"));
+}
+
+TEST_F(CheckpointTest, AStepThatIsNoNumberIsNamed) {
+  save(1);
+  const std::string path = out_ + "/step-00000001/checkpoint.json";
+  std::ifstream file(path);
+  auto fields = nlohmann::json::parse(file);
+  for (const char* step : {"-3", "\"x\"", "1.5"}) {
+    fields["step"] = nlohmann::json::parse(step);
+    std::ofstream(path) << fields;
+    EXPECT_THAT(refusal(out_), HasSubstr("field 'step' is " + std::string(step) + ", no number"));
+  }
+}
+
 TEST_F(CheckpointTest, WhatIsNotCommittedLeavesNothing) {
   save(1);
   {

@@ -24,6 +24,13 @@ TEST(OptionAgreement, NamesEachDifferenceWithItsRanks) {
   EXPECT_EQ(differences({{{"--steps", "1"}}, {}}), "--steps is 1 on rank 0, absent on rank 1");
 }
 
+TEST(OptionAgreement, AResumedRunsChangesAreThoseOfWhatTheCheckpointKnows) {
+  EXPECT_EQ(changes({{"--batch", "2"}, {"--seed", "7"}}, {{"--batch", "2"}, {"--seed", "7"}}), "");
+  EXPECT_EQ(changes({{"--batch", "2"}, {"--seed", "7"}, {"--old", "1"}},
+                    {{"--batch", "8"}, {"--seed", "5"}, {"--new", "1"}}),
+            "--batch was 2 and is 8; --seed was 7 and is 5");
+}
+
 TEST(OptionAgreement, IsTheSameErrorOnEveryRank) {
   std::mutex mutex;
   std::vector<std::string> texts;

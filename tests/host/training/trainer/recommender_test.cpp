@@ -357,6 +357,16 @@ TEST_F(CriteoTest, EveryEpochTakesOtherOrders) {
   EXPECT_EQ(std::ranges::adjacent_find(first), first.end());  // nothing twice
 }
 
+TEST_F(CriteoTest, NamesAFileThatIsNotThereBeforeItsModel) {
+  config_.dense = 5;
+  try {
+    open_samples("/nowhere/clicks", config_, 1);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("cannot read '/nowhere/clicks': No such file"));
+  }
+}
+
 TEST_F(CriteoTest, NamesWhatIsWrongWithItsLine) {
   EXPECT_THAT(refusal(""), HasSubstr("has no samples"));
   EXPECT_THAT(refusal(line("0", "1") + line("2", "1")), HasSubstr("line 2: the label is neither"));

@@ -81,6 +81,23 @@ TEST_F(TokenTextTest, RefusesWhatIsNoText) {
   }
 }
 
+TEST_F(TokenTextTest, RefusesWhatIsNoFileAndIdsThatAreCutOff) {
+  const auto refusal = [&](const std::string& path) {
+    try {
+      TokenText(path, *tokenizer_);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refusal("/nowhere/text"), HasSubstr("cannot read '/nowhere/text': No such file or "
+                                                  "directory; name a file of text"));
+  EXPECT_THAT(refusal("/tmp"), HasSubstr("cannot read '/tmp': it is a folder; name"));
+  EXPECT_THAT(refusal("/dev/null"), HasSubstr("it is no regular file"));
+  EXPECT_THAT(refusal(write("a.u32", "123456")),
+              HasSubstr("has 6 bytes, which are no whole ids of 4"));
+}
+
 TEST_F(TokenTextTest, AWindowBeginsWithBosAndPredictsEachOfItsTokens) {
   const TokenText text(write("text", "abcdef"), *tokenizer_);
   TokenRows rows(2, 4);

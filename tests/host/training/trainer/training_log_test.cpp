@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/error.h"
 #include "support/scratch_path.h"
 
 namespace tandem::training {
@@ -76,6 +77,41 @@ TEST(TrainingLog, AResumedTableHasEachStepOnce) {
   EXPECT_EQ(steps, "step 1 2 3 ");
   make_csv_log(path.string(), 0);
   EXPECT_THAT(content(path.string()), testing::Not(HasSubstr("2.5")));
+}
+
+// A table whose file cannot be written anew is still there.
+TEST(TrainingLog, AResumedTableReplacesTheOldOneAsAWhole) {
+  const test::ScratchPath folder("table");
+  std::filesystem::create_directories(folder.path());
+  const std::string path = folder.string() + "/log.csv";
+  make_csv_log(path, 0)->step(figures(1));
+  const std::string before = content(path);
+  std::filesystem::create_directory(path + ".partial");
+  EXPECT_THROW(make_csv_log(path, 1), Error);
+  EXPECT_EQ(content(path), before);
+}
+
+class FullDiskLog final : public TrainingLog {
+ public:
+  explicit FullDiskLog(int& calls) : calls_(calls) {}
+  void step(const StepFigures&) override {
+    if (++calls_ == 2) throw Error("train", "cannot write 'log.csv': No space left on device");
+  }
+  void end() override { ++calls_; }
+
+ private:
+  int& calls_;
+};
+
+TEST(TrainingLog, AnExpendableLogEndsWithItsFirstError) {
+  int calls = 0;
+  const auto log = make_expendable(std::make_unique<FullDiskLog>(calls));
+  for (const std::uint64_t step : {1, 2, 3}) log->step(figures(step));
+  log->end();
+  EXPECT_EQ(calls, 2);
+  const auto kept = make_expendable(std::make_unique<FullDiskLog>(calls));
+  kept->end();
+  EXPECT_EQ(calls, 3);
 }
 
 // The bytes of a file, record by record.
