@@ -11,6 +11,7 @@
 #include "collectives/reduction.h"
 #include "collectives/scheme/dense_exchange.h"
 #include "collectives/sparse_calls.h"
+#include "collectives/traffic_trace.h"
 
 namespace tandem::collectives {
 namespace {
@@ -55,10 +56,15 @@ void run_allreduce(Group::State& group, std::uint64_t ticket, Deadline deadline,
     settings.wire = wire_of(options, tensor.type);
     const std::size_t bytes = tensor.num_values * dtype_block_bytes(settings.wire);
     call.report.scheme = scheme_of(options, bytes, call.ranks.world());
-    if (call.report.scheme == kRing) {
+    const ModelledCall modelled(call.group.transport());
+    const bool is_ring = call.report.scheme == kRing;
+    if (is_ring) {
       ring(call.ranks, dense, settings);
     } else {
       halving_doubling(call.ranks, dense, settings);
+    }
+    if (of_partials(settings).wire == settings.wire) {  // else sizes depend on the step
+      modelled.end({is_ring, tensor.num_values, dtype_block_bytes(settings.wire)});
     }
     write_values(dense, tensor);
   });

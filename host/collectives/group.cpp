@@ -10,6 +10,7 @@
 
 #include "collectives/frames/group_transport.h"
 #include "collectives/group_state.h"
+#include "collectives/traffic_trace.h"
 
 namespace tandem::collectives {
 
@@ -38,6 +39,7 @@ Group Group::shrink(Deadline deadline) {
 }
 
 Group::State::State(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {
+  trace_transport(*transport_);
   if (dynamic_cast<GroupTransport*>(transport_.get()) != nullptr) return;  // it has shrunk
   transport_ = std::make_unique<GroupTransport>(std::move(transport_));
 }

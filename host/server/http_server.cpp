@@ -199,17 +199,17 @@ std::vector<std::string> HttpServer::urls() const {
 void HttpServer::reload() {
   const bool keys_fit = reload_keys();
   impl_->reload();
-  if (!keys_fit) throw Error("server", "the API keys are those of before; mend their file");
+  if (!keys_fit) throw Error("server", "the previous API keys stay valid; correct their file");
 }
 
 bool HttpServer::reload_keys() {
   const std::string& file = impl_->options.routes.key_file;
   try {
     const std::size_t count = impl_->routes.reload_keys();
-    if (count > 0) spdlog::info("[server] {} API keys from '{}' are in force", count, file);
+    if (count > 0) spdlog::info("[server] {} API keys from '{}' are now valid", count, file);
     return true;
   } catch (const Error& error) {
-    spdlog::error("{}; the keys stay as they were", error.what());
+    spdlog::error("{}; the previous keys stay valid", error.what());
     return false;
   }
 }

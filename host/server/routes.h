@@ -2,10 +2,10 @@
 //
 // Routes: the handler of each path and method, the check of keys, and CORS headers.
 //
-// The page of this folder lists the routes (README.md). HEAD is accepted wherever GET is. OPTIONS
-// answers with Allow. Cross-origin use from browsers (CORS) is off unless an origin is configured.
-// A POST must have the type application/json. A browser sends a preflight request before it posts
-// this type, so a foreign web page cannot post here. Threads: any.
+// README.md of this folder lists the routes. HEAD is accepted wherever GET is. OPTIONS answers with
+// Allow. Cross-origin use from browsers (CORS) is off unless an origin is configured. A POST must
+// have the type application/json. A browser sends a preflight request before it posts this type, so
+// a foreign web page cannot post here. Threads: any.
 #pragma once
 
 #include <chrono>
@@ -29,24 +29,25 @@
 namespace tandem::server {
 
 struct RouteOptions {
-  std::vector<ApiKey> api_keys;          // empty: no key needed
-  std::string key_file;                  // the file that reload_keys() reads again; empty: none
-  bool admin_from_loopback = false;      // without keys: clients of this machine are operators
-  std::function<void()> drain;           // see Admin
-  std::string cors_origin;               // empty: off; "*" or one origin ("https://app.example")
+  std::vector<ApiKey> api_keys;      // empty: no key needed
+  std::string key_file;              // the file that reload_keys() reads again; empty: none
+  bool admin_from_loopback = false;  // if there are no keys, clients on this machine are operators
+  std::function<void()> drain;       // see Admin
+  std::string cors_origin;           // empty: off; "*" or one origin ("https://app.example")
   openai::RequestLimits request_limits;  // without keys best_priority is 0 by default
-  // Names that the Host header of a request may have while there are no keys; see HostCheck.
+  // Names that a Host header may have if there are no keys; see HostCheck.
   std::vector<std::string> allowed_hosts;
-  // When the engine's last heartbeat is older, /livez and /readyz answer 503.
+  // If the engine's last heartbeat is older, /livez and /readyz answer 503.
   std::chrono::milliseconds live_timeout{60'000};
-  bool serves_page = false;                     // /ui, see web/web_page.h
-  std::string configuration = "{}";             // JSON, for GET /admin/config
-  bool strict = false;                          // fields of common clients are refused
-  std::chrono::milliseconds heartbeat{10'000};  // of streams that have nothing to send
-  std::size_t max_delayed_refusals = 128;       // see RefusalDelay
+  bool serves_page = false;          // /ui, see web/web_page.h
+  std::string configuration = "{}";  // JSON, for GET /admin/config
+  bool strict = false;               // fields of common clients are refused
+  std::chrono::milliseconds heartbeat{
+      10'000};  // interval of comments in streams that have nothing to send
+  std::size_t max_delayed_refusals = 128;  // see RefusalDelay
 };
 
-// The threads that work for the handlers.
+// The worker threads of the handlers.
 struct Workers {
   std::shared_ptr<WorkPool> pool;
   std::shared_ptr<Timers> timers;
@@ -54,7 +55,7 @@ struct Workers {
 
 class Routes {
  public:
-  // `metrics` (may be null) counts by key.
+  // `metrics` (may be null) counts requests by key.
   Routes(RouteOptions options, GenerationService& service, Workers workers,
          trace::Metrics* metrics = nullptr);
 
@@ -68,15 +69,15 @@ class Routes {
   // Answers an admitted request; errors become OpenAI's error objects.
   void handle(http::Exchange& exchange);
 
-  // Adds X-Request-Id and the CORS headers that the request needs; notes the status; delays a 429
-  // of a caller that has had many.
+  // Adds X-Request-Id and the CORS headers that the request needs; records the status; delays a 429
+  // for a caller that has had many.
   void add_headers(http::Request& request, http::Response& response);
 
-  // Throws Error when the file is wrong; then the keys stay as they are. Returns their number, 0
-  // where there is no file.
+  // Throws Error if the file is wrong; the keys then do not change. Returns the number of keys, 0
+  // without a file.
   std::size_t reload_keys() { return keys_.reload(); }
 
-  // The route of a request, of a fixed set ("/v1/models/{id}", "other"), for metrics.
+  // The route of a request as one of a fixed set ("/v1/models/{id}", "other"), for metrics.
   static std::string label(const http::Request& request);
 
  private:

@@ -3,9 +3,35 @@
 // Shared by all transports: argument checks, point-to-point calls, and the counting of traffic.
 #include "transport/transport.h"
 
+#include <atomic>
 #include <utility>
 
+#include "transport/message_observer.h"
+
 namespace tandem::transport {
+namespace {
+
+std::atomic<MessageObserver*> message_observer{nullptr};
+thread_local const char* message_phase = "message";
+thread_local int starts_under_way = 0;
+
+// A transport over another one starts that one's step within its own.
+class StartUnderWay {
+ public:
+  StartUnderWay() { ++starts_under_way; }
+  ~StartUnderWay() { --starts_under_way; }
+  StartUnderWay(const StartUnderWay&) = delete;
+  StartUnderWay& operator=(const StartUnderWay&) = delete;
+
+  bool is_outermost() const { return starts_under_way == 1; }
+};
+
+}  // namespace
+
+void set_message_observer(MessageObserver* observer) { message_observer = observer; }
+
+MessagePhase::MessagePhase(const char* phase) : before_(message_phase) { message_phase = phase; }
+MessagePhase::~MessagePhase() { message_phase = before_; }
 
 Transport::Transport(int rank, int world) : rank_(rank), world_(world), traffic_(world) {
   if (world < 1 || rank < 0 || rank >= world) {
@@ -25,9 +51,16 @@ std::unique_ptr<Exchange> Transport::start(std::vector<Outgoing> sends,
   std::vector<std::pair<int, std::uint64_t>> sizes;
   sizes.reserve(sends.size());
   for (const Outgoing& send : sends) sizes.emplace_back(send.peer, send.payload.size());
+  const StartUnderWay start;
   auto exchange = do_start(std::move(sends), std::move(sources));
   traffic_.count_step();
   for (const auto& [peer, bytes] : sizes) traffic_.count_sent(peer, bytes);
+  MessageObserver* const observer = message_observer.load(std::memory_order_acquire);
+  if (observer != nullptr && start.is_outermost()) {
+    for (const auto& [peer, bytes] : sizes) {
+      observer->sent({kind(), rank_, peer, bytes, message_phase});
+    }
+  }
   return exchange;
 }
 

@@ -4,49 +4,20 @@
 # wrong arguments.
 import csv
 import json
-import os
 import shutil
 import sqlite3
 import subprocess
-import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from daemon import BUILD, TANDEM
+from trace_runs import ENVIRONMENT, RANKS, TraceCommTest, matrix, ring, sum_of
 
 PROGRAM = BUILD / "bin" / "traced_program"
 FAKE_NCCL = BUILD / "bin" / "fake_nccl"
-RANKS = 4
-ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 NVPROF = ('"Start","Duration","Size","Src Dev","Dst Dev","Device","Name"\nms,us,B,,,,\n'
           '1,2,64,,,"V100 (0)","[CUDA memcpy HtoD]"\n2,2,5,"V100 (0)","V100 (1)",,"[CUDA memcpy PtoP]"\n')
-
-
-def matrix(cells):
-    """[dst][src] from {(source, destination): value}."""
-    return [[cells.get((source, to), 0) for source in range(RANKS)] for to in range(RANKS)]
-
-
-def ring(value):
-    return matrix({(rank, (rank + 1) % RANKS): value for rank in range(RANKS)})
-
-
-class TraceCommTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.out = self.folder / "run"
-
-    def trace_comm(self, *arguments, code=0):
-        process = subprocess.run([TANDEM, "trace-comm", *map(str, arguments)], capture_output=True, text=True,
-                                 timeout=300, env=ENVIRONMENT, stdin=subprocess.DEVNULL)
-        self.assertEqual(process.returncode, code, process.stdout + process.stderr)
-        return process
-
-    def report(self):
-        return json.loads(Path(f"{self.out}.json").read_text())
 
 
 @unittest.skipUnless(FAKE_NCCL.exists(), "fake_nccl is not built")
@@ -66,7 +37,7 @@ class NcclTest(TraceCommTest):
         direct = matrix({(source, to): 64 for source in range(RANKS) for to in range(RANKS) if source != to})
         gathered = ring(400 * 3 // 4)
         if copy_engines:
-            gathered = [[a + b for a, b in zip(*rows)] for rows in zip(gathered, direct)]
+            gathered = sum_of(gathered, direct)
         self.assertEqual(by_collective["allgather"], gathered)
         self.assertEqual(report["by_kind"]["nccl_point_to_point"]["bytes"], ring(100))
 
@@ -82,11 +53,17 @@ class NcclTest(TraceCommTest):
         self.check_matrices(report, copy_engines=True)
         self.assertEqual(report["counted"]["bytes"], ring(2 * 3000))
 
+    def test_a_launcher_has_one_number_for_all_gpus_of_a_process(self):
+        launched = {**ENVIRONMENT, "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": str(RANKS)}
+        self.trace_comm("--kind", "nccl", "--out", self.out, "--", FAKE_NCCL, 6, RANKS, "threads", environment=launched)
+        report = self.report()
+        self.assertEqual(report["bytes"], matrix({}))
+        self.assertEqual(report["not_modelled"]["allreduce"], RANKS)
+
     def test_groups_of_ranks_are_found_in_the_whole(self):
         report = self.trace(5, "groups")
         halves = matrix({(rank, (rank + 2) % RANKS): 2 * 1000 * 1 // 2 for rank in range(RANKS)})
-        expected = [[a + b for a, b in zip(*rows)] for rows in zip(ring(6000), halves)]
-        self.assertEqual(report["by_collective"]["allreduce"]["bytes"], expected)
+        self.assertEqual(report["by_collective"]["allreduce"]["bytes"], sum_of(ring(6000), halves))
 
     def test_what_proxies_do_for_other_processes_is_left_alone(self):
         report = self.trace(5, "foreign")

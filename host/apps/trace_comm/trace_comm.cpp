@@ -101,8 +101,7 @@ int run_trace_comm(const TraceCommOptions& o) {
   trace::parse_algorithm(o.algorithm, algorithm);  // the option has checked the word
   TracedRun run;
   if (o.imports.empty()) {
-    run = run_traced({o.command, o.out, o.kind != "nccl", o.kind != "mpi", algorithm, o.window_s,
-                      o.count_transport});
+    run = run_traced({o.command, o.out, o.kind, algorithm, o.window_s, o.count_transport});
   } else {
     run.traffic = trace::import_traffic(o.imports, {algorithm, o.window_s});
   }
@@ -119,11 +118,17 @@ void add_trace_comm(CLI::App& app, int& code) {
   CLI::App* command =
       app.add_subcommand("trace-comm", "Draw who sends how much to whom in a program");
   auto o = std::make_shared<TraceCommOptions>();
+  std::vector<std::string> kinds = traced_kinds();
+  kinds.emplace_back("all");
   command->add_option("--out", o->out, "beginning of the names of the files that are written")
       ->required()
       ->check(not_empty());
-  command->add_option("--kind", o->kind, "what to trace: calls of MPI, of NCCL, or both")
-      ->check(CLI::IsMember({"mpi", "nccl", "all"}))
+  command
+      ->add_option("--kind", o->kind,
+                   "what to trace: calls of MPI, of NCCL, TCP of gloo, messages of Tandem's "
+                   "transports, copies "
+                   "of emulated cards (xrt), or all")
+      ->check(CLI::IsMember(kinds))
       ->capture_default_str();
   command
       ->add_option("--import", o->imports,
@@ -133,7 +138,7 @@ void add_trace_comm(CLI::App& app, int& code) {
   command
       ->add_option("--algorithm", o->algorithm,
                    "how collectives are modelled where the program does not tell")
-      ->check(CLI::IsMember({"ring", "tree", "direct", "nvls", "pat"}))
+      ->check(CLI::IsMember({"ring", "tree", "direct", "nvls", "pat", "halving-doubling"}))
       ->capture_default_str();
   command->add_option("--window", o->window_s, "seconds of a time window; 0: one for the whole run")
       ->check(in_range(0, 1e9))

@@ -20,12 +20,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <string_view>
 #include <utility>
 
-#include "apps/trace_comm/trace_variables.h"
 #include "common/error.h"
+#include "common/scratch_folder.h"
 #include "trace/communication/record_file.h"
+#include "trace/communication/socket_file.h"
+#include "trace/communication/trace_variables.h"
 
 namespace tandem::apps {
 namespace {
@@ -33,41 +34,18 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPmpiLibrary = "libtandem-pmpi.so";
+constexpr const char* kGlooLibrary = "libtandem-gloo.so";
 constexpr const char* kNcclPlugin = "libnccl-profiler-tandem.so";
 
-// A folder of this run's own beside the outputs, which other machines may share.
-class RecordFolder {
- public:
-  explicit RecordFolder(const std::string& prefix) {
-    std::string pattern = fs::absolute(prefix + ".records.XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw Error("trace-comm",
-                  "cannot make a folder beside '" + prefix + "': " + std::strerror(errno));
-    }
-    path_ = pattern;
+// The files of a folder in the order of their names.
+std::vector<fs::path> files_of(const std::string& folder, const std::string& ending) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ending) found.push_back(entry.path());
   }
-  ~RecordFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  RecordFolder(const RecordFolder&) = delete;
-  RecordFolder& operator=(const RecordFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-
-  // In the order of their names.
-  std::vector<fs::path> files(const std::string& ending) const {
-    std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(path_)) {
-      if (entry.path().extension() == ending) found.push_back(entry.path());
-    }
-    std::sort(found.begin(), found.end());
-    return found;
-  }
-
- private:
-  std::string path_;
-};
+  std::sort(found.begin(), found.end());
+  return found;
+}
 
 // In the build tree as in an installation.
 std::string library_path(const char* name) {
@@ -75,16 +53,23 @@ std::string library_path(const char* name) {
   return (folder / "lib" / "tandem" / name).string();
 }
 
-// Where both kinds are traced, a library that this build lacks is left out.
-bool is_usable(const TracedRunOptions& options, const char* name) {
+// The library of a kind. Where all kinds are traced, one that this build lacks is left out.
+bool is_usable(const TracedRunOptions& options, const char* name, const char* advice) {
   const std::string path = library_path(name);
   if (fs::exists(path)) return true;
-  if (options.mpi && options.nccl) return false;
-  throw Error("trace-comm", "there is no '" + path + "'; " +
-                                (std::string_view(name) == kPmpiLibrary
-                                     ? "install libopenmpi-dev and build again"
-                                     : "this build has no plugin for NCCL: --import reads files of "
-                                       "NCCL Inspector and Nsight Systems instead"));
+  if (options.kind == "all") return false;
+  throw Error("trace-comm", "there is no '" + path + "'; " + advice);
+}
+
+bool is_wanted(const TracedRunOptions& options, const std::string& kind) {
+  if (options.kind != "all" && options.kind != kind) return false;
+  if (kind == "mpi") {
+    return is_usable(options, kPmpiLibrary, "install libopenmpi-dev and build again");
+  }
+  return kind != "nccl" ||
+         is_usable(options, kNcclPlugin,
+                   "this build has no plugin for NCCL: --import reads files of NCCL Inspector and "
+                   "Nsight Systems instead");
 }
 
 void put(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
@@ -96,16 +81,22 @@ std::string joined(const std::string& first, const char* rest) {
 void describe_run(const TracedRunOptions& options, const std::string& folder) {
   const double now_s =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  put(kRecordFolder, folder);
-  put(kModelAlgorithm, trace::name_of(options.algorithm));
-  put(kRunBegin, std::to_string(now_s));
-  put(kWindowLength, fmt::format("{}", options.window_s));
-  if (options.mpi && is_usable(options, kPmpiLibrary)) {
-    put("LD_PRELOAD", joined(library_path(kPmpiLibrary), std::getenv("LD_PRELOAD")));
+  put(trace::kRecordFolder, folder);
+  put(trace::kModelAlgorithm, trace::name_of(options.algorithm));
+  put(trace::kRunBegin, std::to_string(now_s));
+  put(trace::kWindowLength, fmt::format("{}", options.window_s));
+  std::string kinds;
+  for (const std::string& kind : traced_kinds()) {
+    if (!is_wanted(options, kind)) continue;
+    kinds += (kinds.empty() ? "" : ",") + kind;
+    if (kind == "mpi" || kind == "gloo") {
+      const char* const library = kind == "mpi" ? kPmpiLibrary : kGlooLibrary;
+      put("LD_PRELOAD", joined(library_path(library), std::getenv("LD_PRELOAD")));
+    } else if (kind == "nccl") {
+      put("NCCL_PROFILER_PLUGIN", library_path(kNcclPlugin));
+    }
   }
-  if (options.nccl && is_usable(options, kNcclPlugin)) {
-    put("NCCL_PROFILER_PLUGIN", library_path(kNcclPlugin));
-  }
+  put(trace::kTracedKinds, kinds);
   if (options.count_transport) {  // Open MPI's component pml/monitoring
     put("OMPI_MCA_pml_monitoring_enable", "2");
     put("OMPI_MCA_pml_monitoring_enable_output", "3");
@@ -186,21 +177,34 @@ std::string whole_text(const fs::path& path) {
 
 }  // namespace
 
+const std::vector<std::string>& traced_kinds() {
+  static const std::vector<std::string> kinds = {"mpi", "nccl", "gloo", "transport", "xrt"};
+  return kinds;
+}
+
 TracedRun run_traced(const TracedRunOptions& options) {
-  const RecordFolder folder(options.prefix);
+  // Beside the outputs, which other machines may share.
+  const ScratchFolder folder("trace-comm", fs::absolute(options.prefix + ".records.").string());
   TracedRun run;
   run.exit_code = run_program(options, folder.path());
-  const std::vector<fs::path> records = folder.files(".record");
-  if (records.empty()) {
+  const std::vector<fs::path> records = files_of(folder.path(), ".record");
+  const std::vector<fs::path> sockets = files_of(folder.path(), ".sockets");
+  if (records.empty() && sockets.empty()) {
     throw Error("trace-comm",
                 "the program has ended with code " + std::to_string(run.exit_code) +
-                    " and no process has left a record: none called MPI_Finalize or ended a "
-                    "communicator of NCCL; static programs and calls from Fortran are not seen");
+                    " and no process has left a record: none called MPI_Finalize, ended a "
+                    "communicator of NCCL, sent by gloo as a rank of a launcher, made a group of "
+                    "Tandem's or copied to an emulated card; "
+                    "static programs and calls of MPI from Fortran are not seen");
   }
   for (const fs::path& path : records) {
     trace::read_record(whole_text(path), path.filename().string(), run.traffic);
   }
-  for (const fs::path& path : folder.files(".prof")) {
+  std::vector<trace::NamedText> texts;
+  for (const fs::path& path : sockets)
+    texts.push_back({path.filename().string(), whole_text(path)});
+  trace::read_socket_files(texts, run.traffic);
+  for (const fs::path& path : files_of(folder.path(), ".prof")) {
     trace::read_transport_counts(whole_text(path), path.filename().string(), run.traffic);
   }
   run.traffic.set_window_s(options.window_s);

@@ -3,9 +3,11 @@
 // Runs a program with the tracing libraries in it and reads the records of its processes.
 //
 // MPI: libtandem-pmpi.so is preloaded and stands in front of the MPI library (its profiling
-// interface). NCCL: libnccl-profiler-tandem.so is named as NCCL's profiler plugin. Processes on
-// other machines need the same paths and variables (mpirun -x LD_PRELOAD ...). The records lie in a
-// folder beside the outputs, which is removed. Threads: one.
+// interface). NCCL: libnccl-profiler-tandem.so is named as NCCL's profiler plugin. gloo:
+// libtandem-gloo.so is preloaded and counts what leaves over TCP. Our transports and our emulated
+// cards find in the environment that they are traced. Processes on other machines need the same
+// paths and variables (mpirun -x LD_PRELOAD ...). The records lie in a folder beside the outputs,
+// which is removed. Threads: one.
 #pragma once
 
 #include <string>
@@ -16,10 +18,13 @@
 
 namespace tandem::apps {
 
+// "mpi", "nccl", "gloo", "transport", "xrt".
+const std::vector<std::string>& traced_kinds();
+
 struct TracedRunOptions {
   std::vector<std::string> command;
-  std::string prefix;  // of the outputs
-  bool mpi = true, nccl = true;
+  std::string prefix;        // of the outputs
+  std::string kind = "all";  // or one of traced_kinds()
   trace::CollectiveAlgorithm algorithm = trace::CollectiveAlgorithm::kRing;
   double window_s = 0;
   bool count_transport = false;

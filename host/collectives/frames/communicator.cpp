@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "transport/message_observer.h"
+
 namespace tandem::collectives {
 namespace {
 
@@ -96,6 +98,7 @@ Step Communicator::start(const char* phase, std::vector<Outgoing> sends, std::ve
   Step step;
   step.communicator_ = this;
   step.phase_ = phase;
+  const transport::MessagePhase named(phase);
   try {
     step.exchange_ = transport_->start(std::move(sends), std::move(tagged));
   } catch (const TransportError& error) {

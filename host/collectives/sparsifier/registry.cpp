@@ -85,8 +85,8 @@ std::unique_ptr<Sparsifier> make_over(const NamedSparsifier& named,
   require_option(!is_narrow(options.reduce) ||
                      algorithm->clearing_rule() == ClearingRule::kAllGlobal || scheme == "auto" ||
                      scheme == "allgather_sparse",
-                 "own entries of 16 bits travel by all-gather, not by " + scheme +
-                     "; leave the scheme auto, or the wire type out");
+                 "own entries of 16 bits are sent by all-gather, not by " + scheme +
+                     "; use scheme auto, or no wire type");
   return std::make_unique<Sparsifier>(named.name, options, std::move(store), std::move(algorithm));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the tables with toml++; every field is checked, and a field that is not known is an error.
+// Reads the tables with toml++. Every field is checked, and an unknown field is an error.
 #include "server/access/key_tables.h"
 
 #include <toml++/toml.h>
@@ -148,7 +148,7 @@ std::vector<PlacedKey> read_key_tables(const std::string& text, const std::strin
     document = toml::parse(text, path);
   } catch (const toml::parse_error& error) {
     // The description may quote the file, so that a key might get into the log.
-    fail_key_file(path, static_cast<int>(error.source().begin.line), "this is no valid TOML");
+    fail_key_file(path, static_cast<int>(error.source().begin.line), "this is not valid TOML");
   }
   std::vector<PlacedKey> result;
   for (const auto& [field, node] : document) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Data is taken in bulk, all else by an automaton.
+// Data is copied in bulk; an automaton handles all other bytes.
 #include "server/http/chunk_decoder.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ ChunkDecoder::State ChunkDecoder::take(char c, std::size_t body_bytes) {
       digits_ = 0;
       return end_of_line(c, left_ == 0 ? At::kTrailerStart : At::kData);
     case At::kDataReturn:
-      if (c != '\r') return malformed("a chunk is longer than it says");
+      if (c != '\r') return malformed("a chunk is longer than its stated size");
       at_ = At::kDataLineFeed;
       return State::kMore;
     case At::kDataLineFeed:
@@ -94,7 +94,7 @@ ChunkDecoder::State ChunkDecoder::take_in_trailer(char c) {
       if (c == ':' && name_bytes_ > 0) {
         at_ = At::kTrailerValue;
       } else if (!is_token_byte(c)) {
-        return malformed("a trailer's name has a byte that no name has");
+        return malformed("a trailer's name has a byte that is not allowed");
       }
       ++name_bytes_;
       return count_extra();

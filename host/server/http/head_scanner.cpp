@@ -55,7 +55,7 @@ HeadScanner::State HeadScanner::take_in_request_line(char c) {
   switch (at_) {
     case At::kMethod:
       if (c == ' ' && token_bytes_ > 0) return move(At::kTarget);
-      if (!is_token_byte(c)) return malformed("the method has a byte that no method has");
+      if (!is_token_byte(c)) return malformed("the method has a byte that is not allowed");
       break;
     case At::kTarget:
       if (c == ' ' && token_bytes_ > 0) return move(At::kVersion);
@@ -97,7 +97,7 @@ HeadScanner::State HeadScanner::take_in_field(char c) {
       [[fallthrough]];
     case At::kName:
       if (c == ':' && token_bytes_ > 0) return move(At::kValue);
-      if (!is_token_byte(c)) return malformed("a header's name has a byte that no name has");
+      if (!is_token_byte(c)) return malformed("a header's name has a byte that is not allowed");
       break;
     case At::kValue:
       if (c == '\r') return move(At::kValueLineFeed);

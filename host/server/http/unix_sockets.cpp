@@ -68,7 +68,8 @@ void remove_stale_socket(const std::string& path) {
   const sockaddr_un address = address_of(path);
   if (!check_unix_path(path)) return;
   if (answers(address)) {
-    refuse_path(path, "another process listens there, or may not be asked; stop it first");
+    refuse_path(path,
+                "another process listens there, or this user may not connect to it; stop it first");
   }
   ::unlink(path.c_str());
 }

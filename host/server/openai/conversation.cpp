@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A message's further fields travel as JSON text, since only the template knows what they mean.
+// The further fields of a message are passed on as JSON text, because only the template knows their
+// meaning.
 #include "server/openai/conversation.h"
 
 #include <algorithm>
@@ -59,7 +60,7 @@ json read_further_fields(FieldReader& fields, const std::string& role, ChatReadi
   const json* calls = filled_list(fields, "tool_calls");
   if (calls == nullptr) return further;
   const std::string path = fields.path("tool_calls");
-  if (role != "assistant") fail_field(path, "belongs into messages of the assistant only");
+  if (role != "assistant") fail_field(path, "is allowed only in messages of the assistant");
   further["tool_calls"] = read_tool_calls(*calls, path, reading);
   if (!reading.reads("tool_calls")) {
     ignore_field(path, "is not read by this model's chat template; leave it out", reading.ignored);

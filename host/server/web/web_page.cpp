@@ -8,7 +8,7 @@
 namespace tandem::server {
 namespace {
 
-constexpr std::string_view kPage = "/ui", kFolder = "/ui/", kStart = "index.html";
+constexpr std::string_view kPage = "/ui", kFolder = "/ui/";
 
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
@@ -21,8 +21,8 @@ const char* content_type(std::string_view name) {
   return "text/javascript; charset=utf-8";
 }
 
-const WebFile* file_at(std::string_view path) {
-  const std::string_view name = path == kPage ? kStart : path.substr(kFolder.size());
+const WebFile* file_at(std::string_view path, std::string_view start) {
+  const std::string_view name = path == kPage ? start : path.substr(kFolder.size());
   for (const WebFile& file : web_files()) {
     if (file.name == name) return &file;
   }
@@ -41,8 +41,8 @@ std::optional<http::Response> moved_page(std::string_view path) {
   return response;
 }
 
-std::optional<http::Response> web_page(const http::Request& request) {
-  const WebFile* file = file_at(request.path);
+std::optional<http::Response> web_page(const http::Request& request, std::string_view start) {
+  const WebFile* file = file_at(request.path, start);
   if (file == nullptr) return std::nullopt;
   http::Response response;
   response.content_type = content_type(file->name);

@@ -28,8 +28,9 @@ bool is_web_path(std::string_view path);
 // key for, and the page's data lie above "/ui/". Nothing: the path stays.
 std::optional<http::Response> moved_page(std::string_view path);
 
-// Nothing: there is no such file.
-std::optional<http::Response> web_page(const http::Request& request);
+// `start`: the file at "/ui". Nothing: there is no such file.
+std::optional<http::Response> web_page(const http::Request& request,
+                                       std::string_view start = "index.html");
 
 // A browser asks its user for a key and sends it with all requests of the page.
 http::Header ask_for_key();

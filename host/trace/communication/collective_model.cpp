@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
 #include <string>
 #include <utility>
@@ -12,12 +13,13 @@
 namespace tandem::trace {
 namespace {
 
-constexpr std::array<std::pair<CollectiveAlgorithm, const char*>, 5> kAlgorithms = {{
+constexpr std::array<std::pair<CollectiveAlgorithm, const char*>, 6> kAlgorithms = {{
     {CollectiveAlgorithm::kRing, "ring"},
     {CollectiveAlgorithm::kTree, "tree"},
     {CollectiveAlgorithm::kDirect, "direct"},
     {CollectiveAlgorithm::kNvls, "nvls"},
     {CollectiveAlgorithm::kPat, "pat"},
+    {CollectiveAlgorithm::kHalvingDoubling, "halving-doubling"},
 }};
 
 constexpr std::array<std::pair<Collective, const char*>, 9> kCollectives = {{
@@ -53,6 +55,7 @@ class RankView {
   int from_root() const { return (me_ - call_.root + n_) % n_; }
   int of_root(int place) const { return (call_.root + place) % n_; }
   std::uint64_t bytes() const { return call_.bytes; }
+  std::uint64_t unit_bytes() const { return call_.unit_bytes; }
 
   std::uint64_t total() const {
     if (call_.blocks.empty()) return call_.bytes;
@@ -226,6 +229,24 @@ bool pat_flows(RankView& view, Collective collective) {
   return true;
 }
 
+// A rank keeps half of its range in each round, and gives all of it back in the opposite order.
+bool halving_doubling_flows(RankView& view, Collective collective) {
+  if (collective != Collective::kAllReduce) return false;
+  const int active = static_cast<int>(std::bit_floor(static_cast<unsigned>(view.n())));
+  const int paired = 2 * (view.n() - active), me = view.me();
+  if (me < paired) view.send(me ^ 1, view.bytes());
+  if (me < paired && me % 2 == 1) return true;
+  const int place = me < paired ? me / 2 : me - paired / 2;
+  std::uint64_t units = view.bytes() / view.unit_bytes();
+  for (int distance = active / 2; distance >= 1; distance /= 2) {
+    const int peer = place ^ distance;
+    const int rank = peer < paired / 2 ? 2 * peer : peer + paired / 2;
+    view.send(rank, units * view.unit_bytes(), 2);
+    units = (place & distance) == 0 ? units / 2 : units - units / 2;
+  }
+  return true;
+}
+
 bool special_flows(RankView& view, const CollectiveCall& call) {
   switch (call.algorithm) {
     case CollectiveAlgorithm::kTree:
@@ -234,6 +255,8 @@ bool special_flows(RankView& view, const CollectiveCall& call) {
       return nvls_flows(view, call.collective);
     case CollectiveAlgorithm::kPat:
       return pat_flows(view, call.collective);
+    case CollectiveAlgorithm::kHalvingDoubling:
+      return halving_doubling_flows(view, call.collective);
     case CollectiveAlgorithm::kDirect:
       direct_flows(view, call.collective);
       return true;
@@ -256,7 +279,8 @@ void model_flows(const CollectiveCall& call, int me, std::vector<Flow>& flows) {
 bool parse_algorithm(std::string_view name, CollectiveAlgorithm& algorithm) {
   const std::string plain = plain_name(name);
   for (const auto& [value, known] : kAlgorithms) {
-    if (plain != known && plain != std::string(known) + "tree") continue;  // "NVLS_TREE"
+    const std::string name_of_it = plain_name(known);
+    if (plain != name_of_it && plain != name_of_it + "tree") continue;  // "NVLS_TREE"
     algorithm = value;
     return true;
   }

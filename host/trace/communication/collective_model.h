@@ -7,7 +7,9 @@
 // 2N(n-1)/n to the next rank; ring all-gather and reduce-scatter N(n-1)/n to the next; broadcast N
 // to the next but to the root; reduce N to the next but from the root; double binary tree N/2 per
 // tree, up and down; NVLS N up to the switch and N down; PAT N(n-1)/n in log2(n) steps; direct and
-// all-to-all N/n to each. Sources: ComScribe (arXiv 2110.10401), NCCL's documentation. Pure.
+// all-to-all N/n to each; halving and doubling N, N/2, ... to partners, ranks beyond a power of two
+// N to a neighbour and back. Sources: ComScribe (arXiv 2110.10401), NCCL's documentation, Thakur,
+// Rabenseifner and Gropp 2005. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,7 @@
 
 namespace tandem::trace {
 
-enum class CollectiveAlgorithm { kRing, kTree, kDirect, kNvls, kPat };
+enum class CollectiveAlgorithm { kRing, kTree, kDirect, kNvls, kPat, kHalvingDoubling };
 
 enum class Collective {
   kAllReduce,
@@ -39,8 +41,10 @@ struct CollectiveCall {
   // The buffer that all ranks reduce, receive or scatter. Gather, scatter: the block of one rank.
   // All-to-all: what one rank sends to all, itself included.
   std::uint64_t bytes = 0;
-  // [ranks] where the blocks of the ranks differ (all-gather, reduce-scatter); else empty.
+  // [ranks] where the blocks of the ranks differ (all-gather, reduce-scatter, and the chunks of a
+  // ring's all-reduce); else empty.
   std::span<const std::uint64_t> blocks = {};
+  std::uint64_t unit_bytes = 1;  // halving and doubling part a buffer between units
 };
 
 // The switch that adds up and multiplies, as a rank of its own.
@@ -58,7 +62,8 @@ struct Flow {
 // per pair.
 void model_flows(const CollectiveCall& call, int me, std::vector<Flow>& flows);
 
-// "ring", "tree", "direct", "nvls", "pat", in any case, with NCCL's "_" endings. False: unknown.
+// "ring", "tree", "direct", "nvls", "pat", "halving-doubling", in any case, with NCCL's "_"
+// endings. False: unknown.
 bool parse_algorithm(std::string_view name, CollectiveAlgorithm& algorithm);
 
 // "AllReduce", "all_reduce" or "allreduce", in any case. False: unknown.

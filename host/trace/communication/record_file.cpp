@@ -3,55 +3,10 @@
 // A line at a time; a line that does not fit is named.
 #include "trace/communication/record_file.h"
 
-#include <sstream>
-#include <vector>
-
-#include "common/error.h"
-#include "common/number.h"
+#include "trace/communication/record_lines.h"
 
 namespace tandem::trace {
 namespace {
-
-class RecordLines {
- public:
-  RecordLines(const std::string& text, std::string name) : text_(text), name_(std::move(name)) {}
-
-  bool next() {
-    words_.clear();
-    std::string line;
-    if (!std::getline(text_, line)) return false;
-    ++number_;
-    std::istringstream stream(line);
-    for (std::string word; stream >> word;) words_.push_back(word);
-    return true;
-  }
-
-  const std::vector<std::string>& words() const { return words_; }
-  bool begins(const char* word) const { return !words_.empty() && words_.front() == word; }
-
-  void expect(std::size_t count) const {
-    if (words_.size() != count) {
-      fail("has " + std::to_string(words_.size()) + " words instead of " + std::to_string(count));
-    }
-  }
-
-  template <typename Number>
-  Number number(std::size_t at, const char* what) const {
-    const auto value = number_of<Number>(words_[at]);
-    if (!value) fail("'" + words_[at] + "' is no " + what);
-    return *value;
-  }
-
-  [[noreturn]] void fail(const std::string& problem) const {
-    throw Error("communication", name_ + " line " + std::to_string(number_) + ": " + problem);
-  }
-
- private:
-  std::istringstream text_;
-  const std::string name_;
-  std::vector<std::string> words_;
-  int number_ = 0;
-};
 
 struct RecordCell {
   TrafficKey key;
@@ -70,7 +25,7 @@ RecordCell read_cell(const RecordLines& lines) {
   cell.volume = {lines.number<std::uint64_t>(7, "number of bytes"),
                  lines.number<std::uint64_t>(8, "number of messages")};
   for (const int party : {cell.key.source, cell.key.destination}) {
-    if (party < kSwitchRank || party >= kMostParties) {
+    if (party < kHostParty || party >= kMostParties) {
       lines.fail("rank " + std::to_string(party) + " is not between 0 and " +
                  std::to_string(kMostParties - 1));
     }
@@ -88,7 +43,20 @@ void read_windows(const RecordLines& lines, Traffic& traffic) {
   traffic.set_window_s(seconds);
 }
 
-void read_rank(const RecordLines& lines, Traffic& traffic) {
+void read_cards(const RecordLines& lines, Traffic& traffic) {
+  lines.expect(4);
+  const int count = lines.number<int>(1, "number of cards");
+  if (count < 0 || count > kMostParties) {
+    lines.fail(std::to_string(count) + " cards are impossible; at most " +
+               std::to_string(kMostParties) + " are drawn");
+  }
+  traffic.set_least_parties(count);
+  traffic.name_parties("card");
+}
+
+}  // namespace
+
+int read_rank(const RecordLines& lines, Traffic& traffic) {
   lines.expect(6);
   const int rank = lines.number<int>(1, "rank"), world = lines.number<int>(3, "number of ranks");
   if (world < 1 || world > kMostParties || rank < 0 || rank >= world) {
@@ -96,11 +64,11 @@ void read_rank(const RecordLines& lines, Traffic& traffic) {
                " is impossible; at most " + std::to_string(kMostParties) + " ranks are drawn");
   }
   traffic.set_least_parties(world);
+  traffic.name_parties("rank");
   traffic.note_record(rank);
   traffic.set_host_of(rank, lines.words()[5]);
+  return rank;
 }
-
-}  // namespace
 
 void read_record(const std::string& text, const std::string& name, Traffic& traffic) {
   RecordLines lines(text, name);
@@ -117,6 +85,12 @@ void read_record(const std::string& text, const std::string& name, Traffic& traf
     } else if (lines.begins("counted")) {
       const RecordCell cell = read_cell(lines);
       traffic.add_counted(cell.key, cell.volume);
+    } else if (lines.begins("modelled") || lines.begins("carried")) {
+      const RecordCell cell = read_cell(lines);
+      traffic.add_call(lines.begins("modelled") ? CallSide::kModelled : CallSide::kCarried,
+                       cell.key, cell.volume);
+    } else if (lines.begins("cards")) {
+      read_cards(lines, traffic);
     } else if (lines.begins("rank")) {
       read_rank(lines, traffic);
     } else if (lines.begins("windows")) {

@@ -8,7 +8,9 @@
 //   windows SECONDS         where it has several
 //   unmodelled OPERATION CALLS
 //   cell SOURCE DESTINATION KIND OPERATION PHASE WINDOW BYTES MESSAGES
-//   counted ... the same fields: what the transport counted
+//   cards COUNT on HOST     in place of a rank: parties are cards
+//   counted ... the fields of a cell: what the transport counted
+//   modelled ..., carried ...   likewise: calls of an algorithm, as its model says and as counted
 //   end
 #pragma once
 
@@ -19,8 +21,9 @@
 
 namespace tandem::trace {
 
-// -1 as a rank is the switch. A file without its last line is refused: the process has died while
-// it wrote. Errors: Error("communication", ...) with file and line. Threads: pure functions.
+// -1 as a rank is the switch, -2 the host of cards. A file without its last line is refused: the
+// process has died while it wrote. Errors: Error("communication", ...) with file and line. Threads:
+// pure functions.
 constexpr std::string_view kRecordFileStart = "tandem-communication ";
 
 // Adds the record to `traffic`. `name` is for errors.

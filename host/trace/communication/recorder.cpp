@@ -3,6 +3,7 @@
 // The file is written by one fopen: the process may be about to end.
 #include "trace/communication/recorder.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cinttypes>
 #include <cstdio>
@@ -19,6 +20,16 @@ std::size_t TrafficRecorder::KeyHash::operator()(const Key& key) const {
   }
   return hash;
 }
+
+namespace {
+
+// Fields of a record are parted by spaces.
+std::string one_word(std::string name) {
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+}
+
+}  // namespace
 
 int window_of(double since_begin_s, double window_s) {
   if (window_s <= 0 || since_begin_s <= 0) return 0;
@@ -46,6 +57,10 @@ void TrafficRecorder::add_to(Cells& cells, const RecordedFlow& flow) {
 void TrafficRecorder::add(const RecordedFlow& flow) { add_to(cells_, flow); }
 
 void TrafficRecorder::add_counted(const RecordedFlow& flow) { add_to(counted_, flow); }
+
+void TrafficRecorder::add_modelled(const RecordedFlow& flow) { add_to(modelled_, flow); }
+
+void TrafficRecorder::add_carried(const RecordedFlow& flow) { add_to(carried_, flow); }
 
 void TrafficRecorder::add_unmodelled(const char* operation) {
   const std::lock_guard lock(mutex_);
@@ -76,11 +91,13 @@ bool TrafficRecorder::write(const std::string& path, const RecordIdentity& ident
   for (const auto& [operation, calls] : unmodelled_) {
     std::fprintf(file, "unmodelled %s %" PRIu64 "\n", operation.c_str(), calls);
   }
-  for (const auto& [word, cells] : {std::pair{"cell", &cells_}, std::pair{"counted", &counted_}}) {
+  const std::pair<const char*, const Cells*> kinds_of_line[] = {
+      {"cell", &cells_}, {"counted", &counted_}, {"modelled", &modelled_}, {"carried", &carried_}};
+  for (const auto& [word, cells] : kinds_of_line) {
     for (const auto& [key, volume] : *cells) {
       std::fprintf(file, "%s %d %d %s %s %d %d %" PRIu64 " %" PRIu64 "\n", word, key.source,
-                   key.destination, key.kind, key.operation, key.phase, key.window, volume.bytes,
-                   volume.messages);
+                   key.destination, key.kind, one_word(key.operation).c_str(), key.phase,
+                   key.window, volume.bytes, volume.messages);
     }
   }
   std::fprintf(file, "end\n");

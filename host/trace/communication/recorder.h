@@ -4,8 +4,8 @@
 //
 // The libraries that are loaded into traced programs use it, so it needs no other library. Memory
 // grows with the number of distinct cells (pair, kind, operation, phase, window), not with the
-// calls. Names are string literals: their addresses are compared. Threads: any; a call takes an
-// uncontended lock and a look-up. Format of the file: record_file.h.
+// calls. Names are string literals: their addresses are compared; spaces become "_". Threads: any;
+// a call takes an uncontended lock and a look-up. Format of the file: record_file.h.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +46,10 @@ class TrafficRecorder {
   void add(const RecordedFlow& flow);
   // What a transport counted itself. It is compared with the model, and is in no sum.
   void add_counted(const RecordedFlow& flow);
+  // One call of a collective: what its model says, and what the transport carried for it. The
+  // operation names the algorithm. Neither is in a sum.
+  void add_modelled(const RecordedFlow& flow);
+  void add_carried(const RecordedFlow& flow);
   // A call that no model covers.
   void add_unmodelled(const char* operation);
 
@@ -80,7 +84,7 @@ class TrafficRecorder {
   mutable std::mutex mutex_;  // guards what follows
   int phase_ = 0;
   bool paused_ = false;
-  Cells cells_, counted_;
+  Cells cells_, counted_, modelled_, carried_;
   std::map<std::string, std::uint64_t> unmodelled_;
 };
 

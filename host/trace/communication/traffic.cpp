@@ -22,20 +22,24 @@ void Traffic::note(int party) {
   }
 }
 
-void Traffic::add(const TrafficKey& key, const TrafficVolume& volume) {
+void Traffic::add_to(Cells& cells, const TrafficKey& key, const TrafficVolume& volume) {
   note(key.source);
   note(key.destination);
-  TrafficVolume& cell = cells_[key];
+  TrafficVolume& cell = cells[key];
   cell.bytes += volume.bytes;
   cell.messages += volume.messages;
 }
 
+void Traffic::add(const TrafficKey& key, const TrafficVolume& volume) {
+  add_to(cells_, key, volume);
+}
+
 void Traffic::add_counted(const TrafficKey& key, const TrafficVolume& volume) {
-  note(key.source);
-  note(key.destination);
-  TrafficVolume& cell = counted_[key];
-  cell.bytes += volume.bytes;
-  cell.messages += volume.messages;
+  add_to(counted_, key, volume);
+}
+
+void Traffic::add_call(CallSide side, const TrafficKey& key, const TrafficVolume& volume) {
+  add_to(side == CallSide::kModelled ? modelled_ : carried_, key, volume);
 }
 
 void Traffic::add_unmodelled(const std::string& operation, std::uint64_t calls) {
@@ -67,7 +71,10 @@ int Traffic::index_of(int party) const {
 std::vector<std::string> Traffic::labels() const {
   std::vector<std::string> labels;
   if (has_host_) labels.push_back("host");
-  for (int i = 0; i < parties_; ++i) labels.push_back(party_word_ + " " + std::to_string(i));
+  std::string word;
+  for (const std::string& each : party_words_) word = word.empty() ? each : word + " or " + each;
+  if (word.empty()) word = party_word_;
+  for (int i = 0; i < parties_; ++i) labels.push_back(word + " " + std::to_string(i));
   if (has_switch_) labels.push_back("switch");
   return labels;
 }
@@ -92,6 +99,17 @@ CommunicationMatrix Traffic::sum(const Cells& cells, const Filter& includes) con
 
 CommunicationMatrix Traffic::matrix(const Filter& includes) const { return sum(cells_, includes); }
 CommunicationMatrix Traffic::counted_matrix() const { return sum(counted_, {}); }
+
+CommunicationMatrix Traffic::call_matrix(CallSide side, const std::string& algorithm) const {
+  return sum(side == CallSide::kModelled ? modelled_ : carried_,
+             [&algorithm](const TrafficKey& key) { return key.operation == algorithm; });
+}
+
+std::set<std::string> Traffic::algorithms() const {
+  std::set<std::string> found;
+  for (const auto& [key, volume] : modelled_) found.insert(key.operation);
+  return found;
+}
 
 std::set<std::string> Traffic::kinds() const {
   std::set<std::string> found;

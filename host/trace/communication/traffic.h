@@ -39,6 +39,12 @@ struct TrafficVolume {
   bool operator==(const TrafficVolume&) const = default;
 };
 
+// The two sides of a comparison of calls.
+enum class CallSide : std::uint8_t {
+  kModelled,  // what the algorithm's model says
+  kCarried,   // what the transport counted for the same calls
+};
+
 class Traffic {
  public:
   using Cells = std::map<TrafficKey, TrafficVolume>;
@@ -50,7 +56,11 @@ class Traffic {
   // Throws Error("communication", ...) when a party is not below kMostParties.
   void add(const TrafficKey& key, const TrafficVolume& volume);
   void add_counted(const TrafficKey& key, const TrafficVolume& volume);
+  // `key.operation` names the algorithm.
+  void add_call(CallSide side, const TrafficKey& key, const TrafficVolume& volume);
   void add_unmodelled(const std::string& operation, std::uint64_t calls);
+  // What parties are, for labels. Where records differ in it, both words are said.
+  void name_parties(const std::string& word) { party_words_.insert(word); }
   // There are at least so many ranks or devices, also where some were idle.
   void set_least_parties(int count);
   void set_host_of(int party, const std::string& host);
@@ -74,6 +84,8 @@ class Traffic {
 
   CommunicationMatrix matrix(const Filter& includes = {}) const;
   CommunicationMatrix counted_matrix() const;
+  CommunicationMatrix call_matrix(CallSide side, const std::string& algorithm) const;
+  std::set<std::string> algorithms() const;  // those of add_call()
   std::set<std::string> kinds() const;
   std::set<std::string> operations() const;
   std::set<int> phases() const;
@@ -81,13 +93,15 @@ class Traffic {
 
  private:
   void note(int party);
+  void add_to(Cells& cells, const TrafficKey& key, const TrafficVolume& volume);
   CommunicationMatrix sum(const Cells& cells, const Filter& includes) const;
 
   std::string party_word_, model_;
   double window_s_ = 0;
   int parties_ = 0;
   bool has_host_ = false, has_switch_ = false;
-  Cells cells_, counted_;
+  Cells cells_, counted_, modelled_, carried_;
+  std::set<std::string> party_words_;  // of records; empty: party_word_
   std::map<std::string, std::uint64_t> unmodelled_;
   std::map<int, std::string> hosts_;
   std::set<int> recorded_;

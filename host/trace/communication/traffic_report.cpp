@@ -110,6 +110,31 @@ std::string table_html(const Traffic& traffic) {
   return out + "</tbody></table>\n";
 }
 
+std::uint64_t total_bytes(const CommunicationMatrix& matrix) {
+  std::uint64_t total = 0;
+  for (int to = 0; to < matrix.world(); ++to) {
+    for (int from = 0; from < matrix.world(); ++from) total += matrix.bytes(from, to);
+  }
+  return total;
+}
+
+// What the models say of each algorithm, and what was counted.
+std::string algorithms_html(const Traffic& traffic) {
+  if (traffic.algorithms().empty()) return "";
+  std::string out =
+      "<h2>Models and what was counted</h2><table><thead><tr><th>algorithm</th><th>bytes "
+      "modelled</th><th>bytes counted</th><th>difference</th></tr></thead><tbody>\n";
+  for (const std::string& algorithm : traffic.algorithms()) {
+    const std::uint64_t modelled = total_bytes(traffic.call_matrix(CallSide::kModelled, algorithm));
+    const std::uint64_t counted = total_bytes(traffic.call_matrix(CallSide::kCarried, algorithm));
+    out += fmt::format(
+        "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
+        "</tr>\n",
+        xml_text(algorithm), modelled, counted, static_cast<std::int64_t>(counted - modelled));
+  }
+  return out + "</tbody></table>\n";
+}
+
 std::string figure(const Traffic& traffic, const CommunicationMatrix& matrix,
                    const std::string& title, HeatScale scale) {
   return "<figure>" + heat_map_svg(matrix, {title, scale, traffic.labels(), traffic.hosts()}) +
@@ -151,6 +176,14 @@ std::string traffic_json(const Traffic& traffic) {
     const CommunicationMatrix counted = traffic.counted_matrix();
     result["counted"] = both_json(counted);
     result["counted_minus_model_bytes"] = difference_json(counted, all);
+  }
+  for (const std::string& algorithm : traffic.algorithms()) {
+    const CommunicationMatrix modelled = traffic.call_matrix(CallSide::kModelled, algorithm);
+    const CommunicationMatrix carried = traffic.call_matrix(CallSide::kCarried, algorithm);
+    result["by_algorithm"][algorithm] = {
+        {"modelled", both_json(modelled)},
+        {"counted", both_json(carried)},
+        {"counted_minus_modelled_bytes", difference_json(carried, modelled)}};
   }
   return result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
@@ -219,7 +252,7 @@ std::string traffic_html(const Traffic& traffic, const std::string& title) {
     page += "<h2>Counted by the transport</h2>\n" +
             figure(traffic, traffic.counted_matrix(), "counted", HeatScale::kLogarithmic);
   }
-  return page + table_html(traffic) + "</body></html>\n";
+  return page + algorithms_html(traffic) + table_html(traffic) + "</body></html>\n";
 }
 
 }  // namespace tandem::trace

@@ -5,7 +5,8 @@
 // JSON: `ranks` (the rows), `labels`, `bytes` and `counts` ([dst][src]), `by_kind`,
 // `by_collective`, `by_phase`, `by_window` (the same two matrices each; those with one member only
 // where it has a name), `model`, `not_modelled`, `missing_ranks`, `hosts`, and `counted` with
-// `counted_minus_model_bytes` where a transport counted. Pure; threads: any.
+// `counted_minus_model_bytes` where a transport counted. `by_algorithm`: of calls that were
+// modelled and counted alike, both and their difference. Pure; threads: any.
 #pragma once
 
 #include <cstddef>

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/trace_comm/process_recorder.h"
 #include "trace/communication/collective_model.h"
+#include "trace/communication/process_recorder.h"
 
 namespace tandem::apps {
 namespace {
@@ -49,9 +49,9 @@ void CommunicatorEvents::add_collective(int rank, const char* function, const ch
                                         int root, std::uint64_t bytes_of_rank) {
   trace::CollectiveCall call{};
   if (function == nullptr || !trace::parse_collective(function, call.collective)) {
-    return process_recorder().add_unmodelled("nccl_unknown");
+    return trace::process_recorder().add_unmodelled("nccl_unknown");
   }
-  call.algorithm = process_algorithm();
+  call.algorithm = trace::process_algorithm();
   if (algorithm != nullptr) trace::parse_algorithm(algorithm, call.algorithm);
   call.ranks = ranks_.size();
   call.root = root;
@@ -62,22 +62,22 @@ void CommunicatorEvents::add_collective(int rank, const char* function, const ch
     for (int* end : {&flow.source, &flow.destination}) {
       if (*end == trace::kSwitchRank) continue;
       const auto number = ranks_.world_rank(*end);
-      if (!number) return process_recorder().add_unmodelled(name_of(call.collective));
+      if (!number) return trace::process_recorder().add_unmodelled(name_of(call.collective));
       *end = *number;
     }
   }
   for (const trace::Flow& flow : flows) {
-    process_recorder().add({kNcclCollective, name_of(call.collective), flow.source,
-                            flow.destination, flow.bytes, flow.messages});
+    trace::process_recorder().add({kNcclCollective, name_of(call.collective), flow.source,
+                                   flow.destination, flow.bytes, flow.messages});
   }
 }
 
 void CommunicatorEvents::point_to_point(int rank, const nccl_profiler::PointToPointFields& fields) {
   if (fields.function == nullptr || std::strcmp(fields.function, "Send") != 0) return;
   const auto source = ranks_.world_rank(rank), destination = ranks_.world_rank(fields.peer);
-  if (!source || !destination) return process_recorder().add_unmodelled("send");
-  process_recorder().add({kNcclPointToPoint, "send", *source, *destination,
-                          fields.count * type_bytes(fields.datatype)});
+  if (!source || !destination) return trace::process_recorder().add_unmodelled("send");
+  trace::process_recorder().add({kNcclPointToPoint, "send", *source, *destination,
+                                 fields.count * type_bytes(fields.datatype)});
 }
 
 CommunicatorEvents::ProxyFlow* CommunicatorEvents::proxy_flow(
@@ -91,7 +91,7 @@ void CommunicatorEvents::proxy_sent(const ProxyFlow& flow, std::uint64_t bytes) 
   const auto source = ranks_.world_rank(flow.source);
   const auto destination = ranks_.world_rank(flow.destination);
   if (!source || !destination) return;
-  process_recorder().add_counted({"transport", "proxy", *source, *destination, bytes});
+  trace::process_recorder().add_counted({"transport", "proxy", *source, *destination, bytes});
 }
 
 }  // namespace tandem::apps

@@ -10,31 +10,26 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <thread>
 
-#include "apps/trace_comm/trace_variables.h"
+#include "trace/communication/launcher_rank.h"
+#include "trace/communication/trace_variables.h"
 
 namespace tandem::apps {
 namespace {
 
 constexpr auto kNotePatience = std::chrono::seconds(2);
 constexpr auto kNotePause = std::chrono::milliseconds(5);
-
-constexpr const char* kLauncherVariables[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                                 {"PMI_RANK", "PMI_SIZE"},
-                                                 {"SLURM_PROCID", "SLURM_NTASKS"},
-                                                 {"RANK", "WORLD_SIZE"}};
-
-int variable_or(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr || *text == 0 ? otherwise : std::atoi(text);
-}
+constexpr auto kLookAgain = std::chrono::seconds(1);  // for a note that was not there in time
+constexpr int kNotRead = -1, kNoNumber = -2;          // in place of a rank of the run
 
 // What is known of this process; guarded by its mutex.
 struct Numbering {
   std::mutex mutex;
-  std::uint64_t first = 0;  // the first communicator
-  std::vector<int> own;     // ranks of the run
+  std::uint64_t first = 0;           // the first communicator
+  std::vector<int> own;              // ranks of the run
+  std::set<std::uint64_t> launched;  // communicators of which a rank has the launcher's number
   int world = 1;
 };
 
@@ -43,19 +38,16 @@ Numbering& numbering() {
   return *one;
 }
 
-// -1: unknown.
 int number_rank(std::uint64_t id, int rank, int ranks) {
   Numbering& known = numbering();
   const std::lock_guard lock(known.mutex);
-  int number = -1, largest = 0;  // the launcher of the most: Slurm's tasks may be whole nodes
-  for (const auto& [rank_name, size_name] : kLauncherVariables) {
-    const int size = variable_or(size_name, 0);
-    if (size < ranks || size <= largest) continue;
-    largest = size;
-    number = variable_or(rank_name, -1);
-    known.world = std::max(known.world, size);
-  }
-  if (number < 0) {
+  int number = kNoNumber;
+  if (const auto place = trace::launcher_rank(ranks)) {
+    known.world = std::max(known.world, place->world);
+    number = place->rank;
+    // The launcher has one number for all GPUs of a process: only the first rank may take it.
+    if (!known.launched.insert(id).second) return kNoNumber;
+  } else {
     if (known.first == 0) known.first = id;
     if (known.first == id) {
       number = rank;
@@ -73,7 +65,7 @@ int number_rank(std::uint64_t id, int rank, int ranks) {
 }  // namespace
 
 CommunicatorRanks::CommunicatorRanks(std::uint64_t id, int rank, int ranks)
-    : id_(id), world_(static_cast<std::size_t>(std::max(ranks, rank + 1)), -1) {
+    : id_(id), world_(static_cast<std::size_t>(std::max(ranks, rank + 1)), kNotRead) {
   world_[rank] = number_rank(id, rank, ranks);
   const std::string path = note_of(rank), draft = path + "." + std::to_string(getpid());
   std::ofstream(draft) << world_[rank] << '\n';
@@ -81,7 +73,7 @@ CommunicatorRanks::CommunicatorRanks(std::uint64_t id, int rank, int ranks)
 }
 
 std::string CommunicatorRanks::note_of(int rank) const {
-  const char* folder = std::getenv(kRecordFolder);
+  const char* folder = std::getenv(trace::kRecordFolder);
   char name[64];
   std::snprintf(name, sizeof name, "/nccl-%016llx-%d.note", static_cast<unsigned long long>(id_),
                 rank);
@@ -91,16 +83,26 @@ std::string CommunicatorRanks::note_of(int rank) const {
 std::optional<int> CommunicatorRanks::world_rank(int rank) {
   if (rank < 0 || rank >= size()) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  const auto deadline = std::chrono::steady_clock::now() + kNotePatience;
-  while (world_[rank] < 0) {
-    if (std::ifstream note(note_of(rank)); note >> world_[rank]) break;
-    world_[rank] = -1;
-    has_waited_ = has_waited_ || std::chrono::steady_clock::now() >= deadline;
-    if (has_waited_) break;
-    std::this_thread::sleep_for(kNotePause);
-  }
+  const auto now = std::chrono::steady_clock::now();
+  if (world_[rank] == kNotRead && now >= look_again_) read_note(rank);
   if (world_[rank] < 0) return std::nullopt;
   return world_[rank];
+}
+
+// The first note that is missing is waited for; after that others are looked for now and then.
+void CommunicatorRanks::read_note(int rank) {
+  const auto deadline = std::chrono::steady_clock::now() + kNotePatience;
+  for (;;) {
+    if (std::ifstream note(note_of(rank)); note >> world_[rank]) return;
+    world_[rank] = kNotRead;
+    const auto now = std::chrono::steady_clock::now();
+    has_waited_ = has_waited_ || now >= deadline;
+    if (has_waited_) {
+      look_again_ = now + kLookAgain;
+      return;
+    }
+    std::this_thread::sleep_for(kNotePause);
+  }
 }
 
 ProcessRanks process_ranks() {

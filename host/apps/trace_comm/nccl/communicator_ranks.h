@@ -5,9 +5,11 @@
 // NCCL tells a plugin its own rank in a communicator, and not who the others are. So every process
 // leaves a note per communicator in the folder of records and reads those of its peers. The rank of
 // a process is what its launcher says (Open MPI, PMI, Slurm, torchrun). Without one, or where
-// a process has several GPUs, the process's first communicator numbers the ranks. Threads: any.
+// a process has several GPUs, the process's first communicator numbers the ranks. Of a communicator
+// that is smaller than the launcher's world only one rank of a process has a number. Threads: any.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -22,16 +24,19 @@ class CommunicatorRanks {
   CommunicatorRanks(std::uint64_t id, int rank, int ranks);
 
   int size() const { return static_cast<int>(world_.size()); }
-  // Of this rank of the communicator; nothing when its process left no note within 2 s.
+  // Of this rank of the communicator; nothing when it has no number, or its process left no note
+  // within 2 s.
   std::optional<int> world_rank(int rank);
 
  private:
   std::string note_of(int rank) const;
+  void read_note(int rank);
 
   const std::uint64_t id_;
   std::mutex mutex_;
-  std::vector<int> world_;  // [ranks] -1: not known yet
+  std::vector<int> world_;  // [ranks] negative: none
   bool has_waited_ = false;
+  std::chrono::steady_clock::time_point look_again_;  // for notes that were not there
 };
 
 // The ranks of the run that this process has, and how many there are in all, so far.

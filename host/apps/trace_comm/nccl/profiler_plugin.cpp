@@ -14,7 +14,7 @@
 
 #include "apps/trace_comm/nccl/communicator_events.h"
 #include "apps/trace_comm/nccl/profiler_interface.h"
-#include "apps/trace_comm/process_recorder.h"
+#include "trace/communication/process_recorder.h"
 
 namespace tandem::apps {
 namespace {
@@ -39,9 +39,9 @@ void write_records() {
   const ProcessRanks ranks = process_ranks();
   for (const int rank : ranks.own) {
     if (rank == ranks.own.front()) {
-      write_process_record("nccl", rank, ranks.world);
+      trace::write_process_record("nccl", rank, ranks.world);
     } else {
-      write_empty_record("nccl", rank, ranks.world);
+      trace::write_empty_record("nccl", rank, ranks.world);
     }
   }
 }
@@ -49,7 +49,7 @@ void write_records() {
 // Not 0: NCCL goes on without the plugin.
 int begin(void** context, std::uint64_t id, int* mask, int ranks, int rank,
           std::uint64_t more_events) {
-  if (!is_traced()) return kNcclInternalError;
+  if (!trace::is_traced()) return kNcclInternalError;
   static std::once_flag at_end;
   std::call_once(at_end, [] { std::atexit(write_records); });
   LiveCommunicators& known = communicators();

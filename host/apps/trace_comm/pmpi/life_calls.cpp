@@ -7,17 +7,18 @@
 #include <mpi.h>
 
 #include "apps/trace_comm/pmpi/communicators.h"
-#include "apps/trace_comm/process_recorder.h"
+#include "trace/communication/process_recorder.h"
 
 using namespace tandem::apps;  // NOLINT: this file is nothing but entry points
+namespace trace = tandem::trace;
 
 namespace {
 
 void write_mpi_record() {
-  if (!is_traced()) return;
+  if (!trace::is_traced()) return;
   int world = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &world);
-  write_process_record("mpi", own_world_rank(), world);
+  trace::write_process_record("mpi", own_world_rank(), world);
 }
 
 }  // namespace
@@ -35,8 +36,8 @@ int MPI_Abort(MPI_Comm comm, int code) {
 }
 
 int MPI_Pcontrol(const int level, ...) {
-  process_recorder().set_paused(level == 0);
-  if (level > 1) process_recorder().set_phase(level);
+  trace::process_recorder().set_paused(level == 0);
+  if (level > 1) trace::process_recorder().set_phase(level);
   return MPI_SUCCESS;
 }
 

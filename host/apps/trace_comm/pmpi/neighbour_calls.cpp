@@ -9,13 +9,16 @@
 
 #include "apps/trace_comm/pmpi/communicators.h"
 #include "apps/trace_comm/pmpi/record_calls.h"
-#include "apps/trace_comm/process_recorder.h"
+#include "trace/communication/process_recorder.h"
 
 using namespace tandem::apps;  // NOLINT: this file is nothing but entry points
+namespace trace = tandem::trace;
 
 namespace {
 
-void record_neighbours(const char* operation) { process_recorder().add_unmodelled(operation); }
+void record_neighbours(const char* operation) {
+  trace::process_recorder().add_unmodelled(operation);
+}
 
 void record_exchange(const char* operation, int target, std::uint64_t sent, std::uint64_t read,
                      MPI_Win window) {

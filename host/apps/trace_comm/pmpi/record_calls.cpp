@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/trace_comm/pmpi/communicators.h"
-#include "apps/trace_comm/process_recorder.h"
+#include "trace/communication/process_recorder.h"
 
 namespace tandem::apps {
 namespace {
@@ -20,22 +20,22 @@ void add_collective_flow(const char* operation, const CommunicatorRanks& ranks,
   const auto of_world = [&ranks](int rank) {
     return rank == trace::kSwitchRank ? rank : ranks.world[static_cast<std::size_t>(rank)];
   };
-  process_recorder().add({kCollective, operation, of_world(flow.source), of_world(flow.destination),
-                          flow.bytes, flow.messages});
+  trace::process_recorder().add({kCollective, operation, of_world(flow.source),
+                                 of_world(flow.destination), flow.bytes, flow.messages});
 }
 
 void record_modelled(const RecordedCall& call, const std::vector<std::uint64_t>& blocks,
                      const CommunicatorRanks& ranks) {
   thread_local std::vector<trace::Flow> flows;
-  const trace::CollectiveCall modelled{call.collective, process_algorithm(), ranks.size(),
-                                       call.root,       call.bytes,          blocks};
+  const trace::CollectiveCall modelled{
+      call.collective, trace::process_algorithm(), ranks.size(), call.root, call.bytes, blocks};
   trace::model_flows(modelled, ranks.me, flows);
   for (const trace::Flow& flow : flows) add_collective_flow(call.operation, ranks, flow);
 }
 
 bool is_modelled(const CommunicatorRanks& ranks, const char* operation) {
   if (!ranks.is_inter) return true;
-  process_recorder().add_unmodelled(operation);
+  trace::process_recorder().add_unmodelled(operation);
   return false;
 }
 
@@ -53,13 +53,14 @@ void record_send(const char* operation, int to, std::uint64_t bytes, MPI_Comm co
   const CommunicatorRanks& ranks = ranks_of(communicator);
   if (to >= ranks.size()) return;  // MPI will refuse the call
   const int destination = ranks.world[static_cast<std::size_t>(to)];
-  if (destination < 0) return process_recorder().add_unmodelled(operation);  // another world
-  process_recorder().add({kPointToPoint, operation, own_world_rank(), destination, bytes, 1});
+  if (destination < 0) return trace::process_recorder().add_unmodelled(operation);  // another world
+  trace::process_recorder().add(
+      {kPointToPoint, operation, own_world_rank(), destination, bytes, 1});
 }
 
 void record_access(const char* operation, int source, int destination, std::uint64_t bytes) {
   if (source < 0 || destination < 0) return;
-  process_recorder().add({kOneSided, operation, source, destination, bytes, 1});
+  trace::process_recorder().add({kOneSided, operation, source, destination, bytes, 1});
 }
 
 void record_collective(const RecordedCall& call, MPI_Comm communicator) {

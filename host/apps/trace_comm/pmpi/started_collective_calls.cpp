@@ -10,6 +10,7 @@
 #include "apps/trace_comm/pmpi/record_calls.h"
 
 using namespace tandem::apps;  // NOLINT: this file is nothing but entry points
+namespace trace = tandem::trace;
 
 using tandem::trace::Collective;
 

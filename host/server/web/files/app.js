@@ -8,10 +8,10 @@ import {showConfiguration, showLog, showReports} from "./operator.js";
 import {showClients, showSequences, showTotals} from "./requests.js";
 import {showDevices} from "./status.js";
 import {showPlan, showSteps, StepHistory} from "./steps.js";
+import {keepTheme} from "./theme.js";
 import {showTraffic} from "./traffic.js";
 
 const kViews = ["chat", "devices", "steps", "requests", "latency", "traffic", "log", "configuration"];
-const kTheme = "tandem.theme";
 const kPauseMs = 2000;
 let access = null;  // {metrics, admin}: what this browser may ask
 const history = new StepHistory();
@@ -30,11 +30,6 @@ function showView() {
     else link.removeAttribute("aria-current");
   }
   document.title = `Tandem - ${place(`title-${view()}`).textContent}`;
-}
-
-function useTheme(name) {
-  if (name === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = name;
 }
 
 function say(text, isBad) {
@@ -111,12 +106,7 @@ async function watch() {
 }
 
 let wake = () => {};
-place("theme").value = localStorage.getItem(kTheme) ?? "auto";
-useTheme(place("theme").value);
-place("theme").addEventListener("change", (event) => {
-  localStorage.setItem(kTheme, event.target.value);
-  useTheme(event.target.value);
-});
+keepTheme(place("theme"));
 addEventListener("hashchange", () => {
   showView();
   place("main").focus();

@@ -18,9 +18,11 @@ export async function showLog(place, access, onlyAlarms) {
     shown.map((line) => element("p", {class: isAlarming(line) ? "bad" : undefined}, line))));
 }
 
+// The options of a daemon stay: they are asked for once, until `access` is another one.
 export async function showConfiguration(place, access) {
   if (!access.admin) return place.replaceChildren(element("p", {}, kNotAdmin));
-  const rows = Object.entries(await getJson("/admin/config")).map(([name, {value, set}]) => ({name, value, set}));
+  access.options ??= await getJson("/admin/config");
+  const rows = Object.entries(access.options).map(([name, {value, set}]) => ({name, value, set}));
   rows.sort((a, b) => b.set - a.set);
   place.replaceChildren(table("Options of tandem serve", [
     ["option", (row) => `--${row.name}`], ["value", (row) => row.value || "-"], ["from", (row) => row.set ? "set" : "default"]], rows));

@@ -120,7 +120,7 @@ TEST(ApiKeys, AWrongEntryNamesItsLineAndKeepsKeysSecret) {
       {"[[key]]\nname = \"a\"\nhash = \"words\"\n", "line 3: 'hash' must be"},
       {"[[key]]\nname = \"a\"\nkey = \"words\"\n" + hash, "`tandem key --stdin`"},
       {"[[keys]]\nname = \"a\"\n" + hash, "not 'keys'"},
-      {"[[key]]\nname = \"words\n", "line 2: this is no valid TOML"},
+      {"[[key]]\nname = \"words\n", "line 2: this is not valid TOML"},
   };
   for (const auto& [text, expected] : wrong) {
     const std::string refusal = refusal_of(text);

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace tandem::trace {
 namespace {
@@ -187,6 +188,43 @@ TEST(CollectiveModel, NamesAreReadAsNcclAndPeopleWriteThem) {
   EXPECT_TRUE(parse_collective("all_to_all", collective));
   EXPECT_EQ(collective, Collective::kAllToAll);
   EXPECT_FALSE(parse_collective("Barrier", collective));
+}
+
+TEST(CollectiveModel, HalvingAndDoublingExchangesShrinkingRangesWithPartners) {
+  const CollectiveCall call{Collective::kAllReduce, CollectiveAlgorithm::kHalvingDoubling, 4, 0,
+                            800};
+  FlowSums expected;
+  for (int rank = 0; rank < 4; ++rank) {
+    expected[{rank, rank ^ 2}] = 800;  // half of it, and the other half back
+    expected[{rank, rank ^ 1}] = 400;
+  }
+  EXPECT_EQ(all_flows(call), expected);
+}
+
+TEST(CollectiveModel, HalvingPartsBetweenUnits) {
+  const CollectiveCall call{
+      Collective::kAllReduce, CollectiveAlgorithm::kHalvingDoubling, 4, 0, 20, {}, 4};
+  FlowSums expected;
+  for (int rank = 0; rank < 4; ++rank) {
+    expected[{rank, rank ^ 2}] = 20;  // 2 units and 3
+    expected[{rank, rank ^ 1}] = (rank & 2) != 0 ? 12 : 8;
+  }
+  EXPECT_EQ(all_flows(call), expected);
+}
+
+TEST(CollectiveModel, RanksBeyondAPowerOfTwoGiveTheirVectorToANeighbour) {
+  const CollectiveCall call{Collective::kAllReduce, CollectiveAlgorithm::kHalvingDoubling, 3, 0,
+                            80};
+  const FlowSums expected = {{{1, 0}, 80}, {{0, 1}, 80}, {{0, 2}, 80}, {{2, 0}, 80}};
+  EXPECT_EQ(all_flows(call), expected);
+}
+
+TEST(CollectiveModel, ARingTakesTheChunksThatItsCallerMade) {
+  const std::vector<std::uint64_t> chunks = {4, 4, 8};
+  const CollectiveCall call{Collective::kAllReduce, CollectiveAlgorithm::kRing, 3, 0, 16, chunks};
+  // All but the next rank's chunk, then all but that of the rank behind it.
+  const FlowSums expected = {{{0, 1}, 20}, {{1, 2}, 20}, {{2, 0}, 24}};
+  EXPECT_EQ(all_flows(call), expected);
 }
 
 }  // namespace

@@ -39,6 +39,37 @@ std::string record_error(const std::string& text) {
   return "no error";
 }
 
+TEST(TrafficRecorder, ModelledAndCarriedCallsAreInNoSum) {
+  TrafficRecorder recorder(0, 0, no_time);
+  recorder.add_modelled({"tandem_inproc", "allreduce.dense_ring", 0, 1, 100, 2});
+  recorder.add_carried({"tandem_inproc", "allreduce.dense_ring", 0, 1, 148, 2});
+  recorder.add({"tandem_inproc", "ring all-gather", 0, 1, 148, 2});
+  Traffic traffic;
+  read_record(written_by(recorder, {0, 2, "node-1", "ring"}), "a", traffic);
+  EXPECT_EQ(traffic.matrix().bytes(0, 1), 148u);
+  EXPECT_EQ(traffic.operations(), std::set<std::string>{"ring_all-gather"});
+  EXPECT_EQ(traffic.algorithms(), std::set<std::string>{"allreduce.dense_ring"});
+  const auto bytes_of = [&](CallSide side) {
+    return traffic.call_matrix(side, "allreduce.dense_ring").bytes(0, 1);
+  };
+  EXPECT_EQ(bytes_of(CallSide::kModelled), 100u);
+  EXPECT_EQ(bytes_of(CallSide::kCarried), 148u);
+}
+
+TEST(RecordFile, PartiesMayBeCards) {
+  Traffic traffic;
+  read_record(
+      "tandem-communication 1\ncards 2 on node\ncell -2 1 xrt_host_to_device copy 0 0 64 1\nend\n",
+      "a", traffic);
+  EXPECT_EQ(traffic.labels(), (std::vector<std::string>{"host", "card 0", "card 1"}));
+  EXPECT_EQ(traffic.matrix().bytes(0, 2), 64u);
+  EXPECT_TRUE(traffic.missing_ranks().empty());
+  read_record("tandem-communication 1\nrank 0 of 2 on node\nend\n", "b", traffic);
+  EXPECT_EQ(traffic.labels().back(), "card or rank 1");
+  EXPECT_THAT(record_error("tandem-communication 1\ncards 5000 on node\n"),
+              testing::HasSubstr("rank.record line 2: 5000 cards are impossible"));
+}
+
 TEST(TrafficRecorder, WhatItWritesIsWhatTheReaderAdds) {
   TrafficRecorder recorder(0, 0, no_time);
   recorder.add({"mpi_point_to_point", "send", 0, 2, 100, 1});
@@ -129,8 +160,8 @@ TEST(RecordFile, WhatIsWrongIsNamedByLine) {
               HasSubstr("line 2: has 8 words instead of 9"));
   EXPECT_THAT(record_error(head + "cell 0 x k send 0 0 9 1\nend\n"),
               HasSubstr("line 2: 'x' is no rank"));
-  EXPECT_THAT(record_error(head + "cell 0 -2 k send 0 0 9 1\nend\n"),
-              HasSubstr("line 2: rank -2 is not between 0 and 4095"));
+  EXPECT_THAT(record_error(head + "cell 0 -3 k send 0 0 9 1\nend\n"),
+              HasSubstr("line 2: rank -3 is not between 0 and 4095"));
   EXPECT_THAT(record_error(head + "cell 0 1 k send 0 0 9 -1\nend\n"),
               HasSubstr("'-1' is no number of messages"));
   EXPECT_THAT(record_error(head + "model\nend\n"), HasSubstr("has 1 words instead of 2"));

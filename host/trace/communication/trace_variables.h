@@ -4,11 +4,13 @@
 // processes.
 #pragma once
 
-namespace tandem::apps {
+namespace tandem::trace {
 
 constexpr const char* kRecordFolder = "TANDEM_TRACE_COMM_FOLDER";       // where records go
 constexpr const char* kModelAlgorithm = "TANDEM_TRACE_COMM_ALGORITHM";  // "ring", ...
 constexpr const char* kRunBegin = "TANDEM_TRACE_COMM_BEGIN_S";          // Unix time
 constexpr const char* kWindowLength = "TANDEM_TRACE_COMM_WINDOW_S";     // 0: one window
+// What is traced: words of "mpi", "nccl", "gloo", "transport", "xrt", with commas.
+constexpr const char* kTracedKinds = "TANDEM_TRACE_COMM_KINDS";
 
-}  // namespace tandem::apps
+}  // namespace tandem::trace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Wall-clock time, so that the windows of all processes of a machine are the same.
-#include "apps/trace_comm/process_recorder.h"
+#include "trace/communication/process_recorder.h"
 
 #include <unistd.h>
 
@@ -11,10 +11,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "apps/trace_comm/trace_variables.h"
 #include "common/number.h"
+#include "common/text_parts.h"
+#include "trace/communication/trace_variables.h"
 
-namespace tandem::apps {
+namespace tandem::trace {
 namespace {
 
 double unix_time_s() {
@@ -30,16 +31,25 @@ double variable_number(const char* name) {
 
 bool is_traced() { return std::getenv(kRecordFolder) != nullptr; }
 
-trace::TrafficRecorder& process_recorder() {
-  static auto* recorder = new trace::TrafficRecorder(variable_number(kRunBegin),
-                                                     variable_number(kWindowLength), unix_time_s);
+bool traces_kind(std::string_view kind) {
+  const char* const text = std::getenv(kTracedKinds);
+  if (text == nullptr || !is_traced()) return false;
+  for (const std::string_view word : parts_of(text, ',')) {
+    if (word == kind) return true;
+  }
+  return false;
+}
+
+TrafficRecorder& process_recorder() {
+  static auto* recorder =
+      new TrafficRecorder(variable_number(kRunBegin), variable_number(kWindowLength), unix_time_s);
   return *recorder;
 }
 
-trace::CollectiveAlgorithm process_algorithm() {
-  static const trace::CollectiveAlgorithm algorithm = [] {
-    trace::CollectiveAlgorithm value = trace::CollectiveAlgorithm::kRing;
-    if (const char* name = std::getenv(kModelAlgorithm)) trace::parse_algorithm(name, value);
+CollectiveAlgorithm process_algorithm() {
+  static const CollectiveAlgorithm algorithm = [] {
+    CollectiveAlgorithm value = CollectiveAlgorithm::kRing;
+    if (const char* name = std::getenv(kModelAlgorithm)) parse_algorithm(name, value);
     return value;
   }();
   return algorithm;
@@ -47,15 +57,14 @@ trace::CollectiveAlgorithm process_algorithm() {
 
 namespace {
 
-void write_record(const trace::TrafficRecorder& recorder, const std::string& source, int rank,
-                  int world) {
+void write_record(const TrafficRecorder& recorder, const std::string& source, int rank, int world) {
   const char* folder = std::getenv(kRecordFolder);
   if (folder == nullptr) return;
   char host[256] = "unknown";
   gethostname(host, sizeof host - 1);
   const std::string path = std::string(folder) + "/" + source + "-" + std::to_string(rank) + "-" +
                            host + "-" + std::to_string(getpid()) + ".record";
-  const trace::RecordIdentity identity{rank, world, host, name_of(process_algorithm())};
+  const RecordIdentity identity{rank, world, host, name_of(process_algorithm())};
   if (!recorder.write(path, identity)) {
     std::fprintf(stderr, "tandem: cannot write the record '%s': %s\n", path.c_str(),
                  std::strerror(errno));
@@ -69,7 +78,7 @@ void write_process_record(const std::string& source, int rank, int world) {
 }
 
 void write_empty_record(const std::string& source, int rank, int world) {
-  write_record(trace::TrafficRecorder(0, 0, unix_time_s), source, rank, world);
+  write_record(TrafficRecorder(0, 0, unix_time_s), source, rank, world);
 }
 
-}  // namespace tandem::apps
+}  // namespace tandem::trace

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MessageObserver: sees every message that the transports of this process send.
+//
+// A message is seen once its step has started. A transport over another one (GroupTransport) is the
+// same message and is seen once. Without an observer a step costs one load. Ownership: the observer
+// outlives every transport. Threads: sent() from any that drives a transport.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tandem::transport {
+
+struct SentMessage {
+  std::string_view transport;  // Transport::kind()
+  int source = 0, destination = 0;
+  std::uint64_t bytes = 0;
+  const char* phase = "";  // that of the innermost MessagePhase
+};
+
+class MessageObserver {
+ public:
+  virtual ~MessageObserver() = default;
+  virtual void sent(const SentMessage& message) noexcept = 0;
+};
+
+// Null: none from now on.
+void set_message_observer(MessageObserver* observer);
+
+// Names what this thread sends while it exists: a string literal, whose address may be kept.
+class MessagePhase {
+ public:
+  explicit MessagePhase(const char* phase);
+  ~MessagePhase();
+  MessagePhase(const MessagePhase&) = delete;
+  MessagePhase& operator=(const MessagePhase&) = delete;
+
+ private:
+  const char* before_;
+};
+
+}  // namespace tandem::transport
