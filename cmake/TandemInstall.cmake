@@ -12,10 +12,10 @@ include(CMakePackageConfigHelpers)
 get_property(libraries GLOBAL PROPERTY TANDEM_LIBRARIES)
 # The card image builder and the emulated cards are programs; their libraries are not part of the package.
 list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_compiler_process tandem_vpp tandem_opencl_c
-     tandem_dataflow tandem_emulation_protocol tandem_training_c_api tandem_trainer
+     tandem_dataflow tandem_kernel_time tandem_emulation_protocol tandem_training_c_api tandem_trainer
      tandem_communication)
 set(collectives_libraries ${libraries})
-list(FILTER collectives_libraries INCLUDE REGEX "^tandem_(common|nccl|tensor.*|device|transport.*|collectives.*)$")
+list(FILTER collectives_libraries INCLUDE REGEX "^tandem_(common|nccl|tensor.*|device|transport.*|collectives.*|traffic_recorder)$")
 set(serving_libraries ${libraries})
 list(REMOVE_ITEM serving_libraries ${collectives_libraries})
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tandem)

@@ -29,6 +29,7 @@ function(tandem_link_headers)
   if(TANDEM_CL_INCLUDE_DIR)
     tandem_link_entries(${TANDEM_CL_INCLUDE_DIR}/CL ${TANDEM_XRT_TREE}/include/CL EXCEPT cl2.hpp cl_ext.h)
   endif()
+  file(COPY ${PROJECT_SOURCE_DIR}/drivers/emulation/faults/tandem_card_faults.h DESTINATION ${TANDEM_XRT_TREE}/include)
   foreach(header cl2.hpp cl_ext.h)
     file(REMOVE ${TANDEM_XRT_TREE}/include/CL/${header})  # a link into the package, in a tree of before
     file(COPY ${PROJECT_SOURCE_DIR}/drivers/emulation/opencl_headers/${header} DESTINATION ${TANDEM_XRT_TREE}/include/CL)

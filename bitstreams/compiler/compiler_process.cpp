@@ -89,6 +89,13 @@ std::string run_tool(const std::vector<std::string>& command, const std::string&
   throw Error("v++", failure + ":\n" + output.substr(0, kMaxQuotedOutput) + "\n" + join(command));
 }
 
+void join_objects(const std::vector<std::string>& objects, const std::string& joined,
+                  const std::string& failure) {
+  std::vector<std::string> command = {"ld", "-r", "--force-group-allocation", "-o", joined};
+  command.insert(command.end(), objects.begin(), objects.end());
+  run_tool(command, failure);
+}
+
 bool accepts_flag(const std::string& compiler, const std::string& flag) {
   return accepts_flags(compiler, {flag});
 }

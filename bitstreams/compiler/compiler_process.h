@@ -12,6 +12,11 @@ namespace tandem::xclbin {
 // `failure` and the output as text.
 std::string run_tool(const std::vector<std::string>& command, const std::string& failure);
 
+// Joins objects into one, by ld. Groups end here: a function that several objects share by name can
+// be local to each afterwards. Errors as above.
+void join_objects(const std::vector<std::string>& objects, const std::string& joined,
+                  const std::string& failure);
+
 // Whether `compiler` accepts `flag`; also false if it cannot be started. Cost: one start.
 bool accepts_flag(const std::string& compiler, const std::string& flag);
 // The same for several flags together.

@@ -32,6 +32,7 @@ class DepthTrial {
   explicit DepthTrial(const std::string& folder);
   // The trial of this process, of units that are made after begin(); null: there is none.
   static void begin(const std::string& folder);
+  // Null: there is none.
   static DepthTrial* current();
 
   // Gives the stream its depth. Called before its first value.

@@ -38,7 +38,7 @@ function(tandem_compile_fpga_kernel object kernel source target platform)
   endif()
   get_filename_component(folder ${object} DIRECTORY)
   add_custom_command(OUTPUT ${object}
-    COMMAND ${CMAKE_COMMAND} -E env TANDEM_KERNEL_CHECKS=${checks}
+    COMMAND ${CMAKE_COMMAND} -E env TANDEM_KERNEL_CHECKS=${checks} TANDEM_KERNEL_TIME=${checks}
             ${TANDEM_XRT_TREE}/bin/v++ -c -t ${target} --platform ${platform} -k ${kernel} ${ARG_FLAGS} --temp_dir ${folder}/temp
             -o ${object} ${source}
     DEPENDS ${source} ${ARG_DEPENDS} ${TANDEM_FPGA_KERNEL_HEADERS} ${TANDEM_VPP}

@@ -14,6 +14,7 @@
 #include "bitstreams/compiler/vpp/pragma_check.h"
 #include "bitstreams/compiler/vpp/source_macros.h"
 #include "bitstreams/compiler/vpp/stages.h"
+#include "bitstreams/compiler/vpp/timed_copy.h"
 #include "bitstreams/compiler/vpp/work_folder.h"
 #include "bitstreams/xclbin/platform.h"
 #include "bitstreams/xclbin/whole_file.h"
@@ -53,7 +54,7 @@ class KernelCompiler {
     }
     const bool opencl = opencl_c::is_opencl_c(options_.inputs[0]);
     std::vector<std::string> objects = opencl ? compile_opencl() : compile_cpp();
-    write_kernel_object(objects, kernels_, folder_.path(), output_, checked_);
+    write_kernel_object(objects, kernels_, folder_.path(), output_, checked_, timed_);
     for (const KernelDescription& kernel : kernels_) result_.kernels.push_back(kernel.name);
     return std::move(result_);
   }
@@ -99,6 +100,7 @@ class KernelCompiler {
     }
     flags_ = flags();
     checks_ = toolchain_.checks && xclbin::accepts_flags(toolchain_.compiler, check_flags());
+    if (toolchain_.times) clang_ = find_timing_clang(toolchain_.clang);
     macros_ = take_macros(flags_);
     const size_t home = find_home();
     std::vector<std::string> objects;
@@ -151,6 +153,7 @@ class KernelCompiler {
     result_.dependencies.insert(result_.dependencies.end(), source.dependencies.begin(),
                                 source.dependencies.end());
     if (checks_) compile_checked(command, text, stem, has_kernel);
+    if (!clang_.empty()) compile_counting(work, has_kernel);
     return stem + ".o";
   }
 
@@ -172,6 +175,31 @@ class KernelCompiler {
       warn({"kernel '" + options_.kernels[0] + "' gets no checks of its memory accesses: " +
             toolchain_.compiler + " cannot compile it with them"});
     }
+  }
+
+  void compile_counting(const PreprocessJob& work, bool has_kernel) {
+    TimedSource source{
+        work,        clang_,    [](std::string text) { return text; }, options_.kernels[0],
+        clock_mhz(), has_kernel};
+    if (has_kernel) {
+      source.complete = [this](std::string text) {
+        return with_register_elements(std::move(text), elements_);
+      };
+    }
+    try {
+      timed_.push_back(compile_timed(source));
+    } catch (const Error&) {
+      clang_.clear();
+      timed_.clear();
+      warn({"kernel '" + options_.kernels[0] + "' gets no time model: " + source.clang +
+            " cannot compile it"});
+    }
+  }
+
+  double clock_mhz() const {
+    if (options_.kernel_frequency_mhz != 0) return options_.kernel_frequency_mhz;
+    return options_.platform.empty() ? 300
+                                     : xclbin::find_platform(options_.platform).kernel_clock_mhz;
   }
 
   // A header that several sources include gives one warning.
@@ -200,16 +228,15 @@ class KernelCompiler {
     kernel.restart_counters = hls_.restart_counters;
     kernel.mailbox = hls_.mailbox;
     kernel.software_reset = hls_.software_reset;
-    std::vector<std::string> elements;
     uint32_t num_ports = 0;
     for (const ScannedArgument& argument : scanned.arguments) {
       ArgumentDescription description;
       description.name = argument.name;
       description.bundle = bundle_of(argument, num_ports);
       kernel.arguments.push_back(description);
-      elements.push_back(argument.register_elements);
+      elements_.push_back(argument.register_elements);
     }
-    source.text = with_register_elements(std::move(source.text), elements);
+    source.text = with_register_elements(std::move(source.text), elements_);
     kernels_.push_back(std::move(kernel));
   }
 
@@ -271,8 +298,11 @@ class KernelCompiler {
   HlsSettings hls_ = options_.hls;
   std::vector<std::string> flags_;
   std::vector<std::string> macros_;
-  bool checks_ = false;               // the compiler makes checked copies
-  std::vector<std::string> checked_;  // their objects, one per source
+  bool checks_ = false;                // the compiler makes checked copies
+  std::vector<std::string> checked_;   // their objects, one per source
+  std::string clang_;                  // makes copies that count; empty: none
+  std::vector<std::string> timed_;     // their objects
+  std::vector<std::string> elements_;  // of arguments that are registers
   std::vector<KernelDescription> kernels_;
   StageResult result_;
 };

@@ -106,9 +106,7 @@ std::string join_checked(const std::vector<std::string>& objects,
                          const std::vector<std::string>& kernels, const std::string& folder) {
   const std::string failure = "the checked copy of the kernel does not link";
   const std::string joined = folder + "/checked-joined.o";
-  std::vector<std::string> join = {"ld", "-r", "--force-group-allocation", "-o", joined};
-  join.insert(join.end(), objects.begin(), objects.end());
-  xclbin::run_tool(join, failure);
+  xclbin::join_objects(objects, joined, failure);
   const std::string renamed = folder + "/checked-renamed.o";
   std::vector<std::string> rename = {"objcopy"};
   for (const Callback& callback : kCallbacks) {

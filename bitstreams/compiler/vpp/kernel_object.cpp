@@ -12,6 +12,7 @@
 
 #include "bitstreams/compiler/compiler_process.h"
 #include "bitstreams/compiler/vpp/kernel_checks.h"
+#include "bitstreams/compiler/vpp/timed_copy.h"
 #include "bitstreams/xclbin/whole_file.h"
 #include "common/error.h"
 
@@ -181,30 +182,35 @@ std::vector<KernelDescription> read_kernel_object(std::span<const std::byte> byt
 
 void write_kernel_object(const std::vector<std::string>& objects,
                          const std::vector<KernelDescription>& kernels, const std::string& folder,
-                         const std::string& output, const std::vector<std::string>& checked) {
+                         const std::string& output, const std::vector<std::string>& checked,
+                         const std::vector<std::string>& timed) {
   const std::string text = folder + "/kernel.json";
   xclbin::write_text(text, describe_kernels(kernels));
   const std::string failure = "cannot join the objects of " + output;
   std::vector<std::string> names;
   for (const KernelDescription& kernel : kernels) names.push_back(kernel.name);
-  // Groups end here: a function that several objects share by name is local to each afterwards.
   std::string joined = folder + "/joined.o";
-  std::vector<std::string> join = {"ld", "-r", "--force-group-allocation", "-o", joined};
-  join.insert(join.end(), objects.begin(), objects.end());
-  xclbin::run_tool(join, failure);
+  xclbin::join_objects(objects, joined, failure);
   std::vector<std::string> keep;
   for (const std::string& name : names)
     keep.push_back("--keep-global-symbol=tandem_kernel_" + name);
-  if (!checked.empty()) {
+  if (!checked.empty() || !timed.empty()) {
     const std::string plain = folder + "/plain.o";
     std::vector<std::string> localise = {"objcopy"};
     localise.insert(localise.end(), keep.begin(), keep.end());
     localise.insert(localise.end(), {joined, plain});
     xclbin::run_tool(localise, failure);
     joined = folder + "/both.o";
-    xclbin::run_tool({"ld", "-r", "-o", joined, plain, join_checked(checked, names, folder)},
-                     failure);
-    for (const std::string& option : checked_symbols(names)) keep.push_back(option);
+    std::vector<std::string> copies = {"ld", "-r", "-o", joined, plain};
+    if (!checked.empty()) {
+      copies.push_back(join_checked(checked, names, folder));
+      for (const std::string& option : checked_symbols(names)) keep.push_back(option);
+    }
+    if (!timed.empty()) {
+      copies.push_back(join_timed(timed, names, folder));
+      for (const std::string& option : timed_symbols(names)) keep.push_back(option);
+    }
+    xclbin::run_tool(copies, failure);
   }
   std::vector<std::string> finish = {"objcopy", "--add-section",
                                      std::string(kKernelSection) + "=" + text};

@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   }
   tandem::xclbin::clean_up_on_interruption();
   return tandem::vpp::run_program(
-      arguments, {value("TANDEM_CXX"), value("TANDEM_HLS_INCLUDE"), value("TANDEM_KERNEL_FLAGS"),
-                  value("TANDEM_CLANG"), tree(), value("TANDEM_KERNEL_CHECKS")});
+      arguments,
+      {value("TANDEM_CXX"), value("TANDEM_HLS_INCLUDE"), value("TANDEM_KERNEL_FLAGS"),
+       value("TANDEM_CLANG"), tree(), value("TANDEM_KERNEL_CHECKS"), value("TANDEM_KERNEL_TIME")});
 }

@@ -42,6 +42,10 @@ Toolchain find_toolchain(const Options& options, const Environment& environment)
   if (toolchain.checks && !environment.checks.empty() && environment.checks != "on") {
     throw Error("v++", "TANDEM_KERNEL_CHECKS is '" + environment.checks + "'; set it to on or off");
   }
+  toolchain.times = environment.times != "off";
+  if (toolchain.times && !environment.times.empty() && environment.times != "on") {
+    throw Error("v++", "TANDEM_KERNEL_TIME is '" + environment.times + "'; set it to on or off");
+  }
   toolchain.glue_folder = find_folder(vitis / "glue", "the kernels' glue headers");
   toolchain.hls_includes = options.hls_include_dirs;
   if (toolchain.hls_includes.empty()) {

@@ -24,6 +24,7 @@ struct Toolchain {
   std::string own_hls_folder;             // Tandem's HLS headers
   std::vector<std::string> hls_includes;  // folders of the HLS headers to use
   bool checks = true;                     // a checked copy of each kernel: kernel_checks.h
+  bool times = true;                      // a copy that counts: timed_copy.h
 };
 
 // The result of a stage, for the log and the summary.
@@ -46,6 +47,7 @@ struct Environment {
   std::string clang;         // TANDEM_CLANG, for OpenCL C; empty: the first one found
   std::string tree;          // the folder of bin/v++, with the headers that kernels get
   std::string checks = {};   // TANDEM_KERNEL_CHECKS: on (also empty) or off
+  std::string times = {};    // TANDEM_KERNEL_TIME: the same
 };
 
 // The program itself; returns its exit status.

@@ -27,6 +27,7 @@
 
 #include "emulation/card/checks/local_memory.h"
 #include "emulation/card/clients/card_server.h"
+#include "emulation/card/timing/run_timer.h"
 #include "emulation/protocol/card_address.h"
 #include "emulation/protocol/control_channel.h"
 #include "fpga_hls/runtime/depth_trial.h"
@@ -89,6 +90,7 @@ CardSettings read_settings() {
   settings.report_file = variable("TANDEM_CARD_REPORT");
   settings.checks = parse_checks(variable("TANDEM_CHECKS"), !settings.report_file.empty());
   settings.deadline = read_deadline();
+  settings.timed = parse_time(variable("TANDEM_TIME"));
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   settings.checks &= ~(kCheckMemory | kCheckRace | kCheckSync);  // their maps take the place
 #endif

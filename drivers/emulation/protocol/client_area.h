@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "emulation/protocol/command_fault.h"
 #include "emulation/protocol/shared_area.h"
 #include "emulation/protocol/shared_state.h"
 
@@ -28,6 +29,7 @@ struct RingEntry {
   std::atomic<EntryState> state{EntryState::kFree};
   uint32_t packet_bytes = 0;
   uint64_t packet_offset = 0;  // into the client's packets
+  CommandFault fault;
 };
 
 struct Ring {
@@ -68,7 +70,7 @@ class ClientArea {
 // Puts a command into `ring` of the client in slot `slot` and rings the unit's bell; false when the
 // ring is full.
 bool push_command(Ring& ring, UnitChannel& unit, uint32_t slot, uint64_t packet_offset,
-                  uint32_t packet_bytes);
+                  uint32_t packet_bytes, CommandFault fault = {});
 // Makes the unit's thread look for new commands and for a cancelled one that it runs.
 void ring_bell(UnitChannel& unit);
 // How many commands wait for the unit or run on it.

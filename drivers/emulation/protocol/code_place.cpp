@@ -134,17 +134,24 @@ CodePlace code_place(const std::vector<const void*>& return_addresses) {
   return place;
 }
 
+bool is_runtime_code(const void* address) {
+  std::string module;
+  uint64_t offset = 0;
+  return !locate(address, module, offset) || is_runtime(module);
+}
+
+CodePlace program_place(const std::vector<const void*>& return_addresses) {
+  std::vector<const void*> users;
+  for (const void* address : return_addresses) {
+    if (!is_runtime_code(address)) users.push_back(address);
+  }
+  return code_place(users);
+}
+
 CodePlace caller_place() {
   void* frames[kMostFrames];
   const int count = backtrace(frames, kMostFrames);
-  std::vector<const void*> users;
-  std::string module;
-  uint64_t offset = 0;
-  for (int index = 0; index < count; ++index) {
-    if (!locate(frames[index], module, offset) || is_runtime(module)) continue;
-    users.push_back(frames[index]);
-  }
-  return code_place(users);
+  return program_place(std::vector<const void*>(frames, frames + count));
 }
 
 SourcePlace place_of(const CodePlace& place) {

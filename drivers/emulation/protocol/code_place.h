@@ -28,6 +28,10 @@ struct SourcePlace {
 
 // Where the caller of the runtime's libraries stands, in the program or a library of its own.
 CodePlace caller_place();
+// The same of a stack of return addresses, innermost first.
+CodePlace program_place(const std::vector<const void*>& return_addresses);
+// Whether code is in a library between a program and the shim, or in the C and C++ libraries.
+bool is_runtime_code(const void* address);
 // The place of code addresses of this process, innermost first, as far as they are in the first
 // one's module. Return addresses are those after the call.
 CodePlace code_place(const std::vector<const void*>& return_addresses);

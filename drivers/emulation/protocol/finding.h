@@ -29,9 +29,13 @@ struct Finding {
 
 // `text` as a JSON string, with its quotes. Bytes that are no UTF-8 are replaced.
 std::string json_string(const std::string& text);
+// Whether findings are told on standard error too. TANDEM_CARD_FINDINGS=report: no, they are in the
+// report, and whoever reads it tells them.
+bool tells_findings();
 // Without the end of the line.
 std::string json_line(const Finding& finding);
-// False, with errno set, when the file cannot be written.
+// Adds `line` and an end of line to the file. False, with errno set, when it cannot be written.
+bool append_line(const std::string& file, std::string line);
 bool append_finding(const std::string& file, const Finding& finding);
 
 }  // namespace tandem::emulation

@@ -20,7 +20,8 @@ enum MemoryState : uint8_t {
   kStateLive = 1,     // inside a buffer
   kStateWritten = 2,  // by a sync, a copy or a kernel
   kStateStale = 4,    // the host's copy changed after its last sync to the device
-  kStateFreed = 8     // of a buffer that was freed
+  kStateFreed = 8,    // of a buffer that was freed
+  kStateUnseen = 16   // a kernel or a copy wrote it; the host's copy has not received it
 };
 
 // A buffer, also after it was freed.

@@ -17,7 +17,7 @@
 
 namespace tandem::emulation {
 
-constexpr uint32_t kProtocolVersion = 4;
+constexpr uint32_t kProtocolVersion = 5;
 constexpr uint32_t kMaxUnits = 128;
 constexpr uint32_t kMaxClients = 256;      // multiple of 64
 constexpr uint32_t kRegisterWords = 1024;  // register map of a unit that programs may touch
@@ -66,6 +66,7 @@ struct SharedState {
   std::atomic<uint32_t> checks{0};    // bits of Check, see checks.h
   std::atomic<uint64_t> findings{0};  // that the card and its clients reported
   Fault fault;
+  std::atomic<uint32_t> hung{0};  // not 0: no command begins or ends, see faults/FAULTS.md
   UnitChannel units[kMaxUnits];
 };
 

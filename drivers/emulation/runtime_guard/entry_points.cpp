@@ -8,7 +8,6 @@
 // Debian's library binds its own calls to itself, so every public entry needs its own check.
 // Errors: std::runtime_error with field and byte offset; in the C API XRT's error code and a
 // message. Threads: any.
-#include <dlfcn.h>
 #include <experimental/xrt_message.h>
 #include <experimental/xrt_xclbin.h>
 #include <xrt/xrt_device.h>
@@ -19,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "emulation/runtime_guard/debian_function.h"
 #include "emulation/runtime_guard/readable_xclbin.h"
 #include "xrt/card/xclbin_bounds.h"
 
@@ -26,6 +26,7 @@ namespace {
 
 using tandem::device::xrt_card::check_xclbin_bytes;
 using tandem::device::xrt_card::check_xclbin_file;
+using tandem::emulation::debian_function;
 
 // Constructors of xrt::xclbin as the C++ ABI of Linux names them; the object's address is the first
 // argument.
@@ -33,19 +34,6 @@ constexpr const char* kFromFile =
     "_ZN3xrt6xclbinC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
 constexpr const char* kFromBytes = "_ZN3xrt6xclbinC1ERKSt6vectorIcSaIcEE";
 constexpr const char* kFromMemory = "_ZN3xrt6xclbinC1EPK4axlf";
-
-// A function of Debian's library. RTLD_NEXT does not do: a program may have loaded this library
-// with dlopen().
-template <typename Function>
-Function* debian_function(const char* name) {
-  static void* const library = dlopen(TANDEM_XRT_COREUTIL, RTLD_LAZY | RTLD_NOLOAD);
-  void* const address = library == nullptr ? nullptr : dlsym(library, name);
-  if (address == nullptr) {
-    throw std::runtime_error(std::string("[xrt] " TANDEM_XRT_COREUTIL " has no function ") + name +
-                             ": install Debian 12's libxrt1 and build Tandem again");
-  }
-  return reinterpret_cast<Function*>(address);
-}
 
 void check(const std::string& path) { check_xclbin_file(path); }
 void check(const std::vector<char>& bytes) {

@@ -97,7 +97,7 @@ uint32_t DeviceHandle::allocate(uint64_t size_bytes, uint32_t flags, void* user_
       const uint64_t address = buffer.memory->address();
       const bool mirrored = buffer.kind != BufferKind::kMapped;
       checks->made(address, size_bytes, flags & XRT_BO_FLAGS_MEMIDX_MASK, mirrored);
-      if (user_memory != nullptr) checks->mapped(address, buffer.host);
+      if (user_memory != nullptr) checks->mapped(address, buffer.host, false);
     }
   }
   return insert(std::move(buffer));
@@ -116,6 +116,8 @@ void DeviceHandle::free_buffer(Buffer& buffer) {
   if (buffer.kind == BufferKind::kCommand) {
     card_->packet_memory().release(buffer.packet_offset, buffer.size_bytes);
   }
+  BufferChecks* const checks = card_->buffer_checks();
+  if (checks != nullptr && buffer.host != nullptr) checks->unmapped(buffer.memory->address());
   if (buffer.owns_host) munmap(buffer.host, buffer.size_bytes);
 }
 
@@ -161,7 +163,7 @@ void* DeviceHandle::map(uint32_t id) {
     buffer.host = static_cast<std::byte*>(host);
     buffer.owns_host = true;
     if (BufferChecks* const checks = card_->buffer_checks()) {
-      checks->mapped(buffer.memory->address(), buffer.host);
+      checks->mapped(buffer.memory->address(), buffer.host, true);
     }
   }
   return buffer.host;

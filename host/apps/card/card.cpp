@@ -8,12 +8,15 @@
 #include <fstream>
 
 #include "apps/card/card_report.h"
+#include "apps/card/card_times.h"
 #include "apps/card/command_on_cards.h"
 #include "apps/card/depths.h"
 #include "apps/command.h"
 #include "apps/exit_code.h"
 #include "apps/json_text.h"
 #include "common/error.h"
+#include "emulation/faults/fault_script.h"
+#include "emulation/faults/storm.h"
 
 namespace tandem::apps {
 namespace {
@@ -21,12 +24,25 @@ namespace {
 constexpr int kBugsFound = 4;
 constexpr const char* kReport = "TANDEM_CARD_REPORT";
 constexpr const char* kChecks = "TANDEM_CHECKS";
+constexpr const char* kTime = "TANDEM_TIME";
 
 void write_sarif(const std::string& path, const std::vector<CardFinding>& findings) {
   std::ofstream out(path);
   out << json_text(findings_sarif(findings, TANDEM_VERSION)) << '\n';
   out.close();
   if (!out) throw Error("card", "--sarif: cannot write '" + path + "'");
+}
+
+// A file that cannot be written is an error, but does not hide the program's own.
+void write_sarif_of_run(const std::string& path, const std::vector<CardFinding>& findings,
+                        int code) {
+  if (path.empty()) return;
+  try {
+    write_sarif(path, findings);
+  } catch (const Error& error) {
+    if (code == 0) throw;
+    fmt::print(stderr, "tandem: {}\n", error.what());
+  }
 }
 
 // Words that look like options of this program stand after --.
@@ -38,6 +54,8 @@ struct RunOptions {
   std::vector<std::string> program;
   bool strict = false;
   std::string sarif;
+  std::string faults, faults_log;
+  std::string time;
 };
 
 // A file that exists already keeps its lines; those of this run follow them.
@@ -66,18 +84,39 @@ void print_findings(const std::vector<CardFinding>& findings) {
 }
 
 void run_command(const RunOptions& options) {
-  const ScratchFolder scratch;
+  const ScratchFolder scratch("card", kCardFolder);
   const ReportFile report(scratch.path());
-  CommandOnCards command{options.program, {{kReport, report.path}}, {}};
+  // The cards' findings are told once, below.
+  CommandOnCards command{
+      options.program, {{kReport, report.path}, {"TANDEM_CARD_FINDINGS", "report"}}, {}};
   use_own_cards(command, scratch);
+  if (!options.faults.empty()) {
+    command.environment["TANDEM_FAULTS"] = "@" + std::filesystem::absolute(options.faults).string();
+  }
+  if (!options.faults_log.empty()) {
+    command.environment["TANDEM_FAULTS_LOG"] =
+        std::filesystem::absolute(options.faults_log).string();
+  }
   if (std::getenv(kChecks) == nullptr) command.environment[kChecks] = "depths";
+  if (!options.time.empty()) command.environment[kTime] = options.time;
   const int code = run_on_cards(command);
   const std::vector<CardFinding> findings =
       read_card_report(report.path, report.begin_bytes, false);
   print_findings(findings);
-  if (!options.sarif.empty()) write_sarif(options.sarif, findings);
+  fmt::print(stderr, "{}", times_text(read_card_times(report.path, report.begin_bytes)));
+  write_sarif_of_run(options.sarif, findings, code);
   if (code != 0) throw ExitStatus{code};
   if (options.strict && !findings.empty()) throw ExitStatus{kBugsFound};
+}
+
+// Empty where the file is a script of faults.
+std::string fault_script_problem(const std::string& path) {
+  try {
+    emulation::read_fault_script("@" + path);
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
 }
 
 void add_run(CLI::App& parent) {
@@ -87,8 +126,31 @@ void add_run(CLI::App& parent) {
   command->add_flag("--strict", o->strict,
                     "end with 4 if the cards found a bug and the program ended with 0");
   command->add_option("--sarif", o->sarif, "write what was found in SARIF 2.1.0");
+  command
+      ->add_option("--faults", o->faults, "a script of faults that the cards have; see FAULTS.md")
+      ->check(CLI::Validator(fault_script_problem, "FILE"));
+  command->add_option("--faults-log", o->faults_log,
+                      "add the faults that happened to a file; it is a script that repeats them");
+  command->add_option("--time", o->time, "tell the time that runs take on a real card")
+      ->check(CLI::IsMember({"model"}));
   takes_program(command, o->program);
   command->callback([o] { run_command(*o); });
+}
+
+void add_storm(CLI::App& parent) {
+  CLI::App* command = parent.add_subcommand(
+      "storm", "Print a random script of faults for run --faults: the same for the same seed");
+  struct Options {
+    std::uint64_t seed = 1, events = 1000;
+    std::uint32_t cards = 0;
+  };
+  auto o = std::make_shared<Options>();
+  command->add_option("--seed", o->seed, "chooses the faults");
+  command->add_option("--events", o->events, "one fault in about so many launches and syncs")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+  command->add_option("--cards", o->cards, "cards with faults of their own; 0: all alike")
+      ->check(CLI::Range(0, 16));
+  command->callback([o] { fmt::print("{}", emulation::make_storm(o->seed, o->events, o->cards)); });
 }
 
 void add_report(CLI::App& parent) {
@@ -103,11 +165,15 @@ void add_report(CLI::App& parent) {
   command->add_option("--sarif", o->sarif, "write it in SARIF 2.1.0 too");
   command->callback([o] {
     const std::vector<CardFinding> findings = read_card_report(o->path, 0, true);
+    const std::vector<nlohmann::ordered_json> times = read_card_times(o->path, 0);
     if (!o->sarif.empty()) write_sarif(o->sarif, findings);
     if (o->as_json) {
-      fmt::print("{}\n", json_text(findings_json(findings)));
+      nlohmann::ordered_json report = findings_json(findings);
+      add_times(times, report);
+      fmt::print("{}\n", json_text(report));
       return;
     }
+    fmt::print("{}", times_text(times));
     for (const CardFinding& finding : findings) fmt::print("{}", finding_text(finding));
     fmt::print("{}\n", summary_text(findings));
   });
@@ -136,6 +202,7 @@ void add_card(CLI::App& app) {
       app.add_subcommand("card", "Run programs on emulated cards; show what the cards find");
   command->require_subcommand(1);
   add_run(*command);
+  add_storm(*command);
   add_report(*command);
   add_depths(*command);
 }

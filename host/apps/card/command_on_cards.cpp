@@ -15,7 +15,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "apps/emulated_cards.h"
 #include "common/error.h"
@@ -124,19 +123,6 @@ void use_own_cards(CommandOnCards& command, const ScratchFolder& folder) {
   const char* const scope = std::getenv("TANDEM_CARD_SCOPE");
   if (scope == nullptr) return;
   command.environment["TANDEM_CARD_SCOPE"] = scope + folder.path().substr(folder.path().rfind('.'));
-}
-
-ScratchFolder::ScratchFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "tandem-card.XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) {
-    throw Error("card", "cannot make the folder '" + name + "': " + std::strerror(errno));
-  }
-  path_ = name;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace tandem::apps

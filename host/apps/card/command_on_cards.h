@@ -12,7 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "common/scratch_folder.h"
+
 namespace tandem::apps {
+
+// For ScratchFolder.
+constexpr const char* kCardFolder = "tandem-card.";
 
 struct CommandOnCards {
   std::vector<std::string> words;                  // program and arguments
@@ -23,21 +28,9 @@ struct CommandOnCards {
 // The exit code; 128 + N when signal N ended the program.
 int run_on_cards(const CommandOnCards& command);
 
-// A folder of its own that is removed at the end.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // Where TANDEM_CARD_SCOPE shares cards between programs, the command gets cards of its own: cards
-// that run already keep the report and the settings that they started with.
+// that run already keep the report and the settings that they started with. `folder`: of this
+// command alone; its name ends with "." and letters.
 void use_own_cards(CommandOnCards& command, const ScratchFolder& folder);
 
 }  // namespace tandem::apps

@@ -60,7 +60,7 @@ std::string end_of_output(const std::string& file) {
 }
 
 DepthRun run_with_depths(const std::vector<std::string>& command, const StreamDepths& fixed) {
-  const ScratchFolder folder;
+  const ScratchFolder folder("card", kCardFolder);
   write_plan(folder.path() + "/plan", fixed);
   CommandOnCards run_of{command, {}, folder.path() + "/output"};
   run_of.environment = {{"TANDEM_DEPTH_TRIAL", folder.path()},

@@ -47,8 +47,9 @@ void replace_metadata(std::vector<std::byte>& bytes, std::string_view xml) {
 
 TEST(LoadLines, NameUnitsLinksAndTheirEnds) {
   EXPECT_EQ(lines_of(linked_file()),
-            "writer:writer_1\nreader:reader_1:free\nnames 0 from out\nnames 1 in\n"
-            "link 16 0 1 1 0 writer_1.out->reader_1.in\n");
+            "writer:writer_1\nreader:reader_1:free\nnames 0 from out\nports 0 M_AXI_from out\n"
+            "names 1 in\nports 1 in\nmemory 0 536870912 HBM[0]\nlink 16 0 1 1 0 "
+            "writer_1.out->reader_1.in\n");
 }
 
 TEST(LoadLines, ReadTheMetadataAsXml) {
@@ -60,14 +61,21 @@ TEST(LoadLines, ReadTheMetadataAsXml) {
       "</kernel></core></device></platform></project>");
   EXPECT_EQ(lines_of(bytes),
             "writer:writer_1\nreader:reader_1:free\nnames 0 a&b\n"
-            "link 16 0 1 1 0 writer_1.a&b->reader_1.0\n");
+            "memory 0 536870912 HBM[0]\nlink 16 0 1 1 0 writer_1.a&b->reader_1.0\n");
 }
 
 TEST(LoadLines, NumberTheEndsWhereTheMetadataIsDamaged) {
   auto bytes = linked_file();
   replace_metadata(bytes, "<project><platform></device>");
   EXPECT_EQ(lines_of(bytes),
-            "writer:writer_1\nreader:reader_1:free\nlink 16 0 1 1 0 writer_1.1->reader_1.0\n");
+            "writer:writer_1\nreader:reader_1:free\nmemory 0 536870912 HBM[0]\nlink 16 0 1 1 0 "
+            "writer_1.1->reader_1.0\n");
+}
+
+TEST(LoadLines, TellTheMemoriesInUse) {
+  const std::string lines = lines_of(xclbin::encode(xclbin_test::small_design()));
+  EXPECT_NE(lines.find("memory 0 536870912 HBM[0]\n"), std::string::npos) << lines;
+  EXPECT_EQ(lines.find("PLRAM"), std::string::npos) << lines;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "emulation/card/checks/local_memory.h"
+#include "emulation/protocol/buffer_finding.h"
 #include "emulation/protocol/checks.h"
 #include "emulation/protocol/code_place.h"
 
@@ -22,7 +23,7 @@ constexpr uint64_t kNoDeviceAddress = ~uint64_t{0};
 constexpr uint64_t kReadable = 0x0101010101010101 * (kStateLive | kStateWritten);
 constexpr uint64_t kReadMask = 0x0101010101010101 * (kStateLive | kStateWritten | kStateStale);
 constexpr uint64_t kAllLive = 0x0101010101010101 * kStateLive;
-constexpr uint8_t kStoredState = kStateLive | kStateWritten;
+constexpr uint8_t kStoredState = kStateLive | kStateWritten | kStateUnseen;
 constexpr int kMostFrames = 24;
 
 thread_local RunChecks* current_checks = nullptr;
@@ -131,25 +132,36 @@ void RunChecks::check_device_load(uint64_t address, uint64_t size_bytes, const v
       report_outside(address, size_bytes, false, from);
       return;
     }
-    const bool unwritten = !areas_.states.any(address, size_bytes, kStateWritten);
-    const bool stale = areas_.states.any(address, size_bytes, kStateStale) ||
-                       (unwritten && holds_stale_bytes(address));
-    if (stale && is_new("missing_sync_to_device", from, address)) {
-      report({"missing_sync_to_device", true,
-              "the kernel reads bytes that the host changed after their last sync to the device, "
-              "so it gets the old ones: call sync(XCL_BO_SYNC_BO_TO_DEVICE) after the change",
-              address, "", 0},
-             from);
-    } else if (!stale && unwritten && is_new("uninitialised_memory", from, address)) {
-      report({"uninitialised_memory", false,
-              "the kernel reads " + bytes_text(size_bytes) +
-                  " that neither the host nor a kernel wrote; a card has any values there: write "
-                  "the whole buffer, or read only what was written",
-              address, "", 0},
-             from);
-    }
+    check_old_bytes(address, size_bytes, from);
   }
   check_race(address, size_bytes, false, from);
+}
+
+// Of bytes that nobody wrote, the whole buffer is looked at once per place.
+void RunChecks::check_old_bytes(uint64_t address, uint64_t size_bytes, const void* from) {
+  const bool unwritten = !areas_.states.any(address, size_bytes, kStateWritten);
+  bool stale = areas_.states.any(address, size_bytes, kStateStale);
+  if (!stale && !unwritten) return;
+  if (!stale && (is_known("missing_sync_to_device", from, address) ||
+                 is_known("uninitialised_memory", from, address))) {
+    any_found_ = true;
+    return;
+  }
+  stale = stale || holds_stale_bytes(address);
+  if (stale && is_new("missing_sync_to_device", from, address)) {
+    report({"missing_sync_to_device", true,
+            "the kernel reads bytes that the host changed after their last sync to the device, "
+            "so it gets the old ones: call sync(XCL_BO_SYNC_BO_TO_DEVICE) after the change",
+            address, "", 0},
+           from);
+  } else if (!stale && is_new("uninitialised_memory", from, address)) {
+    report({"uninitialised_memory", false,
+            "the kernel reads " + bytes_text(size_bytes) +
+                " that neither the host nor a kernel wrote; a card has any values there: write "
+                "the whole buffer, or read only what was written",
+            address, "", 0},
+           from);
+  }
 }
 
 void RunChecks::check_device_store(uint64_t address, uint64_t size_bytes, const void* from) {
@@ -251,14 +263,24 @@ void RunChecks::division(const char* file, int line, const void* from) {
          from);
 }
 
-// Once per place and buffer. An access is in the buffer that lies there, or before it.
-bool RunChecks::is_new(const char* kind, const void* from, uint64_t device_address) {
+// An access is in the buffer that lies there, or before it.
+RunChecks::Place RunChecks::place_at(const char* kind, const void* from,
+                                     uint64_t device_address) const {
   uint64_t buffer = kNoDeviceAddress;
   if (device_address != kNoDeviceAddress) {
     const BufferRecord* const record = areas_.states.find(device_address);
     if (record != nullptr) buffer = record->address;
   }
-  const auto [known, is_first] = seen_.try_emplace({kind, from, buffer}, true);
+  return {kind, from, buffer};
+}
+
+bool RunChecks::is_known(const char* kind, const void* from, uint64_t device_address) const {
+  return seen_.contains(place_at(kind, from, device_address));
+}
+
+// Once per place and buffer.
+bool RunChecks::is_new(const char* kind, const void* from, uint64_t device_address) {
+  const auto [known, is_first] = seen_.try_emplace(place_at(kind, from, device_address), true);
   if (!is_first && known->second) any_found_ = true;
   return is_first;
 }
@@ -293,20 +315,7 @@ void RunChecks::report(const Problem& problem, const void* from) {
 
 void RunChecks::add_buffer(Finding& finding, uint64_t address) const {
   finding.argument = argument_of(address);
-  const BufferRecord* const buffer = areas_.states.find(address);
-  if (buffer == nullptr) return;
-  const SourcePlace made = place_of(buffer->made_at);
-  finding.more.emplace_back(
-      "buffer", "{\"address\": " + std::to_string(buffer->address) +
-                    ", \"bytes\": " + std::to_string(buffer->size_bytes) +
-                    ", \"offset\": " + std::to_string(address - buffer->address) +
-                    ", \"made_in\": " + (made.line == 0 ? "null" : json_string(made.file)) +
-                    ", \"made_at_line\": " + (made.line == 0 ? "null" : std::to_string(made.line)) +
-                    "}");
-  if (made.line != 0) {
-    finding.message +=
-        " (the buffer is made at " + made.file + ":" + std::to_string(made.line) + ")";
-  }
+  add_buffer_to(finding, areas_.states, address);
 }
 
 // The argument whose buffer has the address, else the one that begins closest before it.

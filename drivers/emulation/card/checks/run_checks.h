@@ -65,12 +65,15 @@ class RunChecks {
     int line = 0;
   };
   void check_device_load(uint64_t address, uint64_t size_bytes, const void* from);
+  void check_old_bytes(uint64_t address, uint64_t size_bytes, const void* from);
   void check_device_store(uint64_t address, uint64_t size_bytes, const void* from);
   void check_race(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
   void report_outside(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
   void report_local(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
   // Kind (a literal), code, buffer's address.
   using Place = std::tuple<std::string_view, const void*, uint64_t>;
+  Place place_at(const char* kind, const void* from, uint64_t device_address) const;
+  bool is_known(const char* kind, const void* from, uint64_t device_address) const;
   bool is_new(const char* kind, const void* from, uint64_t device_address);
   bool holds_stale_bytes(uint64_t address) const;
   void report(const Problem& problem, const void* from);

@@ -22,6 +22,7 @@ struct CardSettings {
   uint32_t checks = 0;      // bits of Check
   // A command that takes longer is ended; 0: none is.
   std::chrono::milliseconds deadline{0};
+  bool timed = false;  // TANDEM_TIME: runs get a modelled time
   bool has(Check check) const { return (checks & check) != 0; }
 };
 

@@ -50,8 +50,8 @@ void check_cpu(int elf) {
 
 }  // namespace
 
-KernelLibrary::KernelLibrary(int elf, const std::string& kernel, bool checked)
-    : descriptor_(copy_of(elf)), checked_(checked) {
+KernelLibrary::KernelLibrary(int elf, const std::string& kernel, KernelCopy copy)
+    : descriptor_(copy_of(elf)), copy_(copy) {
   try {
     check_cpu(descriptor_);
   } catch (...) {
@@ -77,11 +77,18 @@ KernelLibrary::KernelLibrary(int elf, const std::string& kernel, bool checked)
 const tandem_glue::KernelEntry* KernelLibrary::find_entry(const std::string& kernel) {
   using Getter = const tandem_glue::KernelEntry* (*)();
   const auto find = [this](const std::string& name) { return dlsym(handle_, name.c_str()); };
-  void* getter = checked_ ? find("tandem_checked_" + kernel) : nullptr;
-  checked_ = getter != nullptr;
+  void* getter = nullptr;
+  if (copy_ == KernelCopy::kChecked) getter = find("tandem_checked_" + kernel);
+  if (copy_ == KernelCopy::kCounting) getter = find("tandem_timed_" + kernel);
+  if (getter == nullptr) copy_ = KernelCopy::kPlain;
   // The initialisers of the checked copy.
-  if (checked_) reinterpret_cast<void (*)()>(find("tandem_checked_begin"))();
-  if (!checked_) getter = find("tandem_kernel_" + kernel);
+  if (checked()) reinterpret_cast<void (*)()>(find("tandem_checked_begin"))();
+  if (copy_ == KernelCopy::kPlain) getter = find("tandem_kernel_" + kernel);
+  if (copy_ == KernelCopy::kCounting) {
+    counting_ = {static_cast<const char*>(find("tandem_time_model_" + kernel)),
+                 static_cast<uint64_t*>(find("tandem_time_counts_" + kernel)),
+                 static_cast<timing::SiteRecord*>(find("tandem_time_sites_" + kernel))};
+  }
   return getter == nullptr ? nullptr : reinterpret_cast<Getter>(getter)();
 }
 
@@ -109,7 +116,7 @@ CodeRange KernelLibrary::code() const {
 }
 
 std::unique_ptr<KernelLibrary> KernelLibrary::load_again() const {
-  return std::make_unique<KernelLibrary>(descriptor_, entry_->name, checked_);
+  return std::make_unique<KernelLibrary>(descriptor_, entry_->name, copy_);
 }
 
 // Named by process id, so that a debugger can open it too.

@@ -11,21 +11,32 @@
 #include <string>
 
 #include "bitstreams/compiler/glue/kernel_entry.h"
+#include "bitstreams/compiler/timing/run_counts.h"
 #include "emulation/card/units/thread_end.h"
 
 namespace tandem::emulation {
 
+enum class KernelCopy : uint8_t { kPlain, kChecked, kCounting };
+
 class KernelLibrary {
  public:
+  // What the time model needs (bitstreams/compiler/timing/instrument.h); the library's own memory.
+  struct CountingCopy {
+    const char* model = nullptr;
+    uint64_t* counters = nullptr;
+    timing::SiteRecord* sites = nullptr;
+  };
   // `elf`: descriptor of the shared object (read, not owned). `kernel`: name of the kernel to look
-  // up. `checked`: takes the kernel's checked copy, if it has one.
-  KernelLibrary(int elf, const std::string& kernel, bool checked = false);
+  // up. `copy`: takes this copy of the kernel, if it has one.
+  KernelLibrary(int elf, const std::string& kernel, KernelCopy copy = KernelCopy::kPlain);
   ~KernelLibrary();
   KernelLibrary(const KernelLibrary&) = delete;
   KernelLibrary& operator=(const KernelLibrary&) = delete;
 
   const tandem_glue::KernelEntry& entry() const { return *entry_; }
-  bool checked() const { return checked_; }
+  bool checked() const { return copy_ == KernelCopy::kChecked; }
+  // Of a copy that counts; null pointers for others.
+  const CountingCopy& counting() const { return counting_; }
   // The memory range of the library's instructions.
   CodeRange code() const;
   // Loads the same kernel again, as a separate copy.
@@ -37,7 +48,8 @@ class KernelLibrary {
   const tandem_glue::KernelEntry* find_entry(const std::string& kernel);
 
   int descriptor_ = -1;
-  bool checked_ = false;
+  KernelCopy copy_ = KernelCopy::kPlain;
+  CountingCopy counting_;
   void* handle_ = nullptr;
   const tandem_glue::KernelEntry* entry_ = nullptr;
 };

@@ -43,7 +43,17 @@ void read_names(const std::string& line, LoadRequest& request) {
   if (!fields || unit >= request.units.size()) {
     throw std::runtime_error("the load request has damaged names: " + line);
   }
-  while (fields >> word) request.units[unit].arguments.push_back(word);
+  auto& words = word == "ports" ? request.units[unit].ports : request.units[unit].arguments;
+  while (fields >> word) words.push_back(word);
+}
+
+MemoryRequest read_memory(const std::string& line) {
+  MemoryRequest memory;
+  std::istringstream fields(line);
+  std::string word;
+  fields >> word >> memory.base >> memory.size_bytes >> memory.tag;
+  if (!fields) throw std::runtime_error("the load request has a damaged memory: " + line);
+  return memory;
 }
 
 }  // namespace
@@ -53,8 +63,10 @@ LoadRequest read_load_request(std::istream& lines) {
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("link ")) {
       request.links.push_back(read_link(line));
-    } else if (line.starts_with("names ")) {
+    } else if (line.starts_with("names ") || line.starts_with("ports ")) {
       read_names(line, request);
+    } else if (line.starts_with("memory ")) {
+      request.memories.push_back(read_memory(line));
     } else {
       request.units.push_back(read_unit(line));
     }

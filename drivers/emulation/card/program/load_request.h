@@ -5,7 +5,8 @@
 //
 // Lines of text. Per unit, in XRT's order: "<kernel>:<unit>", or "<kernel>:<unit>:free" for a unit
 // that runs from load to unload. Then per unit with arguments, for messages: "names <unit>
-// <argument>...". Then per link, writer first, units by index: "link <depth> <unit> <argument>
+// <argument>...", and "ports <unit> <port>...". Then per memory in use: "memory <base>
+// <bytes> <tag>". Then per link, writer first, units by index: "link <depth> <unit> <argument>
 // <unit> <argument> <name>". Errors: std::runtime_error naming the line. Pure.
 #pragma once
 
@@ -21,6 +22,7 @@ struct UnitRequest {
   std::string name;
   bool free_running = false;
   std::vector<std::string> arguments;  // names; fewer where they are not known
+  std::vector<std::string> ports;      // of the arguments
 };
 
 struct LinkEnd {
@@ -35,9 +37,16 @@ struct LinkRequest {
   std::string name;
 };
 
+struct MemoryRequest {
+  uint64_t base = 0;
+  uint64_t size_bytes = 0;
+  std::string tag;
+};
+
 struct LoadRequest {
   std::vector<UnitRequest> units;
   std::vector<LinkRequest> links;
+  std::vector<MemoryRequest> memories;
 };
 
 // `lines`: the request without its first line.

@@ -22,6 +22,15 @@ constexpr std::chrono::milliseconds kIdleTimeout{5'000};
 // library and a descriptor until the process ends.
 constexpr size_t kMaxReplaced = 64;
 
+// A card's memories by the names that platforms give them.
+timing::TimedCard timed_card(const LoadRequest& request) {
+  timing::TimedCard card;
+  for (const MemoryRequest& memory : request.memories) {
+    card.banks.push_back(timing::timed_bank(memory.tag, memory.base, memory.size_bytes));
+  }
+  return card;
+}
+
 // Ends the process, so that applications see a failed card instead of one that hangs.
 [[noreturn]] void end_card(const std::string& reason) {
   std::fprintf(stderr, "tandem-card: %s\n", reason.c_str());
@@ -36,8 +45,7 @@ void LoadedProgram::load(const std::string& uuid, std::istream& lines, int elf,
   const LoadRequest request = read_load_request(lines);
   std::vector<std::unique_ptr<KernelLibrary>> libraries;
   for (const UnitRequest& unit : request.units) {
-    libraries.push_back(
-        std::make_unique<KernelLibrary>(elf, unit.kernel, areas_.settings.has(kCheckMemory)));
+    libraries.push_back(std::make_unique<KernelLibrary>(elf, unit.kernel, wanted_copy()));
   }
   auto links = std::make_unique<LinkTable>(request, libraries);
   end_units();
@@ -45,6 +53,11 @@ void LoadedProgram::load(const std::string& uuid, std::istream& lines, int elf,
   start_units(request, std::move(libraries));
   uuid_ = uuid;
   areas_.shared().generation.fetch_add(1);
+}
+
+KernelCopy LoadedProgram::wanted_copy() const {
+  if (areas_.settings.timed) return KernelCopy::kCounting;
+  return areas_.settings.has(kCheckMemory) ? KernelCopy::kChecked : KernelCopy::kPlain;
 }
 
 void LoadedProgram::wait_until_idle(const std::function<void()>& meanwhile) const {
@@ -104,13 +117,15 @@ void LoadedProgram::end_units() {
 void LoadedProgram::start_units(const LoadRequest& request,
                                 std::vector<std::unique_ptr<KernelLibrary>> libraries) {
   try {
+    const auto card = std::make_shared<const timing::TimedCard>(timed_card(request));
     std::vector<void*> schedulers;
     for (size_t index = 0; index < libraries.size(); ++index) {
       const UnitRequest& unit = request.units[index];
       units_.push_back(std::make_unique<UnitThread>(
           areas_, static_cast<uint32_t>(index),
           UnitPlan{unit.name, unit.free_running, std::move(libraries[index]),
-                   links_->streams(index), &group_, unit.arguments, &identities_}));
+                   links_->streams(index), &group_, unit.arguments, &identities_, unit.ports,
+                   card}));
       schedulers.push_back(&units_.back()->scheduler());
     }
     links_->bind(schedulers);

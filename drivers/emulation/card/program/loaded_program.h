@@ -38,6 +38,7 @@ class LoadedProgram {
   void end_late_commands();
 
  private:
+  KernelCopy wanted_copy() const;
   void wait_until_idle(const std::function<void()>& meanwhile) const;
   void replace(size_t index);
   void end_units();

@@ -76,6 +76,7 @@ std::optional<Command> CommandQueue::take_from(uint32_t slot) {
     if (command.entry->state.compare_exchange_strong(expected, EntryState::kRunning)) {
       command.packet_offset = command.entry->packet_offset;
       command.packet_bytes = command.entry->packet_bytes;
+      command.fault = command.entry->fault;
       return command;
     }
     leave(command);

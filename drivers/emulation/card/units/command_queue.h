@@ -25,6 +25,7 @@ struct Command {
   RingEntry* entry = nullptr;
   uint64_t packet_offset = 0;
   uint64_t packet_bytes = 0;
+  CommandFault fault;
 
   // Whether the packet lies inside the client's packets.
   bool has_packet() const {

@@ -174,11 +174,12 @@ bool RegisterFile::again() {
   return rest > 1;
 }
 
-void RegisterFile::end() {
+void RegisterFile::end(bool interrupts) {
   constexpr uint32_t kDoneInterrupt = 1;
   channel_.registers[0].fetch_and(~(kRegisterStart | kRegisterAutoRestart));
   const uint32_t enabled = channel_.registers[kInterruptEnableOffset / 4].load() & kDoneInterrupt;
-  if (enabled != 0 && (channel_.registers[kGlobalInterruptOffset / 4].load() & 1) != 0) {
+  if (interrupts && enabled != 0 &&
+      (channel_.registers[kGlobalInterruptOffset / 4].load() & 1) != 0) {
     channel_.registers[kInterruptStatusOffset / 4].fetch_or(enabled);
     channel_.interrupts.fetch_add(1);
   }

@@ -34,8 +34,8 @@ class RegisterFile {
   void begin();
   void finish();
   bool again();
-  // Ends the command: the unit is idle.
-  void end();
+  // Ends the command: the unit is idle. Without `interrupts` it raises none.
+  void end(bool interrupts = true);
 
  private:
   bool has_mailbox() const { return first_argument_ >= kMailboxArgumentOffset; }

@@ -16,6 +16,7 @@
 #include <stdexcept>
 
 #include "emulation/card/checks/local_memory.h"
+#include "emulation/card/units/command_faults.h"
 #include "emulation/card/units/run_report.h"
 #include "emulation/protocol/code_place.h"
 #include "emulation/protocol/futex.h"
@@ -48,6 +49,12 @@ UnitThread::UnitThread(const CardAreas& areas, uint32_t unit, UnitPlan plan)
                  first_argument(plan_.library->entry())),
       scheduler_(scheduler_settings()) {
   if (plan_.library->checked()) checks_.emplace(areas_, checks_settings());
+  if (plan_.library->counting().model != nullptr) {
+    timer_.emplace(plan_.library->counting(), plan_.card ? *plan_.card : timing::TimedCard());
+    set_timed_memory(areas_.device.data(), areas_.device.size_bytes());
+  } else if (areas_.settings.timed) {
+    report("TANDEM_TIME: its bitstream has no time model; build it again with v++ and clang");
+  }
   end_.code = plan_.library->code();
   end_.owner = this;
   end_.is_unwanted = [](const void* unit) {
@@ -137,9 +144,9 @@ void UnitThread::put_aside() {
 }
 
 UnitPlan UnitThread::plan_again() const {
-  return {plan_.name,      plan_.free_running, plan_.library->load_again(),
-          plan_.streams,   plan_.group,        plan_.argument_names,
-          plan_.identities};
+  return {plan_.name,       plan_.free_running, plan_.library->load_again(),
+          plan_.streams,    plan_.group,        plan_.argument_names,
+          plan_.identities, plan_.ports,        plan_.card};
 }
 
 bool UnitThread::busy() const { return queue_.busy() && !scheduler_.asleep(); }
@@ -185,7 +192,7 @@ void UnitThread::run_command() {
     called_for_.store(command.client.get());
     begun_at_.store(Clock::now().time_since_epoch().count());
     calling_.store(true);
-    end = run_kernel(command);
+    end = run_with_faults(command);
     if (end == End::kStopped && is_late()) report_late(scheduler_.findings().waits);
     calling_.store(false);
     called_for_.store(nullptr);
@@ -195,6 +202,7 @@ void UnitThread::run_command() {
   const bool found = areas_.settings.has(kCheckStrict) && any;
   const bool good = valid && end == End::kDone && !found;
   queue_.finish(command, good ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
+  if (command.fault.is(CommandFaultKind::kTwice)) command.client->announce();
   command_.reset();  // frees its client's area
 }
 
@@ -244,12 +252,12 @@ std::vector<PointerArgument> UnitThread::pointers() {
 // Before the command ends, so that an application finds them after its wait.
 void UnitThread::report_findings(End end) {
   const bool deadlocked = end == End::kDeadlock;
-  if (deadlocked) report("deadlock: " + scheduler_.message());
+  if (deadlocked && tells_findings()) report("deadlock: " + scheduler_.message());
   const hls_runtime::RunFindings& run = scheduler_.findings();
   if (!deadlocked && run.depths.empty() && run.left.empty()) return;
   for (Finding& finding : findings_of(run, deadlocked, plan_.library->entry().name, plan_.name)) {
     name_stream_argument(finding);
-    if (finding.severity == "warning") report(finding.message);
+    if (finding.severity == "warning" && tells_findings()) report(finding.message);
     add_finding(std::move(finding));
   }
 }
@@ -268,11 +276,31 @@ void UnitThread::name_stream_argument(Finding& finding) const {
 
 // Of the kernel's own accesses: also on standard error.
 void UnitThread::report_finding(Finding finding) {
-  report(finding.kind + ": " + finding.message +
-         (finding.line > 0 ? " [" + finding.file + ":" + std::to_string(finding.line) + "]" : ""));
+  if (tells_findings()) {
+    report(
+        finding.kind + ": " + finding.message +
+        (finding.line > 0 ? " [" + finding.file + ":" + std::to_string(finding.line) + "]" : ""));
+  }
   finding.kernel = plan_.library->entry().name;
   finding.unit = plan_.name;
   add_finding(std::move(finding));
+}
+
+// A line of the report, not a finding.
+void UnitThread::report_time() {
+  const std::string& file = areas_.settings.report_file;
+  std::vector<timing::TimedArgument> arguments;
+  const tandem_glue::KernelEntry& entry = plan_.library->entry();
+  for (uint32_t index = 0; index < entry.num_arguments; ++index) {
+    if (entry.arguments[index].kind != tandem_glue::kGlobal) continue;
+    timing::TimedArgument argument{argument_name(index), "gmem", 0};
+    if (index < plan_.ports.size()) argument.bundle = plan_.ports[index];
+    std::memcpy(&argument.address, registers_.data() + entry.arguments[index].offset,
+                sizeof(argument.address));
+    arguments.push_back(std::move(argument));
+  }
+  const timing::RunTime time = timer_->end(arguments);
+  if (!file.empty()) append_line(file, json_line(time, timer_->card(), entry.name, plan_.name));
 }
 
 // Once per command: a kernel that repeats finds the same again.
@@ -303,6 +331,14 @@ bool UnitThread::load_registers(const Command& command) {
   return command.has_packet() && registers_.load(command.packet(), command.packet_bytes);
 }
 
+End UnitThread::run_with_faults(const Command& command) {
+  const CommandFaults faults(areas_.shared(), command.fault,
+                             [this] { return is_cancelled() || stopping_.load(); });
+  if (!faults.before_kernel()) return End::kStopped;
+  const End end = run_kernel(command);
+  return faults.after_kernel() ? end : End::kStopped;
+}
+
 // Calls the kernel once, or until its repetitions are over, the command is aborted or the kernel
 // cannot go on.
 End UnitThread::run_kernel(const Command& command) {
@@ -313,7 +349,9 @@ End UnitThread::run_kernel(const Command& command) {
     registers_.finish();
     report_findings(end);
   } while (end == End::kDone && registers_.again() && !command.cancelled() && !stopping_.load());
-  registers_.end();
+  registers_.end(!command.fault.is(CommandFaultKind::kUnannounced) &&
+                 !command.fault.is(CommandFaultKind::kNoInterrupt));
+  if (command.fault.is(CommandFaultKind::kTwice)) registers_.end();
   return end;
 }
 
@@ -326,6 +364,7 @@ End UnitThread::call_kernel() {
       plan_.library->entry(),
       {registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()), plan_.streams}};
   if (checks_) checks_->begin_call(pointers());
+  if (timer_) timer_->begin();
   const End end = scheduler_.run(
       [](void* argument) {
         const Call& call = *static_cast<const Call*>(argument);
@@ -333,6 +372,7 @@ End UnitThread::call_kernel() {
       },
       &call);
   if (checks_) checks_->end_call();
+  if (timer_ && end == End::kDone) report_time();
   const auto busy = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
   channel_.statistics.launches.fetch_add(1, std::memory_order_relaxed);
   channel_.statistics.busy_ns.fetch_add(static_cast<uint64_t>(busy.count()),

@@ -24,6 +24,7 @@
 #include "emulation/card/checks/run_checks.h"
 #include "emulation/card/memory/card_areas.h"
 #include "emulation/card/program/kernel_library.h"
+#include "emulation/card/timing/run_timer.h"
 #include "emulation/card/units/command_queue.h"
 #include "emulation/card/units/register_file.h"
 #include "emulation/card/units/thread_end.h"
@@ -46,6 +47,8 @@ struct UnitPlan {
   hls_runtime::UnitGroup* group = nullptr;
   std::vector<std::string> argument_names;  // for reports; fewer where they are not known
   const std::vector<UnitIdentity>* identities = nullptr;  // of all units of the bitstream
+  std::vector<std::string> ports = {};                    // of the arguments
+  std::shared_ptr<const timing::TimedCard> card = {};
 };
 
 class UnitThread {
@@ -85,6 +88,7 @@ class UnitThread {
   void run();
   void run_command();
   bool load_registers(const Command& command);
+  hls_runtime::End run_with_faults(const Command& command);
   hls_runtime::End run_kernel(const Command& command);
   hls_runtime::End call_kernel();
   void run_freely();
@@ -98,6 +102,7 @@ class UnitThread {
   void report(const std::string& message) const;
   void report_findings(hls_runtime::End end);
   void report_finding(Finding finding);
+  void report_time();
   void add_finding(Finding finding);
   void report_late(const std::vector<hls_runtime::StandingWait>& waits);
   void name_stream_argument(Finding& finding) const;
@@ -110,6 +115,7 @@ class UnitThread {
   RegisterFile registers_;
   hls_runtime::Scheduler scheduler_;
   std::optional<RunChecks> checks_;  // of a checked kernel
+  std::optional<RunTimer> timer_;    // of a copy that counts
   std::set<std::string> reported_;   // lines of this command's findings
   uint64_t num_found_ = 0;
   std::atomic<std::chrono::steady_clock::rep> begun_at_{0};  // the command in calling_

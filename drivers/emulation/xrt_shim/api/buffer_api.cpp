@@ -13,8 +13,10 @@
 #include <cstring>
 
 #include "emulation/xrt_shim/device_handle.h"
+#include "emulation/xrt_shim/faults/card_faults.h"
 #include "emulation/xrt_shim/opencl/opencl_events.h"
 #include "emulation/xrt_shim/report.h"
+#include "emulation/xrt_shim/traffic.h"
 #include "emulation/xrt_shim/xrt_internal.h"
 
 namespace {
@@ -24,6 +26,8 @@ using tandem::emulation::Buffer;
 using tandem::emulation::BufferChecks;
 using tandem::emulation::BufferKind;
 using tandem::emulation::DeviceHandle;
+using tandem::emulation::LinkDirection;
+using tandem::emulation::transfer;
 
 bool inside(const Buffer& buffer, size_t size, size_t offset) {
   return offset <= buffer.size_bytes && size <= buffer.size_bytes - offset;
@@ -55,6 +59,11 @@ void note_written(DeviceHandle& handle, uint64_t address, uint64_t size_bytes) {
     checks->written(address, size_bytes);
   }
 }
+
+using tandem::emulation::kTrafficHost;
+using tandem::emulation::trace_copy;
+
+int home_of(const Buffer& buffer) { return static_cast<int>(buffer.memory->home()); }
 
 void count(std::atomic<uint64_t>& counter, size_t bytes) {
   counter.fetch_add(bytes, std::memory_order_relaxed);
@@ -121,16 +130,28 @@ int xclSyncBO(xclDeviceHandle raw, xclBufferHandle id, xclBOSyncDirection direct
   std::byte* device = buffer.memory->data() + offset;
   BufferChecks* const checks = handle->card()->buffer_checks();
   const uint64_t address = buffer.memory->address();
-  if (direction == XCL_BO_SYNC_BO_TO_DEVICE) {
-    std::memcpy(device, host, size);
-    count(handle->card()->shared().bytes_to_device, size);
-  } else if (direction == XCL_BO_SYNC_BO_FROM_DEVICE) {
-    std::memcpy(host, device, size);
-    count(handle->card()->shared().bytes_from_device, size);
-  } else {
-    return -EINVAL;
-  }
   const bool to_device = direction == XCL_BO_SYNC_BO_TO_DEVICE;
+  if (!to_device && direction != XCL_BO_SYNC_BO_FROM_DEVICE) return -EINVAL;
+  if (checks != nullptr) checks->syncing(address, address + offset, size);
+  int error = 0;
+  if (to_device) {
+    error =
+        transfer(*handle->card(), {device, host, size, address + offset, LinkDirection::kToDevice});
+    count(handle->card()->shared().bytes_to_device, size);
+  } else {
+    error = transfer(*handle->card(),
+                     {host, device, size, address + offset, LinkDirection::kFromDevice});
+    count(handle->card()->shared().bytes_from_device, size);
+  }
+  if (error != 0) {
+    if (checks != nullptr) checks->sync_failed(address, address + offset, size);
+    return -error;
+  }
+  if (to_device) {
+    trace_copy(kTrafficHost, home_of(buffer), size);
+  } else {
+    trace_copy(home_of(buffer), kTrafficHost, size);
+  }
   if (checks != nullptr) checks->synced(address, address + offset, size, to_device);
   return 0;
 }
@@ -145,7 +166,10 @@ int xclCopyBO(xclDeviceHandle raw, xclBufferHandle destination, xclBufferHandle 
   if (const int code = device_buffer(handle, source, from)) return code;
   if (!inside(to, size, destination_offset) || !inside(from, size, source_offset)) return -EINVAL;
   std::memmove(to.memory->data() + destination_offset, from.memory->data() + source_offset, size);
-  note_written(*handle, to.memory->address() + destination_offset, size);
+  if (BufferChecks* const checks = handle->card()->buffer_checks()) {
+    checks->copied(to.memory->address() + destination_offset, size);
+  }
+  trace_copy(home_of(from), home_of(to), size);
   return 0;
 }
 
@@ -155,8 +179,13 @@ size_t xclWriteBO(xclDeviceHandle raw, xclBufferHandle id, const void* source, s
   Buffer buffer;
   if (const int code = device_buffer(handle, id, buffer)) return static_cast<size_t>(code);
   if (!inside(buffer, size, offset)) return static_cast<size_t>(-EINVAL);
-  std::memcpy(buffer.memory->data() + offset, source, size);
-  note_written(*handle, buffer.memory->address() + offset, size);
+  const uint64_t address = buffer.memory->address() + offset;
+  const int error = transfer(
+      *handle->card(), {buffer.memory->data() + offset, static_cast<const std::byte*>(source), size,
+                        address, LinkDirection::kToDevice});
+  if (error != 0) return static_cast<size_t>(-error);
+  note_written(*handle, address, size);
+  trace_copy(kTrafficHost, home_of(buffer), size);
   return 0;
 }
 
@@ -166,8 +195,12 @@ size_t xclReadBO(xclDeviceHandle raw, xclBufferHandle id, void* destination, siz
   Buffer buffer;
   if (const int code = device_buffer(handle, id, buffer)) return static_cast<size_t>(code);
   if (!inside(buffer, size, offset)) return static_cast<size_t>(-EINVAL);
-  std::memcpy(destination, buffer.memory->data() + offset, size);
-  return 0;
+  const uint64_t address = buffer.memory->address() + offset;
+  const int error = transfer(
+      *handle->card(), {static_cast<std::byte*>(destination), buffer.memory->data() + offset, size,
+                        address, LinkDirection::kFromDevice});
+  if (error == 0) trace_copy(home_of(buffer), kTrafficHost, size);
+  return static_cast<size_t>(-error);
 }
 
 xclBufferExportHandle xclExportBO(xclDeviceHandle raw, xclBufferHandle id) {
@@ -197,6 +230,7 @@ ssize_t xclUnmgdPread(xclDeviceHandle raw, unsigned int, void* destination, size
   const uint64_t end = handle->card()->platform().memory_end();
   if (offset > end || size > end - offset) return -EINVAL;
   std::memcpy(destination, handle->card()->device_data() + offset, size);
+  trace_copy(static_cast<int>(handle->card()->index()), kTrafficHost, size);
   return 0;
 }
 
@@ -208,5 +242,6 @@ ssize_t xclUnmgdPwrite(xclDeviceHandle raw, unsigned int, const void* source, si
   if (offset > end || size > end - offset) return -EINVAL;
   std::memcpy(handle->card()->device_data() + offset, source, size);
   note_written(*handle, offset, size);
+  trace_copy(kTrafficHost, static_cast<int>(handle->card()->index()), size);
   return 0;
 }

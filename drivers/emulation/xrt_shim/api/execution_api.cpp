@@ -143,5 +143,7 @@ int xclExecBuf(xclDeviceHandle raw, xclBufferHandle id) {
 int xclExecWait(xclDeviceHandle raw, int timeout_ms) {
   DeviceHandle* handle = DeviceHandle::check(raw);
   if (handle == nullptr) return -ENODEV;
-  return handle->card()->wait(std::chrono::milliseconds(timeout_ms)) ? 1 : 0;
+  const bool changed = handle->card()->wait(std::chrono::milliseconds(timeout_ms));
+  if (BufferChecks* const checks = handle->card()->buffer_checks()) checks->finished();
+  return changed ? 1 : 0;
 }

@@ -11,6 +11,7 @@
 #include "common/error.h"
 #include "emulation/runtime_guard/readable_xclbin.h"
 #include "emulation/xrt_shim/device_handle.h"
+#include "emulation/xrt_shim/faults/card_faults.h"
 #include "emulation/xrt_shim/opencl/opencl_events.h"
 #include "emulation/xrt_shim/opencl/software_banks.h"
 #include "emulation/xrt_shim/report.h"
@@ -39,6 +40,7 @@ int xclLoadXclBin(xclDeviceHandle raw, const axlf* top) {
                           "loaded xclbin: section IP_LAYOUT has no compute units; the "
                           "file is truncated: build it again");
     }
+    if (const int error = tandem::emulation::at_load(*handle->card())) return -error;
     const std::string problem = handle->card()->load(file);
     if (!problem.empty()) {
       report_error(problem);

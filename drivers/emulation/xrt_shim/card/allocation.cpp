@@ -96,8 +96,11 @@ std::shared_ptr<Allocation> Allocation::map_foreign(std::shared_ptr<Card> card,
     const CardAnswer answer = card->call(
         "map_peer " + std::to_string(offset) + " " + std::to_string(size_bytes), {memory, lease});
     if (answer.ok()) {
-      return std::shared_ptr<Allocation>(
+      const uint32_t home = Card::index_of_memory(memory).value_or(card->index());
+      std::shared_ptr<Allocation> imported(
           new Allocation(std::move(card), answer.number(0), size_bytes, group, std::move(window)));
+      imported->home_ = home;
+      return imported;
     }
     report_error("the buffer cannot be imported: " + answer.problem);
   } catch (const std::exception& error) {

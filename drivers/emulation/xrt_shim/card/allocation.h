@@ -34,6 +34,9 @@ class Allocation {
   // A new export handle (a descriptor), -1 when none can be made; that is reported.
   int export_handle() const;
   const Card& card() const { return *card_; }
+  // The card whose memory it is, for an import from a card that this process has open; else that of
+  // the importing card.
+  uint32_t home() const { return home_; }
   uint64_t address() const { return address_; }  // in the card's address space
   uint64_t size_bytes() const { return size_bytes_; }
   std::byte* data() const {
@@ -44,6 +47,7 @@ class Allocation {
   Allocation(std::shared_ptr<Card> card, uint64_t address, uint64_t size_bytes, uint32_t group,
              SharedArea window)
       : card_(std::move(card)),
+        home_(card_->index()),
         address_(address),
         size_bytes_(size_bytes),
         group_(group),
@@ -53,6 +57,7 @@ class Allocation {
                                                  int lease);
 
   std::shared_ptr<Card> card_;
+  uint32_t home_;
   bool made_here_ = false;                     // not imported
   mutable std::atomic<bool> exported_{false};  // others may hold it
   uint64_t address_;

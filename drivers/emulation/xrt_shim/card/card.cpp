@@ -3,7 +3,9 @@
 // Start, load and failure of a card. Submission and waits are in card_commands.cpp.
 #include "emulation/xrt_shim/card/card.h"
 
+#include <ert.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +20,7 @@
 #include "emulation/xrt_shim/card/unfinished_commands.h"
 #include "emulation/xrt_shim/card/unit_order.h"
 #include "emulation/xrt_shim/checks/host_findings.h"
+#include "emulation/xrt_shim/faults/card_faults.h"
 #include "emulation/xrt_shim/report.h"
 #include "emulation/xrt_shim/settings.h"
 
@@ -119,6 +122,18 @@ uint64_t Card::strict_findings() {
   return count;
 }
 
+std::optional<uint32_t> Card::index_of_memory(int descriptor) {
+  struct stat wanted {
+  }, known{};
+  if (fstat(descriptor, &wanted) != 0) return std::nullopt;
+  for (const std::shared_ptr<Card>& card : all_open()) {
+    const bool is_it = fstat(card->device_.descriptor(), &known) == 0 &&
+                       known.st_dev == wanted.st_dev && known.st_ino == wanted.st_ino;
+    if (is_it) return card->index();
+  }
+  return std::nullopt;
+}
+
 bool Card::any_context() {
   const std::vector<std::shared_ptr<Card>> cards = all_open();
   return std::any_of(cards.begin(), cards.end(), [](const std::shared_ptr<Card>& card) {
@@ -127,6 +142,7 @@ bool Card::any_context() {
 }
 
 std::shared_ptr<Card> Card::open(uint32_t index) {
+  at_open(index);
   std::lock_guard lock(open_cards().mutex);
   auto& cards = open_cards().by_index;
   std::shared_ptr<Card> card = cards[index].lock();
@@ -134,6 +150,7 @@ std::shared_ptr<Card> Card::open(uint32_t index) {
   if (card == nullptr || !card->owned_here()) {
     card = std::make_shared<Card>(index, xclbin::find_platform(settings().platforms.at(index)));
     cards[index] = card;
+    at_opened(*card);
   }
   return card;
 }
@@ -198,14 +215,20 @@ std::optional<uint64_t> Card::allocate(uint64_t size_bytes, uint32_t group) {
   std::vector<std::pair<uint64_t, uint64_t>> places{{wanted.low, wanted.high}};
   if (settings().software_emulation) places.emplace_back(0, platform_.memory_end());
   DeviceMemory::Piece piece;
+  piece.problem = at_allocate(*this, size_bytes);
+  if (!piece.problem.empty()) places.clear();
   // The first page stays free, so that 0 is no buffer's address.
-  if (has(kCheckMemory))
+  if (has(kCheckMemory) && !places.empty())
     places.emplace(places.begin(), std::max(wanted.low, kBufferGap), wanted.high);
   for (const auto& [low, high] : places) {
     if (!owned_here() || failed()) break;
     const bool apart = has(kCheckMemory) && low == places.front().first;
     piece = memory_->allocate(apart ? size_bytes + kBufferGap : size_bytes, low, high);
-    if (piece.found) return piece.address;
+    if (piece.found) {
+      std::lock_guard lock(held_mutex_);
+      held_[piece.address] = size_bytes;
+      return piece.address;
+    }
     if (!piece.problem.empty()) break;
   }
   if (failed()) piece.problem = "the card's process has ended";
@@ -221,6 +244,10 @@ std::optional<uint64_t> Card::allocate(uint64_t size_bytes, uint32_t group) {
 }
 
 void Card::release(uint64_t address) {
+  {
+    std::lock_guard lock(held_mutex_);
+    held_.erase(address);
+  }
   if (!owned_here() || failed()) return;
   if (has(kCheckMemory)) {
     keep_freed(address);
@@ -343,6 +370,7 @@ std::string Card::load(const xclbin::XclbinFile& file) {
 std::string Card::describe_death() const {
   const Fault& fault = shared().fault;
   const int signal = fault.signal.load();
+  if (was_reset_.load()) return "it was reset, by the script of faults";
   if (signal == 0) return "the card's process has ended";
   const auto current = program();
   const auto unit = static_cast<size_t>(fault.unit.load());
@@ -369,7 +397,8 @@ void Card::on_death() {
   failed_.store(true);
   for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
     std::lock_guard lock(ring_mutexes_[unit]);
-    fail_commands(client_.state().rings[unit], client_);
+    fail_commands(client_.state().rings[unit], client_,
+                  was_reset_.load() ? ERT_CMD_STATE_ABORT : ERT_CMD_STATE_ERROR);
   }
   client_.announce();
 }

@@ -53,8 +53,13 @@ class Card {
   // Returns the card `index`; starts it if this process does not have it open. Throws
   // std::exception when it cannot be started.
   static std::shared_ptr<Card> open(uint32_t index);
+  // The card `index` if this process has it open, else null.
+  static std::shared_ptr<Card> find_open(uint32_t index);
+  // The open card whose device memory `descriptor` is.
+  static std::optional<uint32_t> index_of_memory(int descriptor);
   // Whether this process has a context on any card.
   static bool any_context();
+  static std::vector<std::shared_ptr<Card>> all_open();
   // How many findings cards with strict checks have reported to this process.
   static uint64_t strict_findings();
 
@@ -72,8 +77,8 @@ class Card {
   bool has(Check check) const { return (checks_ & check) != 0; }
   // Null: nothing of buffers is checked.
   BufferChecks* buffer_checks() { return buffer_checks_ ? &*buffer_checks_ : nullptr; }
-  // Whether a unit runs the command of this packet.
-  bool packet_runs(uint64_t packet_offset) const;
+  // The state of a command's packet (ert_cmd_state).
+  uint32_t packet_state(uint64_t packet_offset) const;
 
   // Device memory in memory group `group` of the loaded bitstream (or of the platform's banks); in
   // software emulation anywhere when that is full. Empty when memory is exhausted; this is reported
@@ -87,6 +92,11 @@ class Card {
   // An export handle of device memory; importers see it as memory of `group`.
   CardAnswer export_memory(uint64_t address, uint32_t group);
   uint64_t free_bytes();
+  // The memory that this process has allocated: sizes by address.
+  std::map<uint64_t, uint64_t> held_memory() const;
+  // Ends the card's process by a fault, and returns when its commands have failed: with ERROR, or
+  // with ABORT after a reset.
+  void end_by_fault(bool is_reset);
   // Any other request to the card's process.
   CardAnswer call(const std::string& request, const std::vector<int>& descriptors = {}) {
     return process_->call(request, descriptors);
@@ -107,7 +117,9 @@ class Card {
   // Queues the packet at `packet_offset` on the least busy of `units` (indices). An errno value:
   // waits for room in a full ring, EBUSY when the unit ends nothing for 10 s; ENODEV in a forked
   // child.
-  int submit(const std::vector<uint32_t>& units, uint64_t packet_offset, uint32_t packet_bytes);
+  // EDEADLK after a reset, as from a real card until the device is opened again.
+  int submit(const std::vector<uint32_t>& units, uint64_t packet_offset, uint32_t packet_bytes,
+             bool by_registers = false);
   // Runs unit `unit` with the arguments in its register map and the bits of the control register
   // (start, auto-restart). An errno value: EBUSY while it runs.
   int start_from_registers(uint32_t unit, uint32_t control);
@@ -135,7 +147,6 @@ class Card {
   Group find_group(uint32_t group) const;
   CardConnection connect();
   void adopt(const Message& opened);
-  static std::vector<std::shared_ptr<Card>> all_open();
   void keep_freed(uint64_t address);
   void append_statistics(const std::string& file) const;
   void on_death();
@@ -150,6 +161,9 @@ class Card {
   MemoryStates states_;
   uint32_t checks_ = 0;  // bits of Check, as the card has them
   std::optional<BufferChecks> buffer_checks_;
+  std::atomic<bool> was_reset_{false};
+  mutable std::mutex held_mutex_;
+  std::map<uint64_t, uint64_t> held_;
   std::mutex freed_mutex_;
   std::deque<uint64_t> freed_;  // with checks of memory: not given back yet, the oldest first
   uint32_t slot_ = 0;           // the slot of this client

@@ -10,6 +10,7 @@
 #include "emulation/protocol/futex.h"
 #include "emulation/protocol/packet_state.h"
 #include "emulation/xrt_shim/card/card.h"
+#include "emulation/xrt_shim/faults/card_faults.h"
 
 namespace tandem::emulation {
 namespace {
@@ -50,26 +51,32 @@ bool sleep_until_changed(ClientState& state, uint32_t seen, std::chrono::millise
 
 }  // namespace
 
-int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset,
-                 uint32_t packet_bytes) {
+int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset, uint32_t packet_bytes,
+                 bool by_registers) {
   uint32_t chosen = units.front();
   for (uint32_t unit : units) {
     if (queued(shared().units[unit]) < queued(shared().units[chosen])) chosen = unit;
   }
   if (!owned_here())
     return ENODEV;  // before the lock, which a forked child may have inherited locked
+  const LaunchFaults faults = at_launch(*this, chosen, by_registers);
+  if (faults.error != 0) return faults.error;
   Ring& ring = client_.state().rings[chosen];
   uint32_t finished = ring.finished.load();
   auto progress_at = std::chrono::steady_clock::now();
   for (;;) {
     std::unique_lock lock(ring_mutexes_[chosen]);
     const bool replaced = shared().generation.load(std::memory_order_relaxed) != generation_.load();
+    if (failed() && was_reset_.load()) return EDEADLK;
     if (failed() || replaced) {
       lock.unlock();
       complete(packet_offset, ERT_CMD_STATE_ERROR);
       return 0;
     }
-    if (push_command(ring, shared().units[chosen], slot_, packet_offset, packet_bytes)) return 0;
+    if (push_command(ring, shared().units[chosen], slot_, packet_offset, packet_bytes,
+                     faults.command)) {
+      return 0;
+    }
     lock.unlock();
     const auto now = std::chrono::steady_clock::now();
     if (finished != ring.finished.load()) {
@@ -109,7 +116,7 @@ int Card::start_from_registers(uint32_t unit, uint32_t control) {
   }
   command->data[0] = control;
   const uint32_t before = channel.registers[0].exchange(control);
-  const int code = submit({unit}, known->second, kAllocationGranule);
+  const int code = submit({unit}, known->second, kAllocationGranule, true);
   if (code != 0) {  // not queued: no unit will end the packet, so it must not stay pending
     uint32_t expected = control;
     channel.registers[0].compare_exchange_strong(expected, before);
@@ -139,8 +146,8 @@ bool Card::abort(uint64_t packet_offset) {
   return false;
 }
 
-bool Card::packet_runs(uint64_t packet_offset) const {
-  return (*client_.packet_header(packet_offset) & 0xF) == ERT_CMD_STATE_RUNNING;
+uint32_t Card::packet_state(uint64_t packet_offset) const {
+  return *client_.packet_header(packet_offset) & 0xF;
 }
 
 void Card::complete(uint64_t packet_offset, uint32_t state) {

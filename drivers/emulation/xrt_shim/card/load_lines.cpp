@@ -44,7 +44,10 @@ class LoadLines {
     for (const ComputeUnit& unit : units_) {
       lines += unit.kernel + ":" + unit.name + (runs_freely(unit) ? ":free\n" : "\n");
     }
-    for (size_t index = 0; index < units_.size(); ++index) lines += names_line(index);
+    for (size_t index = 0; index < units_.size(); ++index) {
+      lines += names_line("names ", "name", index) + names_line("ports ", "port", index);
+    }
+    for (const xclbin::Memory& memory : file_.memories()) lines += memory_line(memory);
     for (size_t memory = 0; memory < file_.memories().size(); ++memory) {
       if (is_link(static_cast<int32_t>(memory))) lines += link_line(static_cast<int32_t>(memory));
     }
@@ -61,14 +64,23 @@ class LoadLines {
     return file_.compute_units()[static_cast<size_t>(row.unit)];
   }
 
-  // Nothing for a unit without arguments.
-  std::string names_line(size_t index) const {
+  // Nothing for a unit without arguments, or where the metadata does not tell for all of them.
+  std::string names_line(const char* word, const char* attribute, size_t index) const {
     std::string names;
     for (const pugi::xml_node& argument :
          kernel_of(metadata_, units_[index].kernel).children("arg")) {
-      names += std::string(" ") + argument.attribute("name").value();
+      const std::string value = argument.attribute(attribute).value();
+      if (value.empty()) return {};
+      names += " " + value;
     }
-    return names.empty() ? "" : "names " + std::to_string(index) + names + "\n";
+    return names.empty() ? "" : word + std::to_string(index) + names + "\n";
+  }
+
+  static std::string memory_line(const xclbin::Memory& memory) {
+    const bool is_stream = memory.type == MEM_STREAMING || memory.type == MEM_STREAMING_CONNECTION;
+    if (is_stream || !memory.used) return {};
+    return "memory " + std::to_string(memory.base) + " " + std::to_string(memory.size_bytes) + " " +
+           memory.tag + "\n";
   }
 
   bool runs_freely(const ComputeUnit& unit) const {

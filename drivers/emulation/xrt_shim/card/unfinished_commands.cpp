@@ -3,13 +3,11 @@
 // The swap of the entry's state decides between this side and a card that still runs.
 #include "emulation/xrt_shim/card/unfinished_commands.h"
 
-#include <ert.h>
-
 #include "emulation/protocol/packet_state.h"
 
 namespace tandem::emulation {
 
-void fail_commands(Ring& ring, const ClientArea& client) {
+void fail_commands(Ring& ring, const ClientArea& client, uint32_t state) {
   const uint32_t submitted = ring.submitted.load();
   for (uint32_t next = ring.finished.load(); next != submitted; ++next) {
     RingEntry& entry = ring.entries[next % kRingEntries];
@@ -17,7 +15,7 @@ void fail_commands(Ring& ring, const ClientArea& client) {
     const bool finished_before = before == EntryState::kDone || before == EntryState::kCancelled;
     uint32_t* header = client.packet_header(entry.packet_offset);
     if (!finished_before || (*header & 0xF) < ERT_CMD_STATE_COMPLETED) {
-      set_packet_state(header, ERT_CMD_STATE_ERROR);
+      set_packet_state(header, state);
     }
   }
   ring.finished.store(submitted);

@@ -4,9 +4,12 @@
 // says so.
 #include "emulation/xrt_shim/checks/buffer_checks.h"
 
+#include <dlfcn.h>
 #include <ert.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 
 #include "emulation/protocol/checks.h"
@@ -19,7 +22,33 @@ namespace {
 
 constexpr uint32_t kGlobalKind = 1;
 
+std::atomic<int> num_checks{0};
+
+// As the runtime guard knows; false without it.
+bool owns_its_pages(const void* host, uint64_t size_bytes) {
+  static auto* const function =
+      reinterpret_cast<bool (*)(const void*, size_t)>(dlsym(RTLD_DEFAULT, "tandem_owns_pages"));
+  return function != nullptr && function(host, size_bytes);
+}
+
 }  // namespace
+
+BufferChecks::BufferChecks(Card& card, const MemoryStates& states) : card_(card), states_(states) {
+  num_checks.fetch_add(1);
+  if (!card_.has(kCheckSync)) return;
+  static std::once_flag once;
+  std::call_once(once, [] {
+    set_read_reporter(&BufferChecks::report_read);
+    std::atexit(report_reads);
+  });
+}
+
+BufferChecks::~BufferChecks() {
+  num_checks.fetch_sub(1);
+  report_reads();
+}
+
+bool BufferChecks::any() { return num_checks.load(std::memory_order_relaxed) != 0; }
 
 void BufferChecks::made(uint64_t address, uint64_t size_bytes, uint32_t group, bool mirrored) {
   states_.make_buffer(address, size_bytes, group, !mirrored, caller_place());
@@ -34,7 +63,7 @@ void BufferChecks::freed(uint64_t address, uint64_t size_bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
     copies_.erase(address);
     for (const auto& [packet, command] : started_) {
-      if (!card_.packet_runs(packet)) continue;
+      if (card_.packet_state(packet) != ERT_CMD_STATE_RUNNING) continue;
       for (const Use& use : command.uses) {
         const bool inside = use.address >= address && use.address - address < size_bytes;
         if (inside) users.emplace_back(command.kernel, use.argument);
@@ -48,18 +77,41 @@ void BufferChecks::freed(uint64_t address, uint64_t size_bytes) {
   }
 }
 
-void BufferChecks::mapped(uint64_t address, std::byte* host) {
+void BufferChecks::mapped(uint64_t address, std::byte* host, bool owns_pages) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto copy = copies_.find(address);
-  if (copy != copies_.end()) copy->second.host = host;
+  const auto found = copies_.find(address);
+  if (found == copies_.end()) return;
+  HostCopy& copy = found->second;
+  copy.host = host;
+  if (!states_.covers(address, copy.size_bytes)) return;
+  const bool whole_pages = owns_pages || owns_its_pages(host, copy.size_bytes);
+  copy.watched =
+      watch_copy(this, address, host, copy.size_bytes, whole_pages, states_.states() + address);
+}
+
+void BufferChecks::unmapped(uint64_t address) {
+  report_reads();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = copies_.find(address);
+  if (found == copies_.end()) return;
+  unwatch_copy(found->second.watched);
+  found->second.watched = nullptr;
+  found->second.host = nullptr;
+}
+
+void BufferChecks::syncing(uint64_t buffer, uint64_t address, uint64_t size_bytes) {
+  report_reads();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = copies_.find(buffer);
+  if (found != copies_.end()) begin_use(found->second.watched, address - buffer, size_bytes);
 }
 
 void BufferChecks::synced(uint64_t buffer, uint64_t address, uint64_t size_bytes, bool to_device) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (to_device) {
-    states_.change(address, size_bytes, kStateLive | kStateWritten, kStateStale);
+    states_.change(address, size_bytes, kStateLive | kStateWritten, kStateStale | kStateUnseen);
   } else {
-    states_.change(address, size_bytes, 0, kStateStale);
+    states_.change(address, size_bytes, 0, kStateStale | kStateUnseen);
   }
   const auto found = copies_.find(buffer);
   if (found == copies_.end() || found->second.host == nullptr) return;
@@ -67,13 +119,28 @@ void BufferChecks::synced(uint64_t buffer, uint64_t address, uint64_t size_bytes
   if (copy.synced.empty()) copy.synced.resize(copy.size_bytes);
   const uint64_t offset = address - buffer;
   std::memcpy(copy.synced.data() + offset, copy.host + offset, size_bytes);
+  end_use(copy.watched, offset, size_bytes);
+}
+
+void BufferChecks::sync_failed(uint64_t buffer, uint64_t address, uint64_t size_bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = copies_.find(buffer);
+  if (found != copies_.end()) end_use(found->second.watched, address - buffer, size_bytes);
 }
 
 void BufferChecks::written(uint64_t address, uint64_t size_bytes) {
-  states_.change(address, size_bytes, kStateLive | kStateWritten, kStateStale);
+  states_.change(address, size_bytes, kStateLive | kStateWritten, kStateStale | kStateUnseen);
 }
 
-const BufferChecks::HostCopy* BufferChecks::find_copy(uint64_t address, uint64_t& begin) const {
+void BufferChecks::copied(uint64_t address, uint64_t size_bytes) {
+  states_.change(address, size_bytes, kStateLive | kStateWritten | kStateUnseen, kStateStale);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  uint64_t begin = 0;
+  const HostCopy* const copy = find_copy(address, begin);
+  if (copy != nullptr) close_unseen(copy->watched);
+}
+
+BufferChecks::HostCopy* BufferChecks::find_copy(uint64_t address, uint64_t& begin) {
   const auto after = copies_.upper_bound(address);
   if (after == copies_.begin()) return nullptr;
   const auto found = std::prev(after);
@@ -87,15 +154,60 @@ void BufferChecks::mark_stale(uint64_t address) {
   const HostCopy* const found = find_copy(address, begin);
   if (found == nullptr || found->host == nullptr) return;
   const HostCopy& copy = *found;
-  if (copy.synced.size() == copy.size_bytes &&
-      std::memcmp(copy.host, copy.synced.data(), copy.size_bytes) == 0) {
-    return;
-  }
+  begin_use(copy.watched, 0, copy.size_bytes);
+  const bool same = copy.synced.size() == copy.size_bytes &&
+                    std::memcmp(copy.host, copy.synced.data(), copy.size_bytes) == 0;
   uint8_t* const states = states_.states() + begin;
-  for (uint64_t byte = 0; byte < copy.size_bytes; ++byte) {
+  for (uint64_t byte = 0; !same && byte < copy.size_bytes; ++byte) {
     const std::byte before = copy.synced.empty() ? std::byte{0} : copy.synced[byte];
     if (copy.host[byte] != before) states[byte] |= kStateStale;
   }
+  end_use(copy.watched, 0, copy.size_bytes);
+}
+
+// The host's copies of what the command wrote are old now.
+void BufferChecks::close_results(const Started& command) {
+  for (const Use& use : command.uses) {
+    uint64_t begin = 0;
+    HostCopy* const copy = find_copy(use.address, begin);
+    if (copy == nullptr || copy->watched == nullptr) continue;
+    if (!states_.any(begin, copy->size_bytes, kStateUnseen)) continue;
+    copy->kernel = command.kernel;
+    copy->argument = use.argument;
+    close_unseen(copy->watched);
+  }
+}
+
+void BufferChecks::finished() {
+  if (!card_.has(kCheckSync)) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::erase_if(running_, [this](uint64_t packet) {
+    const uint32_t state = card_.packet_state(packet);
+    if (state < ERT_CMD_STATE_COMPLETED) return false;
+    if (state == ERT_CMD_STATE_COMPLETED) close_results(started_[packet]);
+    return true;
+  });
+}
+
+void BufferChecks::report_read(const EarlyRead& read) {
+  auto& self = *static_cast<BufferChecks*>(const_cast<void*>(read.owner));
+  HostFinding finding;
+  finding.kind = "missing_sync_from_device";
+  {
+    const std::lock_guard<std::mutex> lock(self.mutex_);
+    const auto found = self.copies_.find(read.copy);
+    if (found != self.copies_.end()) {
+      finding.kernel = found->second.kernel;
+      finding.argument = found->second.argument;
+    }
+  }
+  finding.message =
+      "the program reads bytes that a kernel wrote, before a sync from the device, so it gets the "
+      "old ones: call sync(XCL_BO_SYNC_BO_FROM_DEVICE) after the run and before the read";
+  finding.address = read.copy + read.offset;
+  const auto end = std::find(read.frames.begin(), read.frames.end(), nullptr);
+  report_host_finding(self.card_, self.states_, finding,
+                      program_place(std::vector<const void*>(read.frames.begin(), end)));
 }
 
 void BufferChecks::starting(const Program& program, const std::vector<uint32_t>& units,
@@ -104,52 +216,28 @@ void BufferChecks::starting(const Program& program, const std::vector<uint32_t>&
   const auto known = program.arguments.find(kernel);
   if (known == program.arguments.end()) return;
   Started command{kernel, {}};
+  const std::set<size_t> wrong = check_arguments(program, units.front(), packet_offset);
   for (size_t index = 0; index < known->second.size(); ++index) {
     const KernelArgument& argument = known->second[index];
     const uint64_t word = argument.offset / 4;
     if (argument.kind != kGlobalKind || argument.offset == 0 || word + 2 > num_words) continue;
     uint64_t address = 0;
     std::memcpy(&address, registers + word, sizeof(address));
-    check_pointer(program, units, index, address);
+    if (!wrong.contains(index)) check_pointer(program, units, index, address);
     command.uses.push_back({argument.name, address});
   }
+  report_reads();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (card_.has(kCheckSync)) {
     for (const Use& use : command.uses) mark_stale(use.address);
+    running_.push_back(packet_offset);
   }
   started_[packet_offset] = std::move(command);
 }
 
-void BufferChecks::check_pointer(const Program& program, const std::vector<uint32_t>& units,
-                                 size_t argument, uint64_t address) {
-  const xclbin::ComputeUnit& unit = program.units[units.front()];
-  const std::string& name = program.arguments.at(unit.kernel)[argument].name;
-  if (!states_.covers(address, 1)) return;  // another card's memory
-  const uint8_t state = states_.states()[address];
-  if ((state & kStateFreed) != 0) {
-    report("use_after_free", unit.kernel, unit.name, name,
-           "a run begins with a buffer that was freed: keep the buffer until the run has ended");
-  } else if ((state & kStateLive) == 0) {
-    report("bad_argument", unit.kernel, unit.name, name,
-           address == 0 ? "a run begins without this argument: set it to a buffer"
-                        : "a run begins with an address where no buffer begins: set the argument "
-                          "to a buffer");
-  }
-  for (const uint32_t index : units) {
-    const auto reached = program.reached.find({index, argument});
-    if (reached == program.reached.end() || reached->second.empty()) return;
-    for (const auto& [first, end] : reached->second) {
-      if (address >= first && address < end) return;
-    }
-  }
-  report("wrong_bank", unit.kernel, unit.name, name,
-         "the buffer is in a bank that this argument's port is not connected to: allocate it in "
-         "kernel.group_id() of this argument, or connect the bank (--connectivity.sp)");
-}
-
 void BufferChecks::report(const char* kind, const std::string& kernel, const std::string& unit,
                           const std::string& argument, const std::string& message) {
-  report_host_finding(card_, {kind, kernel, unit, argument, message}, caller_place());
+  report_host_finding(card_, states_, {kind, kernel, unit, argument, message}, caller_place());
 }
 
 }  // namespace tandem::emulation

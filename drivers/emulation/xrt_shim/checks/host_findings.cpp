@@ -13,6 +13,7 @@
 #include <mutex>
 #include <set>
 
+#include "emulation/protocol/buffer_finding.h"
 #include "emulation/protocol/checks.h"
 #include "emulation/protocol/finding.h"
 #include "emulation/xrt_shim/report.h"
@@ -43,26 +44,28 @@ void end_strictly(int status, void*) {
 
 }  // namespace
 
-void report_host_finding(Card& card, const HostFinding& found, const CodePlace& place) {
+void report_host_finding(Card& card, const MemoryStates& states, const HostFinding& found,
+                         const CodePlace& place) {
   const SourcePlace source = place_of(place);
   Finding finding;
   finding.kind = found.kind;
-  finding.severity = "error";
+  finding.severity = found.is_warning && !card.has(kCheckStrict) ? "warning" : "error";
   finding.kernel = found.kernel;
   finding.unit = found.unit;
   finding.argument = found.argument;
   finding.message = found.message;
   finding.file = source.file;
   finding.line = source.line;
+  if (found.address != ~uint64_t{0}) add_buffer_to(finding, states, found.address);
   const std::string line = json_line(finding);
   if (!is_first(line)) return;
   if (card.has(kCheckStrict)) host_findings.fetch_add(1);
-  std::string text = found.kind + ": " + found.message;
+  std::string text = found.kind + ": " + finding.message;
   if (!found.argument.empty()) text += " (argument '" + found.argument + "'";
   if (!found.argument.empty())
     text += found.kernel.empty() ? ")" : " of kernel '" + found.kernel + "')";
   if (source.line > 0) text += " [" + source.file + ":" + std::to_string(source.line) + "]";
-  report_error(text);
+  if (tells_findings()) report_error(text);
   const char* const file = std::getenv("TANDEM_CARD_REPORT");
   if (file != nullptr && *file != '\0' && !append_finding(file, finding)) {
     report_error(std::string("cannot write to TANDEM_CARD_REPORT '") + file +

@@ -6,6 +6,7 @@
 #include <xclbin.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <pugixml.hpp>
 
 namespace tandem::emulation {
@@ -26,8 +27,9 @@ std::map<std::string, std::vector<KernelArgument>> kernel_arguments(
         return static_cast<uint32_t>(std::strtoul(node.attribute(name).value(), nullptr, 0));
       };
       if (number("id") != arguments.size()) continue;
-      arguments.push_back(
-          {node.attribute("name").value(), number("addressQualifier"), number("offset")});
+      arguments.push_back({node.attribute("name").value(), number("addressQualifier"),
+                           number("offset"), number("hostSize"),
+                           std::strchr(node.attribute("type").value(), '*') != nullptr});
     }
   }
   return kernels;

@@ -15,8 +15,10 @@ namespace tandem::emulation {
 
 struct KernelArgument {
   std::string name;
-  uint32_t kind = 0;    // 0 scalar, 1 global, 3 local, 4 stream
-  uint32_t offset = 0;  // in the register map
+  uint32_t kind = 0;       // 0 scalar, 1 global, 3 local, 4 stream
+  uint32_t offset = 0;     // in the register map
+  uint32_t num_bytes = 0;  // of the program's value
+  bool is_array = false;   // a scalar's: a pointer in the register map, perhaps an output
 };
 
 // By kernel, in order of their numbers; none where the metadata has none.

@@ -38,6 +38,10 @@ extern "C" void probe(const int* in, int* out, int count, int bug) {
     for (int i = 0; i < count; ++i) out[i] = part[i] + 1;  // mark 6
   }
   if (bug == 7) out[0] = in[0] / (count - LENGTH);  // mark 7
+  if (bug == 9) {                                   // no bug: it takes some time
+    for (volatile int turn = 0; turn < 50000000; ++turn) {
+    }
+  }
   if (bug == 8) {
     volatile int turning = 1;
     while (turning) turning = 2;  // mark 8

@@ -23,6 +23,7 @@ export TANDEM_CARD_REPORT="$PWD/kept.jsonl"
 same "$(code_of "$tandem" card run -- ./host crossed.xclbin 3)" 0
 grep -q "crossed.cpp:30: warning: leftover_tokens in kernel 'crossed', unit 'crossed_1': stream 'tail' ends" told || fail "$(cat told)"
 grep -q "    what to do: read as many values as are written" told || fail "no advice: $(cat told)"
+same "$(grep -c "stream 'tail' ends" told)" 1
 same "$(tail -1 told)" "tandem: the cards found 1 bug: 0 errors, 1 warning"
 same "$(code_of "$tandem" card run --strict --sarif found.sarif -- ./host crossed.xclbin 3)" 4
 same "$(grep -c "the cards found 1 bug" told)" 1
@@ -31,6 +32,11 @@ import json
 run = json.load(open("found.sarif"))["runs"][0]
 assert [result["ruleId"] for result in run["results"]] == ["leftover_tokens"]
 assert run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 30' || fail "SARIF"
+
+# A file that cannot be written ends the command with its own error, unless the program has one.
+same "$(code_of "$tandem" card run --sarif no/such/folder.sarif -- ./host crossed.xclbin 0 9)" 9
+grep -q "cannot write 'no/such/folder.sarif'" told || fail "$(cat told)"
+same "$(code_of "$tandem" card run --sarif no/such/folder.sarif -- ./host crossed.xclbin 0)" 2
 
 # A report of two runs; the findings of the first are not the second's.
 expect "leftover_tokens in kernel 'crossed', unit 'crossed_1' (2 times)" "$tandem" card report kept.jsonl
@@ -47,11 +53,26 @@ grep -q "crossed.cpp:22: error: out_of_bounds in kernel 'crossed', unit 'crossed
 grep -q "made at $CASE_DIR/host.cpp:16)" told || fail "$(cat told)"
 
 same "$(code_of "$tandem" card run -- ./host crossed.xclbin 2)" 3
+same "$(grep -c "waits for data in stream 'reply'" told)" 2  # the message, and the wait itself
 grep -q "error: deadlock in kernel 'crossed'" told || fail "$(cat told)"
 grep -q "    process 'give' waits for data in stream 'reply', which holds 0: .*crossed.cpp:11" told || fail "$(cat told)"
 same "$(GITHUB_ACTIONS=true code_of "$tandem" card run -- ./host crossed.xclbin 2)" 3
 grep -q "^::error file=.*crossed.cpp,line=11,title=deadlock::kernel 'crossed'" told || fail "$(cat told)"
 same "$(code_of "$tandem" card run --strict -- ./host crossed.xclbin 1)" 0
+
+# Faults by a script; the log is a script that repeats them; a mistake is told with its place before anything runs.
+echo "launch 1 fail" >fails.faults
+[ "$(code_of "$tandem" card run --faults fails.faults --faults-log log.faults -- ./host crossed.xclbin 0)" != 0 ] || fail "no fault"
+same "$(cat log.faults)" "launch 1 card=0 fail"
+[ "$(code_of "$tandem" card run --faults log.faults -- ./host crossed.xclbin 0)" != 0 ] || fail "no fault by the log"
+printf 'seed 3\nlaunch 1 explode\n' >wrong.faults
+same "$(code_of "$tandem" card run --faults wrong.faults -- touch ran)" 2
+grep -q "wrong.faults:2: field 'explode': is no fault" told || fail "$(cat told)"
+[ ! -e ran ] || fail "it ran"
+"$tandem" card storm --seed 5 --events 100 >storm.faults
+same "$("$tandem" card storm --seed 5 --events 100)" "$(cat storm.faults)"
+[ "$("$tandem" card storm --seed 6 --events 100)" != "$(cat storm.faults)" ] || fail "one storm for two seeds"
+same "$(code_of "$tandem" card run --faults storm.faults -- true)" 0
 
 # The depths that a run needs, whatever is stated.
 "$tandem" card depths --json -- ./host crossed.xclbin 0 >least.json
@@ -72,8 +93,8 @@ said() {
 }
 said "the command fails whatever depths its streams have" "$tandem" card depths -- ./host crossed.xclbin 2
 said "exit code 9" "$tandem" card depths -- ./host crossed.xclbin 0 9
-said "unknown option --faults" "$tandem" card run --faults storm -- ./host crossed.xclbin 0
-said "unknown option --time" "$tandem" card run --strict --time model -- ./host crossed.xclbin 0
+said "the script of faults 'nothing' cannot be read" "$tandem" card run --faults nothing -- ./host crossed.xclbin 0
+said "guess not in {model}" "$tandem" card run --strict --time guess -- ./host crossed.xclbin 0
 said "program is required" "$tandem" card run --strict
 said "program is required" "$tandem" card depths --
 said "cannot read 'nothing.jsonl'" "$tandem" card report nothing.jsonl

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps from a pointer back to its variable, and from an index back to the values that it adds up.
+#include "bitstreams/compiler/timing/addresses.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+namespace tandem::timing {
+namespace {
+
+constexpr int kMostSteps = 64;
+
+// The last word of "i64 %x" or "i32 4".
+std::string last_word(const std::string& text) {
+  const size_t end = text.find_last_not_of(' ');
+  const size_t blank = text.find_last_of(' ', end);
+  return text.substr(blank + 1, end - blank);
+}
+
+// The parts of an instruction between commas outside of brackets, before its metadata.
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (const char c : text.substr(0, text.find(", !"))) {
+    if (c == '(' || c == '[' || c == '{' || c == '<') ++depth;
+    if (c == ')' || c == ']' || c == '}' || c == '>') --depth;
+    if (c == ',' && depth == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+bool is_number(const std::string& word) {
+  return !word.empty() && (std::isdigit(word[0]) != 0 || (word[0] == '-' && word.size() > 1));
+}
+
+LinearIndex scaled(LinearIndex index, long factor) {
+  index.constant *= factor;
+  for (auto& [name, each] : index.terms) each *= factor;
+  return index;
+}
+
+LinearIndex sum(LinearIndex a, const LinearIndex& b) {
+  a.constant += b.constant;
+  for (const auto& [name, factor] : b.terms) {
+    if ((a.terms[name] += factor) == 0) a.terms.erase(name);
+  }
+  return a;
+}
+
+}  // namespace
+
+Addresses::Addresses(const IrFunction& function) {
+  for (size_t block = 0; block < function.blocks.size(); ++block) {
+    for (const IrInstruction& each : function.blocks[block].instructions) {
+      if (!each.result.empty()) definitions_[each.result] = {&each, static_cast<int>(block)};
+    }
+  }
+}
+
+std::string Addresses::pointer_of(const IrInstruction& access) {
+  const std::vector<std::string> parts = parts_of(access.text);
+  const std::string word = parts.size() > 1 ? last_word(parts[1]) : "";
+  return word.starts_with("%") ? word : "";
+}
+
+int Addresses::block_of(const std::string& value) const {
+  const auto found = definitions_.find(value);
+  return found == definitions_.end() ? -1 : found->second.block;
+}
+
+bool Addresses::is_phi(const std::string& value) const {
+  const auto found = definitions_.find(value);
+  return found != definitions_.end() && found->second.instruction->opcode == "phi";
+}
+
+LinearIndex Addresses::linear(const std::string& text) const {
+  std::string word = text;
+  LinearIndex result;
+  long factor = 1;
+  for (int step = 0; step < kMostSteps; ++step) {
+    if (is_number(word)) {
+      result.constant += factor * std::atol(word.c_str());
+      return result;
+    }
+    const auto found = definitions_.find(word);
+    const IrInstruction* const by =
+        found == definitions_.end() ? nullptr : found->second.instruction;
+    const std::string op = by == nullptr ? "" : by->opcode;
+    const std::vector<std::string> parts =
+        by == nullptr ? std::vector<std::string>() : parts_of(by->text);
+    const std::string second = parts.size() > 1 ? last_word(parts[1]) : "";
+    if (op == "sext" || op == "zext" || op == "trunc") {
+      word = by->operands.empty() ? word : by->operands[0];
+      if (by->operands.empty()) break;
+    } else if ((op == "add" || op == "sub" || (op == "or" && is_number(second))) &&
+               parts.size() > 1) {
+      result = sum(result, scaled(linear(second), op == "sub" ? -factor : factor));
+      word = last_word(parts[0]);
+    } else if ((op == "mul" || op == "shl") && is_number(second)) {
+      const long by_number = std::atol(second.c_str());
+      factor *= op == "mul" ? by_number : 1L << std::min(by_number, 40L);
+      word = last_word(parts[0]);
+    } else {
+      break;
+    }
+  }
+  return sum(result, LinearIndex{{{word, factor}}, 0});
+}
+
+void Addresses::add_indices(const IrInstruction& element, MemoryAddress& address) const {
+  const std::vector<std::string> parts = parts_of(element.text);
+  std::vector<LinearIndex> indices;
+  for (size_t index = 2; index < parts.size(); ++index) {
+    indices.push_back(linear(last_word(parts[index])));
+  }
+  address.indices.insert(address.indices.begin(), indices.begin(), indices.end());
+}
+
+MemoryAddress Addresses::address_of(const IrInstruction& access) const {
+  const std::string pointer = pointer_of(access);
+  if (!pointer.empty()) return address_of_value(pointer);
+  MemoryAddress address;
+  address.local = true;
+  if (!access.globals.empty()) address.root = access.globals.back().substr(1);
+  return address;
+}
+
+MemoryAddress Addresses::address_of_value(const std::string& pointer) const {
+  MemoryAddress address;
+  std::string value = pointer;
+  for (int step = 0; step < kMostSteps; ++step) {
+    address.root = value.substr(1);
+    const auto found = definitions_.find(value);
+    if (found == definitions_.end()) return address;  // a parameter
+    const IrInstruction& by = *found->second.instruction;
+    if (by.opcode == "alloca") {
+      address.local = true;
+      address.type = by.type;
+      return address;
+    }
+    const bool is_step = by.opcode == "getelementptr" || by.opcode == "bitcast";
+    if (by.opcode == "getelementptr") add_indices(by, address);
+    if (is_step && !by.globals.empty()) {
+      address.local = true;
+      address.root = by.globals[0].substr(1);
+      return address;
+    }
+    if (!is_step || by.operands.empty()) return address;  // loaded, chosen or computed
+    value = by.operands[0];
+  }
+  return address;
+}
+
+std::string source_name(const std::string& ir_name) { return ir_name.substr(0, ir_name.find('.')); }
+
+}  // namespace tandem::timing

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions are visited callees first, so that a call without loops has a latency.
+#include "bitstreams/compiler/timing/analysis.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "bitstreams/compiler/timing/addresses.h"
+#include "bitstreams/compiler/timing/body_schedule.h"
+#include "bitstreams/compiler/timing/dependences.h"
+#include "bitstreams/compiler/timing/loop_tree.h"
+#include "bitstreams/compiler/timing/operators.h"
+
+namespace tandem::timing {
+namespace {
+
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// "vadd" or "_Z4vaddPKiS0_Pii".
+bool is_function(const std::string& ir_name, const std::string& name) {
+  return ir_name == name || ir_name.starts_with("_Z" + std::to_string(name.size()) + name);
+}
+
+class Analyser {
+ public:
+  Analyser(const IrModule& module, const KernelPragmas& pragmas, double clock_mhz)
+      : module_(module), pragmas_(pragmas) {
+    result_.model.clock_mhz = clock_mhz;
+    for (const IrFunction& each : module.functions) by_name_[each.name] = &each;
+  }
+
+  Analysis run(const std::string& kernel) {
+    for (const IrFunction& each : module_.functions) {
+      if (result_.model.kernel.empty() && is_function(each.name, kernel)) {
+        result_.model.kernel = each.name;
+      }
+    }
+    visit(result_.model.kernel);
+    result_.model.unknown.assign(unknown_.begin(), unknown_.end());
+    return std::move(result_);
+  }
+
+ private:
+  // Called functions, and those that a region of processes starts.
+  static std::vector<std::pair<std::string, bool>> callees(const IrInstruction& call) {
+    std::vector<std::pair<std::string, bool>> names;
+    if (call.callee.starts_with("tandem_region_start")) {
+      for (const std::string& name : call.globals) names.emplace_back(name.substr(1), true);
+    } else if (library_function(call.callee) == Library::kNone) {
+      names.emplace_back(call.callee, false);
+    }
+    return names;
+  }
+
+  static bool is_call(const IrInstruction& each) {
+    return each.opcode == "call" || each.opcode == "invoke";
+  }
+
+  void visit(const std::string& name) {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end() || !seen_.insert(name).second) return;
+    for (const IrBlock& block : found->second->blocks) {
+      for (const IrInstruction& each : block.instructions) {
+        if (!is_call(each)) continue;
+        for (const auto& [callee, is_process] : callees(each)) visit(callee);
+      }
+    }
+    add(*found->second);
+  }
+
+  void add(const IrFunction& function) {
+    function_ = &function;
+    loops_ = find_loops(function);
+    FunctionModel model;
+    model.name = function.name;
+    first_counter_ = result_.model.num_counters;
+    model.entry = first_counter_;
+    count_blocks();
+    const Addresses addresses(function);
+    for (size_t index = 0; index < loops_.size(); ++index) {
+      model.loops.push_back(loop_model(static_cast<int>(index), addresses));
+    }
+    apply_pragmas(model);
+    const BodySchedule top(function, loops_, -1, result_.model.clock_mhz, latencies_);
+    model.depth = top.depth();
+    unknown_.insert(top.unknown().begin(), top.unknown().end());
+    add_accesses(model, addresses);
+    if (loops_.empty() && model.sites.empty()) latencies_[function.name] = model.depth;
+    result_.model.functions.push_back(std::move(model));
+  }
+
+  void count_blocks() {
+    for (const IrBlock& block : function_->blocks) {
+      const int counter = result_.model.num_counters++;
+      if (block.unwinds) continue;
+      for (const IrInstruction& each : block.instructions) {
+        if (each.opcode == "phi") continue;
+        result_.blocks.push_back({each.line, counter});
+        break;
+      }
+    }
+  }
+
+  LoopModel loop_model(int index, const Addresses& addresses) {
+    const IrLoop& loop = loops_[static_cast<size_t>(index)];
+    LoopModel model;
+    model.parent = loop.parent;
+    model.header = first_counter_ + loop.header;
+    for (const int latch : loop.latches) model.latches.push_back(first_counter_ + latch);
+    const IrBlock& header = block_at(loop.header);
+    const bool exits =
+        std::any_of(header.successors.begin(), header.successors.end(),
+                    [&loop](int next) { return !loop.blocks[static_cast<size_t>(next)]; });
+    const bool is_latch =
+        std::find(loop.latches.begin(), loop.latches.end(), loop.header) != loop.latches.end();
+    model.tests_first = exits && !is_latch;
+    place(loop, model);
+    count_entries(loop, model);
+    const BodySchedule body(*function_, loops_, index, result_.model.clock_mhz, latencies_);
+    model.depth = body.depth();
+    unknown_.insert(body.unknown().begin(), body.unknown().end());
+    const DependenceFinder finder(*function_, loops_, index, addresses, body, pragmas_.independent);
+    model.recurrences = finder.find();
+    for (Recurrence& each : model.recurrences) each.line = line_of(each.line);
+    model.perfect = is_perfect(body);
+    return model;
+  }
+
+  const IrBlock& block_at(int block) const { return function_->blocks[static_cast<size_t>(block)]; }
+
+  int line_of(int location) const {
+    const auto found = module_.places.find(location);
+    return found == module_.places.end() ? 0 : found->second.line;
+  }
+
+  void place(const IrLoop& loop, LoopModel& model) {
+    for (const int latch : loop.latches) {
+      const auto found = module_.loop_ends.find(block_at(latch).loop);
+      if (found == module_.loop_ends.end()) continue;
+      model.file = found->second.first.file;
+      model.line = found->second.first.line;
+      last_lines_[model.header] = found->second.second.line;
+    }
+  }
+
+  // Counted by a value that is 1 where the loop is entered.
+  void count_entries(const IrLoop& loop, LoopModel& model) {
+    model.entries = result_.model.num_counters++;
+    const IrBlock& header = block_at(loop.header);
+    EntryCounter counter;
+    counter.counter = model.entries;
+    counter.phi_line = header.instructions[0].line;
+    for (const IrInstruction& each : header.instructions) {
+      counter.line = each.line;
+      if (each.opcode != "phi") break;
+    }
+    for (const int before : header.predecessors) {
+      auto& labels = loop.blocks[static_cast<size_t>(before)] ? counter.back : counter.entering;
+      labels.push_back(block_at(before).label);
+    }
+    result_.entries.push_back(std::move(counter));
+  }
+
+  // Only indices and branches beside the loop inside.
+  bool is_perfect(const BodySchedule& body) const {
+    for (const int block : body.blocks()) {
+      for (const IrInstruction& each : block_at(block).instructions) {
+        if (each.opcode == "load" || each.opcode == "store") return false;
+        if (is_call(each) && library_function(each.callee) != Library::kIgnored) return false;
+        if (each.opcode.starts_with("f") && each.opcode != "freeze") return false;
+      }
+    }
+    return true;
+  }
+
+  // The innermost loop of the source that holds the pragma's line.
+  LoopModel* loop_at(FunctionModel& model, const SourceLine& at) const {
+    LoopModel* best = nullptr;
+    int best_span = 0;
+    for (LoopModel& loop : model.loops) {
+      const auto found = last_lines_.find(loop.header);
+      const int last = found == last_lines_.end() ? loop.line : found->second;
+      if (file_name(loop.file) != file_name(at.file) || at.line < loop.line || at.line > last) {
+        continue;
+      }
+      if (best != nullptr && last - loop.line > best_span) continue;
+      best = &loop;
+      best_span = last - loop.line;
+    }
+    return best;
+  }
+
+  void apply_pragmas(FunctionModel& model) {
+    for (const LoopPragma& each : pragmas_.loops) {
+      LoopModel* const loop = loop_at(model, each.place);
+      if (loop == nullptr) continue;
+      if (each.pipeline) {
+        loop->pipeline = each.off ? "off" : "pragma";
+        loop->wanted_ii = each.ii;
+      } else if (!each.off) {
+        loop->unroll = each.factor;
+      }
+    }
+    for (size_t index = 0; index < model.loops.size(); ++index) {
+      const bool is_inner = std::none_of(
+          model.loops.begin(), model.loops.end(),
+          [index](const LoopModel& loop) { return loop.parent == static_cast<int>(index); });
+      LoopModel& loop = model.loops[index];
+      if (loop.pipeline.empty() && is_inner && loop.unroll != 0) loop.pipeline = "auto";
+    }
+  }
+
+  double banks(const MemoryAddress& address) const {
+    const bool is_array = address.type.starts_with("[") || address.type.empty();
+    if (!is_array) return 0;  // a scalar or a struct: registers
+    std::string name = source_name(address.root);
+    auto found = pragmas_.partitions.find(name);
+    while (found == pragmas_.partitions.end() && !name.empty() && std::isdigit(name.back()) != 0) {
+      name.pop_back();  // a further variable of that name
+      found = pragmas_.partitions.find(name);
+    }
+    return found == pragmas_.partitions.end() ? 1 : banks_of(found->second, address.type);
+  }
+
+  void add_accesses(FunctionModel& model, const Addresses& addresses) {
+    for (size_t block = 0; block < function_->blocks.size(); ++block) {
+      const int loop = innermost_loop(loops_, static_cast<int>(block));
+      for (const IrInstruction& each : function_->blocks[block].instructions) {
+        const int counter = first_counter_ + static_cast<int>(block);
+        if (each.opcode == "load" || each.opcode == "store") {
+          add_access(model, addresses, each, counter, loop);
+        } else if (is_call(each)) {
+          add_call(model, addresses, each, counter, loop);
+        }
+      }
+    }
+  }
+
+  void add_access(FunctionModel& model, const Addresses& addresses, const IrInstruction& each,
+                  int block, int loop) {
+    const MemoryAddress address = addresses.address_of(each);
+    const bool writes = each.opcode == "store";
+    const std::string pointer = Addresses::pointer_of(each);
+    if (address.local || pointer.empty()) {
+      if (loop >= 0) use(model.loops[static_cast<size_t>(loop)], address, writes);
+      return;
+    }
+    const unsigned bytes = bytes_of_type(each.type);
+    const bool opaque = each.text.find("ptr " + pointer) != std::string::npos;
+    add_site(model, {block, loop, writes, -1, static_cast<double>(bytes), source_name(address.root),
+                     banks(address), line_of(each.location)});
+    result_.sites.push_back(
+        {each.line, last_site(), pointer, opaque ? "ptr" : each.type + "*", std::to_string(bytes)});
+  }
+
+  int last_site() const { return static_cast<int>(result_.model.sites.size()) - 1; }
+
+  void add_site(FunctionModel& model, const SiteModel& site) {
+    result_.model.sites.push_back(site);
+    model.sites.push_back(last_site());
+  }
+
+  void use(LoopModel& loop, const MemoryAddress& address, bool writes) const {
+    for (ArrayUse& each : loop.arrays) {
+      if (each.array != source_name(address.root)) continue;
+      (writes ? each.writes : each.reads) += 1;
+      return;
+    }
+    loop.arrays.push_back(
+        {source_name(address.root), writes ? 0.0 : 1.0, writes ? 1.0 : 0.0, banks(address)});
+  }
+
+  void add_call(FunctionModel& model, const Addresses& addresses, const IrInstruction& each,
+                int block, int loop) {
+    const Library library = library_function(each.callee);
+    if (library == Library::kStreamRead || library == Library::kStreamWrite) model.streams = true;
+    if (library == Library::kCopy) add_copy(model, addresses, each, block, loop);
+    if (library == Library::kStreamRead || library == Library::kStreamWrite) {
+      add_reference(model, addresses, each, block, loop);
+    }
+    for (const auto& [callee, is_process] : callees(each)) {
+      if (by_name_.contains(callee)) model.calls.push_back({callee, block, loop, is_process});
+    }
+  }
+
+  // write(in[i]) loads through its second argument, and read(out[i]) stores.
+  void add_reference(FunctionModel& model, const Addresses& addresses, const IrInstruction& each,
+                     int block, int loop) {
+    const std::string_view key = "dereferenceable(";
+    const size_t stream = each.text.find(key);
+    const size_t at = stream == std::string::npos ? stream : each.text.find(key, stream + 1);
+    if (at == std::string::npos || each.operands.size() < 2) return;
+    const int bytes = std::atoi(each.text.c_str() + at + key.size());
+    const std::string& pointer = each.operands[1];
+    const MemoryAddress address = addresses.address_of_value(pointer);
+    if (address.local || bytes <= 0) return;
+    const bool writes = library_function(each.callee) == Library::kStreamRead;
+    add_site(model, {block, loop, writes, -1, static_cast<double>(bytes), source_name(address.root),
+                     banks(address), line_of(each.location)});
+    const size_t comma = each.text.rfind(", ", at);
+    const std::string type =
+        each.text.substr(comma + 2, each.text.find(' ', comma + 2) - comma - 2);
+    result_.sites.push_back({each.line, last_site(), pointer, type, std::to_string(bytes)});
+  }
+
+  // Operands of a copy: to, from, and the size if it is no constant.
+  void add_copy(FunctionModel& model, const Addresses& addresses, const IrInstruction& each,
+                int block, int loop) {
+    if (each.operands.size() < 2) return;
+    const std::string arguments = each.text.substr(each.text.find('(') + 1);
+    const size_t last = arguments.rfind("i64 ", arguments.find(')'));
+    size_t size_at = last == std::string::npos ? std::string::npos : last;
+    for (size_t at = 0; (at = arguments.find(", i64 ", at)) != std::string::npos; ++at) {
+      size_at = at + 2;
+      break;
+    }
+    if (size_at == std::string::npos) return;
+    std::string size =
+        arguments.substr(size_at + 4, arguments.find_first_of(",)", size_at) - size_at - 4);
+    size = size.substr(size.rfind(' ') + 1);
+    double element = 0;
+    for (int side = 0; side < 2; ++side) {
+      const MemoryAddress address =
+          addresses.address_of_value(each.operands[static_cast<size_t>(side)]);
+      if (address.local && !address.type.empty()) element = element_bytes(address.type);
+    }
+    for (int side = 0; side < 2; ++side) {
+      const std::string& pointer = each.operands[static_cast<size_t>(side)];
+      const MemoryAddress address = addresses.address_of_value(pointer);
+      const int other = last_site() + (side == 0 ? 2 : 0);
+      add_site(model, {block, loop, side == 0, other, element == 0 ? 4 : element,
+                       source_name(address.root), banks(address), line_of(each.location)});
+      const bool opaque = each.text.find("ptr") != std::string::npos;
+      result_.sites.push_back({each.line, last_site(), pointer, opaque ? "ptr" : "i8*", size});
+    }
+  }
+
+  static double element_bytes(const std::string& type) {
+    const size_t inner = type.rfind(" x ");
+    if (inner == std::string::npos) return bytes_of_type(type);
+    return bytes_of_type(type.substr(inner + 3, type.find(']', inner) - inner - 3));
+  }
+
+  const IrModule& module_;
+  const KernelPragmas& pragmas_;
+  std::map<std::string, const IrFunction*> by_name_;
+  Analysis result_;
+  std::set<std::string> seen_;
+  std::set<std::string> unknown_;
+  std::map<std::string, double> latencies_;
+  std::map<int, int> last_lines_;  // of a loop, by its header's counter
+  const IrFunction* function_ = nullptr;
+  std::vector<IrLoop> loops_;
+  int first_counter_ = 0;
+};
+
+}  // namespace
+
+Analysis analyse(const IrModule& module, const KernelPragmas& pragmas, const std::string& kernel,
+                 double clock_mhz) {
+  return Analyser(module, pragmas, clock_mhz).run(kernel);
+}
+
+std::string keep_functions(const std::string& ir, const std::string& kernel) {
+  std::string result;
+  result.reserve(ir.size() + ir.size() / 64);
+  for (size_t begin = 0; begin < ir.size();) {
+    const size_t end = std::min(ir.find('\n', begin), ir.size());
+    std::string line = ir.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.starts_with("define ")) {
+      const size_t at = line.find('@') + 1;
+      const std::string name = line.substr(at, line.find('(', at) - at);
+      const Library library = library_function(name);
+      const bool is_stream = library == Library::kStreamRead || library == Library::kStreamWrite;
+      const size_t group = line.rfind(" #");
+      if ((is_stream || is_function(name, kernel)) && group != std::string::npos) {
+        line.insert(group, " noinline");
+      }
+    }
+    result += line + "\n";
+  }
+  return result;
+}
+
+}  // namespace tandem::timing

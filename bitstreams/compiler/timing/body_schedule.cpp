@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blocks in an order in which operands come before their users; one pass gives all instants.
+#include "bitstreams/compiler/timing/body_schedule.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "bitstreams/compiler/timing/operators.h"
+
+namespace tandem::timing {
+namespace {
+
+bool is_later(const Instant& a, const Instant& b) {
+  return a.cycle != b.cycle ? a.cycle > b.cycle : a.ns > b.ns;
+}
+
+}  // namespace
+
+BodySchedule::BodySchedule(const IrFunction& function, const std::vector<IrLoop>& loops, int loop,
+                           double clock_mhz, const std::map<std::string, double>& calls)
+    : function_(function), clock_mhz_(clock_mhz), calls_(calls) {
+  order_blocks(loops, loop);
+  schedule();
+}
+
+// Reverse postorder, so that operands come before what uses them.
+void BodySchedule::order_blocks(const std::vector<IrLoop>& loops, int loop) {
+  if (loop >= 0) header_ = loops[static_cast<size_t>(loop)].header;
+  std::vector<bool> seen(function_.blocks.size());
+  std::vector<int> order;
+  const std::function<void(int)> visit = [&](int block) {
+    if (seen[static_cast<size_t>(block)]) return;
+    seen[static_cast<size_t>(block)] = true;
+    for (const int next : function_.blocks[static_cast<size_t>(block)].successors) visit(next);
+    order.push_back(block);
+  };
+  visit(std::max(header_, 0));
+  std::reverse(order.begin(), order.end());
+  for (const int block : order) {
+    if (innermost_loop(loops, block) == loop) blocks_.push_back(block);
+  }
+}
+
+Instant BodySchedule::after(const Instant& start, const IrInstruction& instruction) const {
+  const auto call = calls_.find(instruction.callee);
+  if (call != calls_.end()) return {start.cycle + call->second, 0};
+  const OperatorTime time = operator_time(instruction, clock_mhz_);
+  if (!time.known) {
+    unknown_.insert(instruction.callee.empty() ? instruction.opcode : instruction.callee);
+  }
+  if (time.cycles > 0) return {start.cycle + time.cycles, time.ns};
+  if (start.ns + time.ns > usable_ns(clock_mhz_)) return {start.cycle + 1, time.ns};
+  return {start.cycle, start.ns + time.ns};
+}
+
+void BodySchedule::schedule() {
+  for (const int block : blocks_) {
+    for (const IrInstruction& each : function_.blocks[static_cast<size_t>(block)].instructions) {
+      Instant start;
+      const bool is_carried = each.opcode == "phi" && block == header_;
+      for (const std::string& operand : each.operands) {
+        const auto found = values_.find(operand);
+        if (!is_carried && found != values_.end() && is_later(found->second, start)) {
+          start = found->second;
+        }
+      }
+      const Instant end = after(start, each);
+      if (!each.result.empty()) values_[each.result] = end;
+      depth_ = std::max(depth_, end.cycle + 1);
+    }
+  }
+}
+
+std::optional<Path> BodySchedule::path(const std::string& from, const std::string& to) const {
+  struct Reached {
+    Instant at;
+    double slowest = 0;
+    std::string what;
+    int location = -1;
+  };
+  std::map<std::string, Reached> reached = {{from, {}}};
+  for (const int block : blocks_) {
+    for (const IrInstruction& each : function_.blocks[static_cast<size_t>(block)].instructions) {
+      if (each.result.empty() || reached.contains(each.result)) continue;
+      if (each.opcode == "phi" && block == header_) continue;
+      const Reached* latest = nullptr;
+      for (const std::string& operand : each.operands) {
+        const auto found = reached.find(operand);
+        if (found == reached.end()) continue;
+        if (latest == nullptr || is_later(found->second.at, latest->at)) latest = &found->second;
+      }
+      if (latest == nullptr) continue;
+      Reached next = *latest;
+      next.at = after(latest->at, each);
+      const double cost = next.at.cycle - latest->at.cycle;
+      if (cost > next.slowest) {
+        next.slowest = cost;
+        next.what = each.opcode == "call" ? each.callee : each.opcode;
+        next.location = each.location;
+      }
+      reached[each.result] = std::move(next);
+    }
+  }
+  const auto end = reached.find(to);
+  if (end == reached.end()) return std::nullopt;
+  const Reached& found = end->second;
+  return Path{found.at.cycle + (found.at.ns > 0 ? 1 : 0), found.what, found.location};
+}
+
+}  // namespace tandem::timing

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two addresses of one iteration distance are equal when their indices differ by as many steps.
+#include "bitstreams/compiler/timing/dependences.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace tandem::timing {
+namespace {
+
+// What a phi gets from a block: "[ %x, %label ]".
+std::string incoming(const IrInstruction& phi, const std::string& label) {
+  for (const std::string& name : {"%" + label, "%\"" + label + "\""}) {
+    const size_t at = phi.text.find(", " + name + " ]");
+    if (at == std::string::npos) continue;
+    const size_t open = phi.text.rfind("[ ", at);
+    return phi.text.substr(open + 2, at - open - 2);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Recurrence> DependenceFinder::find() const {
+  std::vector<Recurrence> found;
+  add_values(found);
+  add_memory(found);
+  return found;
+}
+
+void DependenceFinder::add_values(std::vector<Recurrence>& found) const {
+  const IrLoop& loop = loops_[static_cast<size_t>(loop_)];
+  for (const IrInstruction& phi : function_.blocks[static_cast<size_t>(loop.header)].instructions) {
+    if (phi.opcode != "phi") break;
+    for (const int latch : loop.latches) {
+      const std::string next = incoming(phi, function_.blocks[static_cast<size_t>(latch)].label);
+      const int block = addresses_.block_of(next);
+      if (block < 0 || next == phi.result) continue;
+      const int home = innermost_loop(loops_, block);
+      if (home != loop_ && loop.blocks[static_cast<size_t>(block)]) {
+        found.push_back({0, 1, home, true, "", phi.location});
+        continue;
+      }
+      const auto path = body_.path(phi.result, next);
+      if (path && path->cycles > 1) {
+        found.push_back({path->cycles, 1, -1, true, path->slowest, path->location});
+      }
+    }
+  }
+}
+
+void DependenceFinder::add_memory(std::vector<Recurrence>& found) const {
+  std::vector<const IrInstruction*> loads, stores;
+  for (const int block : body_.blocks()) {
+    for (const IrInstruction& each : function_.blocks[static_cast<size_t>(block)].instructions) {
+      if (each.opcode == "load") loads.push_back(&each);
+      if (each.opcode == "store" && !each.operands.empty()) stores.push_back(&each);
+    }
+  }
+  for (const IrInstruction* const load : loads) {
+    const MemoryAddress from = addresses_.address_of(*load);
+    if (independent_.contains(source_name(from.root))) continue;
+    for (const IrInstruction* const store : stores) {
+      const MemoryAddress to = addresses_.address_of(*store);
+      if (to.root != from.root || to.local != from.local) continue;
+      const auto path = body_.path(load->result, store->operands[0]);
+      if (!path) continue;
+      const Carried by = carried(from, to);
+      if (by.distance <= 0) continue;
+      // A cycle for the load; the store is done in the one in which the value is there.
+      const double cycles = std::max(path->cycles, 1.0) + 1;
+      found.push_back({cycles, by.distance, -1, by.certain,
+                       path->slowest.empty() ? "memory" : path->slowest, store->location});
+    }
+  }
+}
+
+long DependenceFinder::step_of(const std::string& phi) const {
+  const IrLoop& loop = loops_[static_cast<size_t>(loop_)];
+  for (const IrInstruction& each :
+       function_.blocks[static_cast<size_t>(loop.header)].instructions) {
+    if (each.result != phi || each.opcode != "phi") continue;
+    const std::string next =
+        incoming(each, function_.blocks[static_cast<size_t>(loop.latches[0])].label);
+    const LinearIndex step = addresses_.linear(next);
+    const auto own = step.terms.find(phi);
+    return step.terms.size() == 1 && own != step.terms.end() && own->second == 1 ? step.constant
+                                                                                 : 0;
+  }
+  return 0;
+}
+
+bool DependenceFinder::changes(const std::string& value) const {
+  const int block = addresses_.block_of(value);
+  return block >= 0 && loops_[static_cast<size_t>(loop_)].blocks[static_cast<size_t>(block)];
+}
+
+// The load of iteration i reads what iteration i - distance stored.
+DependenceFinder::Carried DependenceFinder::carried(const MemoryAddress& load,
+                                                    const MemoryAddress& store) const {
+  if (load.indices.size() != store.indices.size()) return {1, false};
+  bool moves = false;
+  double distance = 0;
+  for (size_t index = 0; index < load.indices.size(); ++index) {
+    const LinearIndex& from = load.indices[index];
+    const LinearIndex& to = store.indices[index];
+    if (from.terms != to.terms) return {1, false};
+    long step = 0;
+    for (const auto& [value, factor] : from.terms) {
+      const long own = step_of(value);
+      if (own != 0) step += own * factor;
+      if (own == 0 && changes(value)) return {1, true};  // it depends on data
+    }
+    const long ahead = to.constant - from.constant;
+    if (step == 0 && ahead != 0) return {0, true};
+    if (step == 0) continue;
+    const double iterations = static_cast<double>(ahead) / static_cast<double>(step);
+    if (moves && iterations != distance) return {0, true};
+    moves = true;
+    distance = iterations;
+  }
+  return {moves ? distance : 1, true};
+}
+
+}  // namespace tandem::timing

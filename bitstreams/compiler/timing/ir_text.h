@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads the text of LLVM's IR (clang -S -emit-llvm): functions, blocks, instructions, the places of
+// loops.
+//
+// Only what the time model needs, of LLVM 14 to 19, with typed or opaque pointers. Unwinding edges
+// are left out: a kernel that throws has no time. Cost: linear in the text. Errors: none; what is
+// not understood is an instruction with an unknown opcode. Pure. Source: LLVM Language Reference.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tandem::timing {
+
+struct SourceLine {
+  std::string file;
+  int line = 0;  // 0: not known
+};
+
+struct IrInstruction {
+  std::string result;  // "%x"; empty: none
+  std::string opcode;
+  std::string type;                   // of the result; of a store: of the value
+  std::vector<std::string> operands;  // values of this function ("%x"), in order
+  std::vector<std::string> globals;   // "@f", in order
+  std::string callee;                 // of calls: without '@'; empty: not known
+  std::string text;
+  int location = -1;     // number of the !dbg
+  std::size_t line = 0;  // of IrModule::lines
+};
+
+struct IrBlock {
+  std::string label;
+  std::vector<IrInstruction> instructions;
+  std::vector<int> successors;  // by index
+  std::vector<int> predecessors;
+  bool unwinds = false;  // begins with a landing pad
+  int loop = -1;         // number of the !llvm.loop of its branch
+};
+
+struct IrFunction {
+  std::string name;
+  std::vector<std::string> parameters;
+  std::vector<IrBlock> blocks;
+};
+
+struct IrModule {
+  std::vector<std::string> lines;
+  std::vector<IrFunction> functions;
+  std::map<int, SourceLine> places;                            // by !dbg number
+  std::map<int, std::pair<SourceLine, SourceLine>> loop_ends;  // by !llvm.loop: first, last line
+};
+
+IrModule read_ir(std::string_view text);
+
+// Of a value of this type in memory; 8 where it is not known.
+unsigned bytes_of_type(const std::string& type);
+
+}  // namespace tandem::timing

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pragmas of a preprocessed source that change a kernel's time, by place: pipeline, unroll,
+// array_partition, array_reshape, dependence.
+//
+// A pragma belongs to the innermost loop whose lines hold it. Input: `c++ -E` with line markers.
+// Cost: linear in the text. Pure.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bitstreams/compiler/timing/ir_text.h"
+
+namespace tandem::timing {
+
+struct LoopPragma {
+  SourceLine place;
+  bool pipeline = false;  // else unroll
+  bool off = false;
+  double ii = 0;   // 0: none is asked for
+  int factor = 0;  // of unroll; 0: completely
+};
+
+struct Partition {
+  bool complete = false;
+  int factor = 1;
+  int dimension = 0;  // 0: all
+};
+
+struct KernelPragmas {
+  std::vector<LoopPragma> loops;
+  std::map<std::string, std::vector<Partition>> partitions;  // by variable
+  std::set<std::string> independent;                         // variables of `dependence ... false`
+};
+
+KernelPragmas find_pragmas(std::string_view preprocessed);
+
+// The number of banks of an array of LLVM type `type` ("[16 x [8 x float]]"); 0: registers.
+double banks_of(const std::vector<Partition>& partitions, const std::string& type);
+
+}  // namespace tandem::timing

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One site at a time; what it shares its bundle with decides about bursts.
+#include "bitstreams/compiler/timing/port_times.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace tandem::timing {
+namespace {
+
+// What the adapter adds to a round trip, and to a burst that it writes.
+constexpr double kRequestCycles = 7;
+constexpr double kWriteGapCycles = 4;
+constexpr double kPageBytes = 4096;
+constexpr double kMostBurstBeats = 256;
+
+}  // namespace
+
+const TimedArgument* PortTimes::argument_of(const SiteRecord& record) const {
+  const TimedArgument* best = nullptr;
+  for (const TimedArgument& each : arguments_) {
+    if (each.address + 1 > record.first) continue;
+    if (best == nullptr || each.address > best->address) best = &each;
+  }
+  return best;
+}
+
+const TimedBank* PortTimes::bank_of(const SiteRecord& record) const {
+  for (const TimedBank& each : card_.banks) {
+    if (record.first - 1 >= each.base && record.first - 1 - each.base < each.size_bytes) {
+      return &each;
+    }
+  }
+  return nullptr;
+}
+
+PortUse PortTimes::use_of(const SiteTraffic& traffic, bool shares_bundle) const {
+  const SiteModel& site = model_.sites[static_cast<size_t>(traffic.site)];
+  const SiteRecord& record = counts_.sites[static_cast<size_t>(traffic.site)];
+  const TimedArgument* const argument = argument_of(record);
+  const TimedBank* const bank = bank_of(record);
+  const TimedBank assumed;
+  const TimedBank& memory = bank == nullptr ? assumed : *bank;
+  PortUse use;
+  use.argument = argument == nullptr ? site.array : argument->name;
+  use.bundle = argument == nullptr ? "gmem" : argument->bundle;
+  use.bank = bank == nullptr ? "memory" : bank->name;
+  use.writes = site.writes;
+  use.bytes = static_cast<double>(record.bytes);
+  use.accesses = static_cast<double>(record.accesses);
+  use.element_bytes = use.bytes / use.accesses;
+  const double per_us = card_.clock_mhz;  // cycles
+  const double round_trip = memory.round_trip_ns / 1000 * per_us;
+  use.round_trip = round_trip;
+  use.latency = round_trip + kRequestCycles;
+  use.channel_cycles = use.bytes / (memory.gb_per_s * memory.share * 1000) * per_us;
+
+  const double runs = static_cast<double>(record.runs);
+  const double times = static_cast<double>(counts_.counters[static_cast<size_t>(site.block)]);
+  if (site.copy < 0 && traffic.trips > 0 && times < traffic.trips) {
+    use.why = "the access is conditional";
+  } else if (shares_bundle) {
+    use.why = "another access of the loop uses bundle " + use.bundle;
+  } else if (site.copy < 0 && runs * 2 > use.accesses) {
+    use.why = "addresses are not consecutive";
+  }
+  use.bursts = use.why.empty();
+  if (!use.bursts) {
+    use.num_bursts = use.accesses;
+    use.cycles = use.accesses * std::max(1.0, (round_trip + 1) / card_.outstanding);
+    return use;
+  }
+  const double width = card_.widest_bytes;
+  const double run_beats = std::ceil(use.bytes / runs / width);
+  const double longest =
+      std::min({card_.burst_beats, kMostBurstBeats, std::floor(kPageBytes / width)});
+  const double beats = std::min(run_beats, longest);
+  use.num_bursts = runs * std::ceil(run_beats / beats);
+  const double per_burst =
+      use.writes ? std::max(beats + kWriteGapCycles, (round_trip + beats) / card_.outstanding)
+                 : std::max(beats, (round_trip + beats) / card_.outstanding);
+  use.cycles = use.num_bursts * per_burst;
+  return use;
+}
+
+std::vector<PortUse> PortTimes::uses(const std::vector<SiteTraffic>& sites) const {
+  std::map<std::pair<std::string, bool>, std::set<std::pair<std::string, int>>> users;
+  std::vector<SiteTraffic> active;
+  for (const SiteTraffic& each : sites) {
+    const SiteRecord& record = counts_.sites[static_cast<size_t>(each.site)];
+    if (record.accesses == 0) continue;
+    active.push_back(each);
+    const SiteModel& site = model_.sites[static_cast<size_t>(each.site)];
+    if (site.copy >= 0) continue;
+    const TimedArgument* const argument = argument_of(record);
+    users[{argument == nullptr ? "gmem" : argument->bundle, site.writes}].insert(
+        {argument == nullptr ? site.array : argument->name, each.site});
+  }
+  std::vector<PortUse> result;
+  for (const SiteTraffic& each : active) {
+    const SiteRecord& record = counts_.sites[static_cast<size_t>(each.site)];
+    const SiteModel& site = model_.sites[static_cast<size_t>(each.site)];
+    const TimedArgument* const argument = argument_of(record);
+    const auto& shared = users[{argument == nullptr ? "gmem" : argument->bundle, site.writes}];
+    result.push_back(use_of(each, site.copy < 0 && shared.size() > 1));
+  }
+  return result;
+}
+
+}  // namespace tandem::timing

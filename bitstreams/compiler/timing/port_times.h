@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long the m_axi ports take for what one loop, or the code outside of loops, accessed.
+//
+// One read and one write channel per bundle. Accesses are bursts when they are unconditional, alone
+// on their bundle and direction, and at consecutive addresses. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bitstreams/compiler/timing/kernel_model.h"
+#include "bitstreams/compiler/timing/run_counts.h"
+
+namespace tandem::timing {
+
+struct SiteTraffic {
+  int site = 0;
+  double trips = 0;  // iterations of the loop that holds it; 0: in no loop
+};
+
+struct PortUse {
+  std::string argument, bundle, bank;
+  bool writes = false;
+  bool bursts = false;
+  double bytes = 0;
+  double num_bursts = 0;
+  double cycles = 0;   // of the port's channel
+  double latency = 0;  // cycles until a burst's first beat, or its response
+  double element_bytes = 0;
+  double accesses = 0;
+  double round_trip = 0;
+  std::string why;            // why there are no bursts; empty: there are
+  double channel_cycles = 0;  // that its bank needs for the bytes
+};
+
+class PortTimes {
+ public:
+  PortTimes(const KernelModel& model, const RunCounts& counts,
+            const std::vector<TimedArgument>& arguments, const TimedCard& card)
+      : model_(model), counts_(counts), arguments_(arguments), card_(card) {}
+
+  // What these sites accessed of device memory.
+  std::vector<PortUse> uses(const std::vector<SiteTraffic>& sites) const;
+
+ private:
+  PortUse use_of(const SiteTraffic& site, bool shares_bundle) const;
+  const TimedArgument* argument_of(const SiteRecord& record) const;
+  const TimedBank* bank_of(const SiteRecord& record) const;
+
+  const KernelModel& model_;
+  const RunCounts& counts_;
+  const std::vector<TimedArgument>& arguments_;
+  const TimedCard& card_;
+};
+
+}  // namespace tandem::timing

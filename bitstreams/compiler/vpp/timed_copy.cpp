@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// clang makes IR without optimising it; functions that the model must find are marked; clang
+// optimises without unrolling and vectorising; the model is made and counters are written in.
+#include "bitstreams/compiler/vpp/timed_copy.h"
+
+#include "bitstreams/compiler/compiler_process.h"
+#include "bitstreams/compiler/dataflow/dataflow.h"
+#include "bitstreams/compiler/timing/analysis.h"
+#include "bitstreams/compiler/timing/instrument.h"
+#include "bitstreams/xclbin/whole_file.h"
+
+namespace tandem::vpp {
+namespace {
+
+constexpr const char* kStub =
+    "\nextern \"C\" __attribute__((__weak__, __nodebug__, __visibility__(\"default\"))) void "
+    "tandem_time_access(const char*, unsigned long*, unsigned long) {}\n";
+
+std::vector<std::string> flags_for_clang(const std::vector<std::string>& flags) {
+  std::vector<std::string> kept;
+  for (const std::string& flag : flags) {
+    const bool is_level = flag.starts_with("-O") || flag.starts_with("-g");
+    if (!is_level && flag != "-fno-gnu-unique") kept.push_back(flag);
+  }
+  return kept;
+}
+
+std::vector<std::string> plain_loops() {
+  return {"-O1", "-fno-unroll-loops", "-fno-vectorize", "-fno-slp-vectorize", "-fno-builtin"};
+}
+
+std::vector<std::string> joined(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+}  // namespace
+
+std::string find_timing_clang(const std::string& wanted) {
+  if (!wanted.empty())
+    return xclbin::accepts_flag(wanted, "-fno-discard-value-names") ? wanted : "";
+  for (const char* name :
+       {"clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19"}) {
+    if (xclbin::accepts_flag(name, "-fno-discard-value-names")) return name;
+  }
+  return {};
+}
+
+std::string compile_timed(const TimedSource& source) {
+  PreprocessJob job = source.job;
+  job.compiler = source.clang;
+  job.flags = flags_for_clang(job.flags);
+  job.stem += ".timed";
+  std::string text = source.complete(preprocess(job).text);
+  const timing::KernelPragmas pragmas = timing::find_pragmas(text);
+  text = xclbin::rewrite_dataflow(text);
+  if (source.has_kernel) text += kStub;
+  const std::string stem = job.folder + "/" + job.stem;
+  xclbin::write_text(stem + ".ii", text);
+  const std::string failure = "no time model of " + source.kernel;
+  // The text of a dataflow region is C++14.
+  std::vector<std::string> command = joined({source.clang}, job.flags);
+  for (std::string& flag : command) {
+    if (flag == "-std=c++11" || flag == "-std=gnu++11") flag = "-std=gnu++14";
+  }
+  command = joined(command, plain_loops());
+  command =
+      joined(command, {"-g", "-w", "-fno-discard-value-names", "-Xclang", "-disable-llvm-passes",
+                       "-S", "-emit-llvm", stem + ".ii", "-o", stem + ".raw.ll"});
+  xclbin::run_tool(command, failure);
+  xclbin::write_text(stem + ".ll",
+                     timing::keep_functions(xclbin::read_text(stem + ".raw.ll"), source.kernel));
+  command = joined({source.clang, "-fPIC", "-w", "-x", "ir"}, plain_loops());
+  xclbin::run_tool(joined(command, {"-S", "-emit-llvm", stem + ".ll", "-o", stem + ".flat.ll"}),
+                   failure);
+  if (!source.has_kernel) {
+    xclbin::run_tool(joined(command, {"-c", stem + ".flat.ll", "-o", stem + ".o"}), failure);
+    return stem + ".o";
+  }
+  const timing::IrModule module = timing::read_ir(xclbin::read_text(stem + ".flat.ll"));
+  const std::string counting = timing::instrument(
+      module, timing::analyse(module, pragmas, source.kernel, source.clock_mhz), source.kernel);
+  xclbin::write_text(stem + ".counting.ll", counting);
+  xclbin::run_tool(joined(command, {"-c", stem + ".counting.ll", "-o", stem + ".o"}), failure);
+  return stem + ".o";
+}
+
+std::string join_timed(const std::vector<std::string>& objects,
+                       const std::vector<std::string>& kernels, const std::string& folder) {
+  const std::string failure = "the timed copy of the kernel does not link";
+  const std::string whole = folder + "/timed-joined.o";
+  xclbin::run_tool(joined({"ld", "-r", "--force-group-allocation", "-o", whole}, objects), failure);
+  std::vector<std::string> command = {"objcopy"};
+  for (const std::string& kernel : kernels) {
+    command.push_back("--redefine-sym=tandem_kernel_" + kernel + "=tandem_timed_" + kernel);
+  }
+  const std::string renamed = folder + "/timed-renamed.o";
+  xclbin::run_tool(joined(command, {whole, renamed}), failure);
+  const std::string timed = folder + "/timed.o";
+  command = joined({"objcopy"}, timed_symbols(kernels));
+  xclbin::run_tool(joined(command, {renamed, timed}), failure);
+  return timed;
+}
+
+std::vector<std::string> timed_symbols(const std::vector<std::string>& kernels) {
+  std::vector<std::string> options = {"--keep-global-symbol=tandem_time_access"};
+  for (const std::string& kernel : kernels) {
+    for (const char* name :
+         {"tandem_timed_", "tandem_time_model_", "tandem_time_counts_", "tandem_time_sites_"}) {
+      options.push_back("--keep-global-symbol=" + (name + kernel));
+    }
+  }
+  return options;
+}
+
+}  // namespace tandem::vpp

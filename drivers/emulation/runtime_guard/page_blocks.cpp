@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// posix_memalign() and aligned_alloc() for whole pages: blocks that begin at a page end with one.
+//
+// XRT and programs allocate host copies of buffers so. The shim watches these by closing pages
+// (host_watch.h), and no other block may be in a page that it closes. Where no variable asks for
+// checks, nothing changes. The blocks themselves are the next library's (the C library's), which
+// frees them. Threads: any.
+#include <dlfcn.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+std::mutex blocks_mutex;
+
+// Block to size, also of blocks that were freed: another block at a page's begin replaces them.
+std::map<std::uintptr_t, std::size_t>& page_blocks() {
+  static auto& blocks = *new std::map<std::uintptr_t, std::size_t>;
+  return blocks;
+}
+
+// Asked each time: a program may set the variables itself.
+bool may_watch(std::size_t alignment) {
+  return alignment % kPageBytes == 0 &&
+         (std::getenv("TANDEM_CHECKS") != nullptr || std::getenv("TANDEM_CARD_REPORT") != nullptr);
+}
+
+std::size_t rounded(std::size_t size) {
+  if (size > SIZE_MAX - kPageBytes) return size;
+  return (size + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+void keep_block(const void* block, std::size_t size) {
+  if (block == nullptr) return;
+  const std::lock_guard<std::mutex> lock(blocks_mutex);
+  page_blocks()[reinterpret_cast<std::uintptr_t>(block)] = size;
+}
+
+template <typename Function>
+Function* next_function(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+extern "C" {
+
+int posix_memalign(void** block, std::size_t alignment, std::size_t size) noexcept {
+  static auto* const next = next_function<int(void**, std::size_t, std::size_t)>("posix_memalign");
+  if (!may_watch(alignment)) return next(block, alignment, size);
+  const std::size_t whole = rounded(size);
+  const int code = next(block, alignment, whole);
+  if (code == 0) keep_block(*block, whole);
+  return code;
+}
+
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  static auto* const next = next_function<void*(std::size_t, std::size_t)>("aligned_alloc");
+  if (!may_watch(alignment)) return next(alignment, size);
+  const std::size_t whole = rounded(size);
+  void* const block = next(alignment, whole);
+  keep_block(block, whole);
+  return block;
+}
+
+// Whether all pages of [begin, +size) belong to a block that begins there.
+bool tandem_owns_pages(const void* begin, std::size_t size) {
+  const std::lock_guard<std::mutex> lock(blocks_mutex);
+  const auto found = page_blocks().find(reinterpret_cast<std::uintptr_t>(begin));
+  return found != page_blocks().end() && found->second >= rounded(size);
+}
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams and local memory are no arguments that a program sets.
+#include "emulation/xrt_shim/checks/run_arguments.h"
+
+#include <algorithm>
+
+namespace tandem::emulation {
+namespace {
+
+constexpr uint32_t kScalarKind = 0;
+constexpr uint32_t kPointerKind = 1;
+constexpr uint64_t kPointerBytes = 8;
+
+std::string value_text(uint64_t num_bytes) {
+  return "a value of " + std::to_string(num_bytes) + (num_bytes == 1 ? " byte" : " bytes");
+}
+
+}  // namespace
+
+void RunArguments::made(uint64_t packet, bool by_program) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  runs_.erase(packet);
+  if (by_program) runs_[packet];
+}
+
+bool RunArguments::knows(uint64_t packet) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return runs_.contains(packet);
+}
+
+void RunArguments::set(uint64_t packet, int index, bool is_buffer, uint64_t num_bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto run = runs_.find(packet);
+  if (run != runs_.end()) run->second[index] = {is_buffer, num_bytes};
+}
+
+std::vector<RunArguments::Problem> RunArguments::problems(
+    uint64_t packet, const std::vector<KernelArgument>& arguments) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<Problem> problems;
+  const auto run = runs_.find(packet);
+  if (run == runs_.end()) return problems;
+  // Scalars that a kernel gives back need no value; a kernel without memory gives back such.
+  const bool has_memory =
+      std::any_of(arguments.begin(), arguments.end(),
+                  [](const KernelArgument& each) { return each.kind == kPointerKind; });
+  for (size_t index = 0; index < arguments.size(); ++index) {
+    const KernelArgument& argument = arguments[index];
+    if (argument.kind != kScalarKind && argument.kind != kPointerKind) continue;
+    const auto set = run->second.find(static_cast<int>(index));
+    if (set == run->second.end()) {
+      if (argument.kind == kScalarKind && (argument.is_array || !has_memory)) continue;
+      problems.push_back(
+          {index, "a run begins without this argument (" + std::to_string(run->second.size()) +
+                      " of " + std::to_string(arguments.size()) + " are set): set all of them"});
+      continue;
+    }
+    const auto [is_buffer, num_bytes] = set->second;
+    const bool takes_pointer = argument.kind == kPointerKind;
+    const uint64_t wanted = takes_pointer ? kPointerBytes : argument.num_bytes;
+    if (is_buffer ? takes_pointer : num_bytes == wanted) continue;
+    problems.push_back(
+        {index,
+         "it is set to " + (is_buffer ? "a buffer" : value_text(num_bytes)) +
+             ", and the kernel takes " +
+             (takes_pointer ? "a pointer: pass the buffer"
+                            : value_text(wanted) + ": pass a value of the kernel's type"),
+         !is_buffer && !takes_pointer && num_bytes > wanted});
+  }
+  return problems;
+}
+
+}  // namespace tandem::emulation

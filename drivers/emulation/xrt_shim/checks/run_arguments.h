@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a program set the arguments of its runs, as far as the runtime guard tells: by packet.
+//
+// Programs that use OpenCL, XRT's C API or the static library do not pass the guard; of their runs
+// nothing is known. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "emulation/xrt_shim/checks/kernel_arguments.h"
+
+namespace tandem::emulation {
+
+class RunArguments {
+ public:
+  // Offsets are those of packets in the client's packet area.
+  // `by_program`: else nothing is known of the run.
+  void made(uint64_t packet, bool by_program);
+  bool knows(uint64_t packet) const;
+  void set(uint64_t packet, int index, bool is_buffer, uint64_t num_bytes);
+
+  struct Problem {
+    size_t argument = 0;
+    std::string message;
+    bool is_warning = false;  // XRT passes the value's low bytes
+  };
+  // What is wrong as the run begins.
+  std::vector<Problem> problems(uint64_t packet,
+                                const std::vector<KernelArgument>& arguments) const;
+
+ private:
+  struct Value {
+    bool is_buffer = false;
+    uint64_t num_bytes = 0;
+  };
+  mutable std::mutex mutex_;
+  std::map<uint64_t, std::map<int, Value>> runs_;
+};
+
+}  // namespace tandem::emulation

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From IR and pragmas to a kernel's description: loops, depths, dependences, accesses, counters.
+#include "bitstreams/compiler/timing/analysis.h"
+
+#include <gtest/gtest.h>
+
+#include "bitstreams/compiler/timing/instrument.h"
+#include "common/error.h"
+
+namespace tandem::timing {
+namespace {
+
+// for (i...) acc += in[i] (line 5 to 7) of a kernel `sum`.
+constexpr const char* kSumIr = R"(
+define void @sum(float* noundef %in, float* noundef %out, i32 noundef %n) #0 !dbg !4 {
+entry:
+  br label %for.body, !dbg !10
+
+for.body:                                         ; preds = %entry, %for.body
+  %i = phi i64 [ 0, %entry ], [ %i.next, %for.body ]
+  %acc = phi float [ 0.000000e+00, %entry ], [ %add, %for.body ]
+  %at = getelementptr inbounds float, float* %in, i64 %i, !dbg !11
+  %0 = load float, float* %at, align 4, !dbg !11
+  %add = fadd float %acc, %0, !dbg !11
+  %i.next = add nuw nsw i64 %i, 1, !dbg !10
+  %done = icmp eq i64 %i.next, 64, !dbg !10
+  br i1 %done, label %end, label %for.body, !dbg !10, !llvm.loop !12
+
+end:                                              ; preds = %for.body
+  store float %add, float* %out, align 4, !dbg !13
+  ret void, !dbg !13
+}
+
+!3 = !DIFile(filename: "src/sum.cpp", directory: "/")
+!4 = distinct !DISubprogram(name: "sum", scope: !3, file: !3, line: 4)
+!10 = !DILocation(line: 5, column: 3, scope: !4)
+!11 = !DILocation(line: 6, column: 3, scope: !4)
+!12 = distinct !{!12, !10, !14}
+!13 = !DILocation(line: 9, column: 3, scope: !4)
+!14 = !DILocation(line: 7, column: 3, scope: !4)
+)";
+
+// Loop over a local array: `body` is what it does between %at (&a[i]) and the branch.
+std::string array_ir(const std::string& body) {
+  return R"(
+define void @k() #0 {
+entry:
+  %a = alloca [64 x i32], align 16
+  br label %loop
+
+loop:                                             ; preds = %entry, %loop
+  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+  %at = getelementptr inbounds [64 x i32], [64 x i32]* %a, i64 0, i64 %i
+)" + body +
+         R"(
+  %i.next = add nuw nsw i64 %i, 1
+  %done = icmp eq i64 %i.next, 32
+  br i1 %done, label %end, label %loop
+
+end:                                              ; preds = %loop
+  ret void
+}
+)";
+}
+
+KernelModel model_of(const std::string& ir, const std::string& kernel,
+                     const std::string& source = "") {
+  return analyse(read_ir(ir), find_pragmas(source), kernel, 300).model;
+}
+
+std::vector<Recurrence> recurrences_of(const std::string& body, const std::string& source = "") {
+  return model_of(array_ir(body), "k", source).functions.at(0).loops.at(0).recurrences;
+}
+
+TEST(TimeAnalysis, ALoopHasItsPlaceDepthAndAccumulation) {
+  const KernelModel model = model_of(kSumIr, "sum");
+  ASSERT_EQ(model.functions.size(), 1u);
+  ASSERT_EQ(model.functions[0].loops.size(), 1u);
+  const LoopModel& loop = model.functions[0].loops[0];
+  EXPECT_EQ(loop.file, "src/sum.cpp");
+  EXPECT_EQ(loop.line, 5);
+  EXPECT_EQ(loop.pipeline, "auto");
+  EXPECT_EQ(loop.depth, 8);  // a cycle to load, six to add, and the state itself
+  EXPECT_FALSE(loop.tests_first);
+  ASSERT_EQ(loop.recurrences.size(), 1u);
+  EXPECT_EQ(loop.recurrences[0].what, "fadd");
+  EXPECT_EQ(loop.recurrences[0].cycles, 6);
+  EXPECT_EQ(loop.recurrences[0].line, 6);
+  EXPECT_EQ(model.sites.size(), 2u);
+  EXPECT_FALSE(model.sites[0].writes);
+  EXPECT_EQ(model.sites[0].loop, 0);
+  EXPECT_TRUE(model.sites[1].writes);
+  EXPECT_EQ(model.sites[1].loop, -1);
+}
+
+TEST(TimeAnalysis, ASlowerClockNeedsFewerCycles) {
+  const Analysis slow = analyse(read_ir(kSumIr), {}, "sum", 100);
+  EXPECT_EQ(slow.model.functions[0].loops[0].recurrences[0].cycles, 4);
+}
+
+TEST(TimeAnalysis, APragmaBelongsToTheLoopAroundItsLine) {
+  const std::string pipeline = "# 6 \"src/sum.cpp\"\n#pragma HLS PIPELINE II=3\n";
+  EXPECT_EQ(model_of(kSumIr, "sum", pipeline).functions[0].loops[0].wanted_ii, 3);
+  EXPECT_EQ(model_of(kSumIr, "sum", pipeline).functions[0].loops[0].pipeline, "pragma");
+  const std::string outside = "# 8 \"src/sum.cpp\"\n#pragma HLS PIPELINE II=3\n";
+  EXPECT_EQ(model_of(kSumIr, "sum", outside).functions[0].loops[0].wanted_ii, 0);
+  const std::string off = "# 6 \"src/sum.cpp\"\n#pragma HLS pipeline off\n";
+  EXPECT_EQ(model_of(kSumIr, "sum", off).functions[0].loops[0].pipeline, "off");
+  const std::string unroll = "# 6 \"src/sum.cpp\"\n#pragma HLS unroll factor=4\n";
+  EXPECT_EQ(model_of(kSumIr, "sum", unroll).functions[0].loops[0].unroll, 4);
+}
+
+TEST(TimeAnalysis, AKernelIsFoundByItsCppNameToo) {
+  std::string ir = kSumIr;
+  ir.replace(ir.find("@sum("), 5, "@_Z3sumPfS_i(");
+  EXPECT_EQ(model_of(ir, "sum").kernel, "_Z3sumPfS_i");
+  EXPECT_TRUE(model_of(ir, "su").functions.empty());
+}
+
+constexpr const char* kLoadAdd = "  %v = load i32, i32* %at, align 4\n  %w = add i32 %v, 1\n";
+
+TEST(TimeAnalysis, TheSameElementInEveryIterationIsNoDependence) {
+  EXPECT_TRUE(recurrences_of(std::string(kLoadAdd) + "  store i32 %w, i32* %at, align 4").empty());
+}
+
+TEST(TimeAnalysis, AnElementStoredForALaterIterationIsADependence) {
+  const std::string ahead =
+      "  %j = add nuw nsw i64 %i, 2\n"
+      "  %to = getelementptr inbounds [64 x i32], [64 x i32]* %a, i64 0, i64 %j\n";
+  const auto found = recurrences_of(ahead + kLoadAdd + "  store i32 %w, i32* %to, align 4");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].distance, 2);
+  EXPECT_TRUE(found[0].certain);
+  // One that was read before it is stored is none.
+  const std::string behind =
+      "  %j = add nsw i64 %i, -2\n"
+      "  %to = getelementptr inbounds [64 x i32], [64 x i32]* %a, i64 0, i64 %j\n";
+  EXPECT_TRUE(recurrences_of(behind + kLoadAdd + "  store i32 %w, i32* %to, align 4").empty());
+}
+
+TEST(TimeAnalysis, AnIndexFromDataIsADependenceUnlessAPragmaDeniesIt) {
+  const std::string histogram =
+      "  %index = load i32, i32* %at, align 4\n  %wide = zext i32 %index to i64\n"
+      "  %bin = getelementptr inbounds [64 x i32], [64 x i32]* %a, i64 0, i64 %wide\n"
+      "  %v = load i32, i32* %bin, align 4\n  %w = add i32 %v, 1\n"
+      "  store i32 %w, i32* %bin, align 4";
+  const auto found = recurrences_of(histogram);
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found.back().distance, 1);
+  EXPECT_EQ(found.back().cycles, 2);
+  EXPECT_TRUE(recurrences_of(histogram, "#pragma HLS dependence variable=a inter false\n").empty());
+}
+
+TEST(TimeAnalysis, PartitionsMakeBanksOfAnArray) {
+  const auto banks = [](const std::string& pragma, const std::string& type) {
+    return banks_of(find_pragmas(pragma).partitions["a"], type);
+  };
+  EXPECT_EQ(banks("", "[16 x [8 x float]]"), 1);
+  EXPECT_EQ(banks("#pragma HLS array_partition variable=a complete dim=2", "[16 x [8 x float]]"),
+            8);
+  EXPECT_EQ(banks("#pragma HLS array_partition variable=a complete dim=0", "[16 x [8 x float]]"),
+            0);
+  EXPECT_EQ(banks("#pragma HLS array_partition variable=a type=cyclic factor=4", "[16 x float]"),
+            4);
+  EXPECT_EQ(banks("#pragma HLS array_partition variable=a complete", "[16 x float]"), 0);
+}
+
+TEST(TimeAnalysis, StreamsAreNotInlinedAndNoOtherFunctionIs) {
+  const std::string read = "define i32 @_ZN3hls6streamIiLi0EE4readEv(i8* %s) #4 {\n}\n";
+  const std::string other = "define i32 @helper(i8* %s) #4 {\n}\n";
+  EXPECT_EQ(keep_functions(read + other, "k"),
+            "define i32 @_ZN3hls6streamIiLi0EE4readEv(i8* %s) noinline #4 {\n}\n" + other);
+}
+
+TEST(TimeInstrument, CountsBlocksEntriesAndAccesses) {
+  const IrModule module = read_ir(kSumIr);
+  const Analysis analysis = analyse(module, {}, "sum", 300);
+  EXPECT_EQ(analysis.model.num_counters, 4);  // three blocks and the entries of the loop
+  const std::string text = instrument(module, analysis, "sum");
+  EXPECT_NE(text.find("phi i64 [ 1, %\"entry\" ], [ 0, %\"for.body\" ]"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("bitcast float* %\"at\" to i8*"), std::string::npos);
+  EXPECT_NE(text.find("@tandem_time_counts_sum = global [4 x i64] zeroinitializer"),
+            std::string::npos);
+  EXPECT_NE(text.find("declare void @tandem_time_access(i8*, i64*, i64)"), std::string::npos);
+  const size_t phi = text.find("%acc = phi float");
+  EXPECT_LT(phi, text.find("load i64, i64*", phi)) << "no counter before the last phi";
+}
+
+TEST(TimeInstrument, WritesPointersAsTheIrDoes) {
+  std::string ir = kSumIr;
+  for (size_t at = 0; (at = ir.find("float* ", at)) != std::string::npos;) ir.replace(at, 6, "ptr");
+  const IrModule module = read_ir(ir);
+  const std::string text = instrument(module, analyse(module, {}, "sum", 300), "sum");
+  EXPECT_NE(text.find("declare void @tandem_time_access(ptr, ptr, i64)"), std::string::npos);
+  EXPECT_EQ(text.find("bitcast"), std::string::npos);
+  // IR without any pointer among its parameters has typed ones.
+  const IrModule none = read_ir(array_ir(""));
+  EXPECT_NE(instrument(none, analyse(none, {}, "k", 300), "k").find("load i64, i64* "),
+            std::string::npos);
+}
+
+TEST(TimeModelText, IsReadAsItWasWritten) {
+  const KernelModel model = model_of(kSumIr, "sum");
+  const KernelModel copy = read_model(write_model(model));
+  EXPECT_EQ(write_model(copy), write_model(model));
+  EXPECT_EQ(copy.functions.at(0).loops.at(0).recurrences.at(0).what, "fadd");
+  EXPECT_THROW(read_model("{\"kernel\": 1}"), Error);
+}
+
+}  // namespace
+}  // namespace tandem::timing

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The modelled time: loops by their rules, ports and channels by public measurements.
+#include "bitstreams/compiler/timing/estimate.h"
+
+#include <gtest/gtest.h>
+
+namespace tandem::timing {
+namespace {
+
+// One pipelined loop of `trips` iterations in one entry; counters: function, header, entries.
+struct OneLoop {
+  OneLoop(std::uint64_t trips, double depth) {
+    model.kernel = "k";
+    model.num_counters = 3;
+    FunctionModel function;
+    function.name = "k";
+    LoopModel loop;
+    loop.file = "k.cpp";
+    loop.line = 7;
+    loop.header = 1;
+    loop.latches = {1};
+    loop.entries = 2;
+    loop.pipeline = "auto";
+    loop.depth = depth;
+    function.loops = {loop};
+    model.functions = {function};
+    counts.counters = {1, trips, 1};
+    card.banks = {timed_bank("DDR[0]", 0, 1 << 30)};
+  }
+  LoopModel& loop() { return model.functions[0].loops[0]; }
+  // Consecutive accesses of `bytes` in all, in one run, by a site in the loop.
+  void add_site(double bytes, std::uint64_t accesses, bool writes, std::uint64_t address,
+                std::uint64_t runs = 1) {
+    SiteModel site;
+    site.block = 1;
+    site.loop = 0;
+    site.writes = writes;
+    model.functions[0].sites.push_back(static_cast<int>(model.sites.size()));
+    model.sites.push_back(site);
+    SiteRecord record;
+    record.accesses = accesses;
+    record.bytes = static_cast<std::uint64_t>(bytes);
+    record.runs = runs;
+    record.first = address + 1;
+    counts.sites.push_back(record);
+  }
+  RunTime time() const { return estimate(model, counts, arguments, card); }
+
+  KernelModel model;
+  RunCounts counts;
+  std::vector<TimedArgument> arguments = {{"in", "gmem0", 0}, {"out", "gmem1", 1 << 20}};
+  TimedCard card;
+};
+
+TEST(TimeEstimate, APipelinedLoopTakesDepthAndAnIntervalPerTrip) {
+  OneLoop kernel(100, 5);
+  EXPECT_EQ(kernel.time().cycles, 1 + 5 + 99 - 1);  // the function's own state first
+  EXPECT_EQ(kernel.time().loops.at(0).ii, 1);
+  EXPECT_EQ(kernel.time().limit, "launch");
+  kernel.loop().wanted_ii = 4;
+  EXPECT_EQ(kernel.time().cycles, 1 + 5 + 4 * 99 - 1);
+  EXPECT_NEAR(kernel.time().kernel_us, 401 / 300.0, 1e-9);
+}
+
+TEST(TimeEstimate, ADependenceSetsTheIntervalAndIsTheLimit) {
+  OneLoop kernel(10'000, 8);
+  kernel.loop().recurrences = {{6, 1, -1, true, "fadd", 9}};
+  EXPECT_EQ(kernel.time().loops.at(0).ii, 6);
+  EXPECT_EQ(kernel.time().limit, "loop k.cpp:7");
+  EXPECT_NE(kernel.time().why.find("carried dependence through fadd, 6 cycles"), std::string::npos);
+  kernel.loop().recurrences[0].distance = 4;
+  EXPECT_EQ(kernel.time().loops.at(0).ii, 2);
+  EXPECT_EQ(kernel.time().modelled_us_low, kernel.time().modelled_us_high);
+}
+
+TEST(TimeEstimate, WhatCannotBeKnownGivesARange) {
+  OneLoop kernel(10'000, 8);
+  kernel.loop().recurrences = {{3, 1, -1, false, "memory", 9}};
+  RunTime time = kernel.time();
+  EXPECT_NEAR(time.kernel_us, 3 * (time.modelled_us_low - time.launch_us), 0.1);
+  ASSERT_EQ(time.unknown.size(), 1u);
+  kernel.loop().recurrences.clear();
+  kernel.model.unknown = {"helper"};
+  time = kernel.time();
+  EXPECT_EQ(time.unknown.at(0), "the latency of helper is not known");
+  EXPECT_GT(time.modelled_us_high, time.modelled_us);
+}
+
+TEST(TimeEstimate, LocalMemoriesHaveTwoPortsPerBank) {
+  OneLoop kernel(1000, 4);
+  kernel.loop().arrays = {{"a", 5, 0, 1}};
+  EXPECT_EQ(kernel.time().loops.at(0).ii, 3);
+  kernel.loop().arrays[0].banks = 4;
+  EXPECT_EQ(kernel.time().loops.at(0).ii, 1);
+  kernel.loop().arrays[0].banks = 0;
+  EXPECT_EQ(kernel.time().loops.at(0).ii, 1);
+}
+
+TEST(TimeEstimate, UnrollingDividesTheTripsAndMultipliesTheAccesses) {
+  OneLoop kernel(1000, 4);
+  kernel.loop().unroll = 4;
+  EXPECT_EQ(kernel.time().cycles, 1 + 4 + 249 - 1);
+  kernel.loop().arrays = {{"a", 2, 0, 1}};
+  EXPECT_EQ(kernel.time().loops.at(0).ii, 4);
+}
+
+// axi_burst_performance, U200, 512-bit port, 16 MB, in GB/s of 1e9 bytes: 16.82 GiB/s read with
+// bursts of 32 and more outstanding than needed, 11.79 GiB/s write with 4 of 16 beats.
+TEST(TimeEstimate, ReadsReachWhatWasMeasuredOnDdr) {
+  constexpr double kBytes = 16 << 20;
+  OneLoop kernel(static_cast<std::uint64_t>(kBytes) / 64, 3);
+  kernel.add_site(kBytes, static_cast<std::uint64_t>(kBytes) / 64, false, 0);
+  const RunTime time = kernel.time();
+  EXPECT_NEAR(time.ports.at(0).bandwidth_gb_per_s, 18.07, 18.07 * 0.02);
+  EXPECT_EQ(time.limit, "channel DDR[0]");
+  kernel.card.outstanding = 4;
+  kernel.card.burst_beats = 4;
+  EXPECT_NEAR(kernel.time().ports.at(0).bandwidth_gb_per_s, 3.930 * 1.0737, 0.25);
+  kernel.card.burst_beats = 16;
+  EXPECT_NEAR(kernel.time().ports.at(0).bandwidth_gb_per_s, 13.111 * 1.0737, 0.25);
+}
+
+TEST(TimeEstimate, WritesReachWhatWasMeasuredOnDdr) {
+  constexpr double kBytes = 16 << 20;
+  OneLoop kernel(static_cast<std::uint64_t>(kBytes) / 64, 3);
+  kernel.add_site(kBytes, static_cast<std::uint64_t>(kBytes) / 64, true, 1 << 20);
+  kernel.card.outstanding = 32;
+  kernel.card.burst_beats = 4;
+  EXPECT_NEAR(kernel.time().ports.at(0).bandwidth_gb_per_s, 8.940 * 1.0737, 0.2);
+  kernel.card.burst_beats = 16;
+  EXPECT_NEAR(kernel.time().ports.at(0).bandwidth_gb_per_s, 14.301 * 1.0737, 0.2);
+}
+
+// 07-using-hbm, U50: 64-byte transactions at random addresses of one pseudo channel: 4.754 GB/s.
+TEST(TimeEstimate, RandomReadsReachWhatWasMeasuredOnHbm) {
+  OneLoop kernel(100'000, 3);
+  kernel.card.banks = {timed_bank("HBM[0]", 0, 1 << 28)};
+  kernel.add_site(6'400'000, 100'000, false, 0, 100'000);
+  const RunTime time = kernel.time();
+  EXPECT_NEAR(time.ports.at(0).bandwidth_gb_per_s, 4.754, 0.1);
+  EXPECT_EQ(time.limit, "port in");
+  EXPECT_NE(time.why.find("addresses are not consecutive"), std::string::npos);
+}
+
+TEST(TimeEstimate, TwoArgumentsOfOneBundleHaveNoBursts) {
+  OneLoop kernel(10'000, 3);
+  kernel.arguments = {{"a", "gmem", 0}, {"b", "gmem", 1 << 20}};
+  kernel.add_site(40'000, 10'000, false, 0);
+  const double alone = kernel.time().cycles;
+  kernel.add_site(40'000, 10'000, false, 1 << 20);
+  const RunTime shared = kernel.time();
+  EXPECT_GT(shared.cycles, 5 * alone);
+  EXPECT_NE(shared.why.find("another access of the loop uses bundle gmem"), std::string::npos);
+  kernel.arguments[1].bundle = "other";
+  EXPECT_NEAR(kernel.time().cycles, alone, 1);
+}
+
+TEST(TimeEstimate, AConditionalAccessHasNoBursts) {
+  OneLoop kernel(10'000, 3);
+  kernel.add_site(20'000, 5'000, false, 0);
+  kernel.model.sites[0].block = 3;
+  kernel.counts.counters.push_back(5'000);
+  EXPECT_NE(kernel.time().why.find("the access is conditional"), std::string::npos);
+}
+
+TEST(TimeEstimate, ProcessesOverlapWhenStreamsJoinThem) {
+  OneLoop slow(1000, 5);
+  FunctionModel process = slow.model.functions[0];
+  process.streams = true;
+  KernelModel model;
+  model.kernel = "k";
+  FunctionModel region;
+  region.name = "k";
+  RunCounts counts;
+  counts.counters = {1};
+  for (const std::uint64_t trips : {1000, 4000, 1000}) {
+    FunctionModel each = process;
+    each.name = "p" + std::to_string(model.functions.size());
+    const int first = static_cast<int>(counts.counters.size());
+    each.entry = first;
+    each.loops[0].header = first + 1;
+    each.loops[0].latches = {first + 1};
+    each.loops[0].entries = first + 2;
+    counts.counters.insert(counts.counters.end(), {1, trips, 1});
+    region.calls.push_back({each.name, 0, -1, true});
+    model.functions.push_back(each);
+  }
+  model.functions.push_back(region);
+  const double overlapped = estimate(model, counts, {}, slow.card).cycles;
+  EXPECT_NEAR(overlapped, 4000 + 3 * 6, 6);
+  for (FunctionModel& each : model.functions) each.streams = false;
+  EXPECT_NEAR(estimate(model, counts, {}, slow.card).cycles, 6000 + 3 * 6, 6);
+}
+
+TEST(TimeCounts, RunsOfAddressesAreCounted) {
+  SiteRecord record;
+  for (const std::uint64_t at : {0u, 4u, 8u, 100u, 104u, 4096u}) {
+    note_access(record, 0x1000 + at, 4, 0x1000, 1 << 20);
+  }
+  EXPECT_EQ(record.accesses, 6u);
+  EXPECT_EQ(record.bytes, 24u);
+  EXPECT_EQ(record.runs, 3u);
+  EXPECT_EQ(record.first, 1u);
+  note_access(record, 0x10, 4, 0x1000, 1 << 20);  // local memory
+  EXPECT_EQ(record.accesses, 6u);
+  EXPECT_EQ(record.others, 1u);
+}
+
+}  // namespace
+}  // namespace tandem::timing

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# case.sh TANDEM: modelled times of kernels whose time follows from their source.
+tandem=$1
+objects=()
+for kernel in apart shared sum chain; do
+  v++ -c -t hw_emu --platform u250 -k $kernel -o $kernel.xo "$CASE_DIR/timed.cpp"
+  objects+=($kernel.xo)
+done
+v++ -l -t hw_emu --platform u250 -o timed.xclbin "${objects[@]}"
+g++ -std=c++17 -O0 -o host "$CASE_DIR/host.cpp" -I"$XILINX_XRT/include" -L"$XILINX_XRT/lib" -lxrt_coreutil -luuid -pthread
+
+# The table for people goes to standard error; the program's own output stays alone.
+same "$("$tandem" card run --time model -- ./host timed.xclbin sum 4096 2>told)" RAN
+grep -q "kernel 'sum', unit 'sum_1': 1 run, modelled" told || fail "$(cat told)"
+grep -q "limited by loop timed.cpp:24: II 6: carried dependence through fadd" told || fail "$(cat told)"
+
+export TANDEM_CARD_REPORT="$PWD/times.jsonl"
+for kernel in apart shared sum chain; do
+  "$tandem" card run --time model -- ./host timed.xclbin $kernel 4096 2>/dev/null
+done
+"$tandem" card report times.jsonl --json >report.json
+python3 -c '
+import json
+report = json.load(open("report.json"))
+assert report["findings"] == [], report["findings"]
+runs = {run["kernel"]: run for run in report["runs"]}
+assert abs(report["modelled_us"] - sum(run["modelled_us"] for run in report["runs"])) < 1e-6
+def check(run, cycles, limit):
+    assert abs(run["cycles"] - cycles) < 0.02 * cycles, (run["kernel"], run["cycles"])
+    assert abs(run["modelled_us"] - run["launch_us"] - run["cycles"] / 300) < 0.01, run
+    assert run["limit"] == limit, (run["kernel"], run["limit"])
+latency = 2 * (0.233 * 300 + 7)
+check(runs["apart"], 4096 + latency, "loop timed.cpp:12")
+check(runs["sum"], 6 * 4096 + latency, "loop timed.cpp:24")
+check(runs["chain"], 3 * 4096, "loop timed.cpp:32")
+assert runs["shared"]["limit"] == "port more" and runs["shared"]["cycles"] > 5 * runs["apart"]["cycles"]
+assert [loop["ii"] for loop in runs["sum"]["loops"]] == [6]
+ports = {port["argument"]: port for port in runs["apart"]["ports"]}
+assert {name: port["bytes"] for name, port in ports.items()} == {"in": 16384, "more": 16384, "out": 16384}
+assert ports["out"]["direction"] == "write" and ports["in"]["bank"].startswith("DDR"), ports
+for port in ports.values():
+    assert abs(port["bandwidth"] - 16.384 / runs["apart"]["kernel_us"]) < 0.01, port
+' || fail "$(cat report.json)"
+
+# A bitstream without a copy that counts runs, and says so.
+TANDEM_KERNEL_TIME=off v++ -c -t hw_emu --platform u250 -k sum -o plain.xo "$CASE_DIR/timed.cpp"
+v++ -l -t hw_emu --platform u250 -o plain.xclbin plain.xo
+expect "has no time model; build it again" "$tandem" card run --time model -- ./host plain.xclbin sum 64
+same "$("$tandem" card run -- ./host timed.xclbin sum 64 2>&1)" RAN
+refuse "TANDEM_KERNEL_TIME is 'maybe'" env TANDEM_KERNEL_TIME=maybe v++ -c -t hw_emu --platform u250 -k sum -o no.xo "$CASE_DIR/timed.cpp"
+code=0
+"$tandem" card run --time guess -- ./host timed.xclbin sum 64 2>told || code=$?
+same "$code" 2
