@@ -15,8 +15,8 @@ inline constexpr device::BackendOption kKernelsOption = {
     .name = "cuda-kernels",
     .type = device::OptionType::kWord,
     .help =
-        "attention kernels of GPUs: generic; hopper: those for compute capability 9.0, where "
-        "there are any; trial: the faster of both, where their results agree",
+        "attention kernels of GPUs: generic; hopper: those for compute capability 9.0, if there "
+        "are any; trial: the faster of both, if their results agree",
     .default_value = "generic",
     .words = kKernelWords,
     .environment = "TANDEM_CUDA_KERNELS"};
@@ -25,8 +25,9 @@ inline constexpr device::BackendOption kFp8RowsOption = {
     .name = "cuda-fp8-rows",
     .type = device::OptionType::kFlag,
     .help =
-        "GPUs may round rows in front of FP8 weights with a scale per matrix or output to FP8 "
-        "as well, where they are many: less work in prompts, other results",
+        "GPUs may also round to FP8 the rows that are multiplied by FP8 weights (a scale per "
+        "matrix "
+        "or output), if there are many rows: faster prompts, other results",
     .default_value = "false"};
 
 inline constexpr std::array kOptions = {kKernelsOption, kFp8RowsOption};

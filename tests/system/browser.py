@@ -5,10 +5,10 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 import unittest
 
 from daemon import BUILD, SOURCE
+from waiting import wait_for
 
 # Debian's package, also where another Python runs the tests.
 sys.path.append("/usr/lib/python3/dist-packages")
@@ -70,14 +70,8 @@ class Browser:
 
     def wait(self, what, script, *arguments, seconds=20):
         """Until the script returns something true; returns it."""
-        until = time.monotonic() + seconds
-        while True:
-            found = self.run(script, *arguments)
-            if found:
-                return found
-            if time.monotonic() > until:
-                raise AssertionError(f"not within {seconds} s: {what}; the page shows:\n{self.run('return document.body.innerText')}")
-            time.sleep(0.03)
+        return wait_for(lambda: self.run(script, *arguments), what, seconds, pause=0.03,
+                        more=lambda: f"; the page shows:\n{self.run('return document.body.innerText')}")
 
     def press(self, *keys):
         webdriver.ActionChains(self.driver).send_keys(*keys).perform()

@@ -61,7 +61,8 @@ class PagesTest(unittest.TestCase):
     def setUpClass(cls):
         cls.names = {ANY, *re.findall(r"^  ([a-z][a-z-]*) ", help_of(), re.MULTILINE)}
         cls.options = {name: set(OPTION.findall(text)) for name in cls.names if name and (text := help_of(name))}
-        cls.options["card"] |= set(OPTION.findall(help_of("card", "run")))  # options stand behind the second word
+        for second in ("run", "storm"):  # options stand behind the second word
+            cls.options["card"] |= set(OPTION.findall(help_of("card", second)))
         cls.options[ANY] = set().union(*cls.options.values())
 
     def test_the_help_lists_subcommands_with_options(self):

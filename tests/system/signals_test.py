@@ -15,16 +15,9 @@ import unittest
 from pathlib import Path
 
 from daemon import TANDEM, Daemon, card_environment
+from waiting import wait_for
 
 STORY = {"model": "tandem-stories", "prompt": "Once upon a time", "temperature": 0, "ignore_eos": True, "max_tokens": 500}
-
-
-def wait_for(condition, what):
-    until = time.monotonic() + 60
-    while not condition():
-        if time.monotonic() > until:
-            raise AssertionError(f"{what} did not happen within 60 s")
-        time.sleep(0.05)
 
 
 class LoadingTest(unittest.TestCase):

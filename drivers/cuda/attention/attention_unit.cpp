@@ -169,7 +169,7 @@ StagedRows& CudaAttentionUnit::free_rows(Deadline deadline) {
   }
   while (find() == rows_.end()) {
     if (finish_oldest(deadline) != WaitResult::kDone) {
-      gpu_.health.lose("its batches have not moved for half a minute");
+      gpu_.health.lose("its batches have made no progress for 30 seconds");
       gpu_.health.require();
     }
   }

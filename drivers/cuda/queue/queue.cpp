@@ -98,7 +98,7 @@ void Queue::open_slot() {
   if (slot_is_open_) return;
   slot_ = (slot_ + 1) % kSlots;
   const WaitResult result = wait_in_flight(slots_[slot_].last_position, Deadline::after(kPatience));
-  if (result == WaitResult::kTimeout) health_.lose("it has not moved for 10 minutes");
+  if (result == WaitResult::kTimeout) health_.lose("it has made no progress for 10 minutes");
   health_.require();
   slot_is_open_ = true;
 }

@@ -17,7 +17,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -25,6 +24,7 @@
 
 #include "collectives/collective.h"
 #include "common/error.h"
+#include "common/scratch_folder.h"
 #include "transport/gloo/gloo.h"
 #include "transport/inproc/inproc.h"
 #include "transport/mpi/mpi.h"
@@ -68,30 +68,6 @@ int run_threads(int world, const RankBody& body) {
   rethrow_cause(errors);
   return 0;
 }
-
-// A folder of this run's own, removed at the end.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-ranks-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw Error("allreduce-bench", "cannot create the folder where the ranks meet: " +
-                                         std::string(std::strerror(errno)));
-    }
-    path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // While an object exists, signals that end the launcher or report the end of a rank are blocked and
 // can be fetched.
@@ -194,7 +170,7 @@ void end_with_launcher() {
 }
 
 int run_processes(const BenchOptions& options, const std::vector<std::string>& arguments) {
-  const ScratchFolder scratch;
+  const ScratchFolder scratch("allreduce-bench", "tandem-ranks-");
   Children children;
   for (int rank = 0; rank < world_of(options); ++rank) {
     std::vector<std::string> all = arguments;

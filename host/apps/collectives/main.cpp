@@ -2,6 +2,9 @@
 //
 // The collectives tools: a separate program, because it links the message-passing libraries. Exit
 // codes as those of `tandem`: 0 done, 1 unexpected, 2 bad input, 3 a device or a peer failed.
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
 #include <cstdio>
 #include <memory>
 
@@ -35,6 +38,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Standard output is for what was asked: a table, or JSON.
+  spdlog::set_default_logger(spdlog::stderr_color_mt("tandem"));
   return tandem::apps::exit_code_of([&] {
     try {
       return run(argc, argv);

@@ -3,13 +3,13 @@
 // The options of `tandem serve`.
 #include "apps/serve/serve_options.h"
 
-#include <arpa/inet.h>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/command_words.h"
+#include "server/http/loopback.h"
 
 namespace tandem::apps {
 namespace {
@@ -61,15 +61,6 @@ void add_page_options(CLI::App& command, ServeOptions& o) {
       "serve the page /ui, for browsers (default: where only this machine can connect)");
   on->group("HTTP");
   command.add_flag("--no-ui", o.no_ui, "do not serve the page /ui")->excludes(on)->group("HTTP");
-}
-
-// Whether only this machine can connect over TCP; sockets of a service manager may be open to all.
-bool is_loopback_only(const server::http::ListenOptions& listen) {
-  const std::string& host = listen.host;
-  in_addr address;  // what looks like one and is none may be a name, which anyone may answer to
-  return listen.inherited.empty() &&
-         (host.empty() || host == "localhost" || host == "::1" ||
-          (host.starts_with("127.") && ::inet_pton(AF_INET, host.c_str(), &address) == 1));
 }
 
 void add_access_options(CLI::App& command, ServeOptions& o) {
@@ -229,7 +220,8 @@ void take_server_options(ServeOptions& o) {
   using std::chrono::milliseconds;
   using std::chrono::seconds;
   if (o.server.listen.host == "none") o.server.listen.host.clear();
-  o.server.routes.serves_page = o.ui || (!o.no_ui && is_loopback_only(o.server.listen));
+  o.server.routes.serves_page =
+      o.ui || (!o.no_ui && server::http::is_loopback_only(o.server.listen));
   o.server.listen.port = static_cast<std::uint16_t>(o.port);
   o.server.limits.read_timeout = milliseconds(o.read_timeout_ms);
   o.server.limits.stall_timeout = milliseconds(o.stall_timeout_ms);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread that tries.
+// The thread that tries to make lost units again.
 #include "engine/loop/unit_reviver.h"
 
 #include <algorithm>
@@ -80,7 +80,7 @@ void UnitReviver::run() {
 }
 
 bool UnitReviver::revive(Lost& lost) {
-  std::string problem = "it gives no answer";
+  std::string problem = "it does not answer";
   try {
     if (!lost.unit.unit || is_dead_or_answers(*lost.unit.unit)) {
       lost.unit.unit.reset();

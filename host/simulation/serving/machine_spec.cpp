@@ -22,11 +22,11 @@ constexpr double kGigabyte = 1e9, kMostGigabytes = 1e6;
 struct DeviceWord {
   int count = 1;
   planner::DeviceSheet sheet;
-  std::string link;   // behind @
-  std::string peers;  // behind /
+  std::string link;   // after @
+  std::string peers;  // after /
 };
 
-// Takes "N*" or "Nx" from the front.
+// Removes "N*" or "Nx" from the front.
 int take_count(std::string_view& word, char sign) {
   const std::size_t at = word.find(sign);
   if (at == std::string_view::npos) return 1;
@@ -47,7 +47,7 @@ planner::DeviceSheet sheet_of(std::string_view word) {
   }
   const auto gigabytes = number_of<double>(word.substr(colon + 1));
   if (!gigabytes || *gigabytes <= 0 || *gigabytes > kMostGigabytes) {
-    refuse_word(word, "behind ':' stands the memory in GB, above 0 and at most 1e6");
+    refuse_word(word, "write the memory in GB after ':', above 0 and at most 1e6");
   }
   planner::DeviceSheet sheet = planner::device_preset(word.substr(0, colon));
   sheet.memory_bytes = *gigabytes * kGigabyte;
@@ -70,14 +70,14 @@ planner::ComputeGroup compute_of(std::string_view word) {
     refuse_word(word, "the first device computes dense layers, which a card cannot");
   }
   if (!device.link.empty())
-    refuse_word(word, "a link of the first device to its peers stands behind /");
+    refuse_word(word, "write the link of the first device to its peers after /");
   const std::string& peers = device.peers.empty() ? device.sheet.link : device.peers;
   return {device.sheet, device.count, planner::link_preset(peers)};
 }
 
 UnitSpec unit_of(std::string_view word) {
   const DeviceWord device = device_of(word);
-  if (!device.peers.empty()) refuse_word(word, "the link of an attention unit stands behind @");
+  if (!device.peers.empty()) refuse_word(word, "write the link of an attention unit after @");
   const std::string& link = device.link.empty() ? device.sheet.link : device.link;
   return {device.sheet, planner::link_preset(link), device.count};
 }
@@ -105,7 +105,7 @@ MachineSpec parse_machine(std::string_view text) {
   }
   const std::vector<std::string_view> words = parts_of(text, '+');
   if (std::ranges::find(words, std::string_view()) != words.end()) {
-    refuse_word(text, "a device is missing before or behind '+'");
+    refuse_word(text, "a device is missing before or after '+'");
   }
   machine.compute = compute_of(words.front());
   for (std::size_t i = 1; i < words.size(); ++i) machine.units.push_back(unit_of(words[i]));

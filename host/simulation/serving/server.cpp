@@ -12,7 +12,7 @@
 namespace tandem::simulation {
 namespace {
 
-// What the scheduler balances sub-batches by.
+// The rates by which the scheduler balances sub-batches.
 planner::ConstantStepCost::Rates split_rates(const planner::MachineModel& machine) {
   double per_token = 0;
   for (const planner::UnitModel& unit : machine.units) {
@@ -111,7 +111,7 @@ void Server::make_views() {
         {id, s.num_tokens, s.num_computed, blocks, blocks, 0, false, false, s.last_step});
   }
   waiting_views_.clear();
-  // As many as one step can admit.
+  // At most as many as one step can admit.
   int room = scheduler_.max_running - static_cast<int>(running_.size());
   const std::int64_t available = open_pages().available;
   std::int64_t pages = 0;
@@ -125,8 +125,8 @@ void Server::make_views() {
   }
 }
 
-// Whether the next of the queue joins a step with so many rows of prompts. What alone exceeds a
-// step is cut all the same.
+// Whether the next waiting request joins a step that already has this many prompt rows. A prompt
+// that alone exceeds a step is divided anyway.
 bool Server::may_join(const Sequence& next, int prompt_rows) const {
   if (options_.whole_prompt_rows <= 0) return true;
   const std::size_t others = running_.size() + static_cast<std::size_t>(prompt_rows);
@@ -151,17 +151,17 @@ void Server::refuse_first() const {
   const int wanted = blocks_of(first.num_tokens, options_.page_tokens);
   throw Error("simulate", "a request of " + std::to_string(first.request.prompt) + " + " +
                               std::to_string(first.request.output) +
-                              " tokens waits and nobody runs: it needs " + std::to_string(wanted) +
-                              " pages of " + std::to_string(open.available) +
-                              ", and a place among " + std::to_string(scheduler_.max_running) +
-                              " in steps of " + std::to_string(scheduler_.max_step_tokens) +
-                              " rows");
+                              " tokens waits although no other runs: it needs " +
+                              std::to_string(wanted) + " pages of " +
+                              std::to_string(open.available) + ", and a place among " +
+                              std::to_string(scheduler_.max_running) + " in steps of " +
+                              std::to_string(scheduler_.max_step_tokens) + " rows");
 }
 
 int Server::step(double until) {
   engine::StepPlan plan = next_plan();
   if (plan.items.empty() && running_.empty()) {
-    // Units that are closed may be what is missing.
+    // The missing pages may be on units that are closed.
     dealt_ = kNotDealt;
     plan = next_plan();
     if (plan.items.empty()) refuse_first();
@@ -183,9 +183,9 @@ int Server::step(double until) {
   return num_ended;
 }
 
-// Steps that follow this one and are planned alike: all that run decode a token each, nobody ends,
-// joins or gives way, and pages are enough. Only where one memory holds all: sub-batches are cut
-// anew in every step.
+// The number of following steps with an equal plan: all running sequences decode one token each,
+// none ends, is admitted or preempted, and pages suffice. Only if one memory holds all KV, because
+// sub-batches are divided again in every step.
 int Server::num_alike(const engine::StepPlan& plan) const {
   const bool is_steady = plan.preempted.empty() && plan.admitted.empty() &&
                          plan.items.size() == running_.size() && model_.machine.units.size() == 1;
@@ -196,7 +196,7 @@ int Server::num_alike(const engine::StepPlan& plan) const {
     const Sequence& s = *slots_[item.id];
     least = std::min(least, s.request.prompt + s.request.output - s.num_tokens);
   }
-  // A page more for each than whole ones: theirs may be full.
+  // One page per sequence more than whole ones, because their last pages may be full.
   const auto pages = static_cast<int>(kv_.num_available() / running_.size()) - 1;
   return std::min(least - 1, pages * options_.page_tokens);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From sheets to the planner's machine: costs per unit, and the pages that each memory holds.
+// Turns data sheets into the planner's machine: costs per unit, and the pages in each memory.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -20,7 +20,7 @@ std::string gigabytes(double bytes) {
   return text;
 }
 
-// The model as its KV is stored.
+// The model in the form in which its KV is stored.
 planner::ModelShape stored_model(const ServingOptions& options) {
   planner::ModelShape model = options.model;
   if (options.repeats_kv) model.kv_heads = model.q_heads;
@@ -37,7 +37,7 @@ std::uint32_t pages_in(double bytes, const ServingOptions& options) {
       std::clamp(std::floor(bytes / page_bytes(options)), 0.0, kMostPages));
 }
 
-// What is left beside the weights.
+// The memory that is left after the weights.
 double free_bytes(const planner::ComputeGroup& group, const ServingOptions& options) {
   const double memory = group.count * group.sheet.memory_bytes * options.memory_share;
   const double weights = options.model.parameters() * options.precision.weight_bytes;
@@ -62,7 +62,7 @@ void add_units(const MachineSpec& spec, const ServingOptions& options, ServerMod
   for (const UnitSpec& unit : spec.units) {
     const planner::DeviceCost cost =
         planner::cost_of(unit.sheet, unit.link, stored_model(options), options.precision);
-    // A card's memory holds nothing but KV.
+    // A card's memory holds only KV.
     const bool is_card = unit.sheet.device_class == planner::DeviceClass::kCard;
     const double share = is_card ? 1 : options.memory_share;
     const std::uint32_t pages = pages_in(unit.sheet.memory_bytes * share, options);
@@ -77,7 +77,7 @@ void add_units(const MachineSpec& spec, const ServingOptions& options, ServerMod
   }
 }
 
-// Costs and pages; what a row takes on its way is not known here.
+// Costs and pages. The time of a row on its link is not set here.
 ServerModel model_sheet_server(const MachineSpec& spec, const ServingOptions& options) {
   ServerModel server;
   const planner::ModelShape& model = options.model;
@@ -97,7 +97,7 @@ ServerModel model_sheet_server(const MachineSpec& spec, const ServingOptions& op
   }
   if (options.attention != AttentionPolicy::kOwn) add_units(spec, options, server);
   if (machine.units.empty()) {
-    throw Error("simulate", "no unit attends: name one behind '+', as in l40s+4*u55c");
+    throw Error("simulate", "no unit attends: name one after '+', as in l40s+4*u55c");
   }
   if (std::ranges::all_of(server.pages, [](std::uint32_t pages) { return pages == 0; })) {
     throw Error("simulate", "no memory holds a page of KV: one of " + model.name + " has " +

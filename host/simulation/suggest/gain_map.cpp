@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cell is one predicted step on either side; nothing is simulated.
+// A cell compares one predicted step with and without units; nothing is simulated.
 #include "simulation/suggest/gain_map.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ void check_machine(const MachineSpec& machine) {
   }
   if (machine.units.empty()) {
     throw Error("simulate", "the map shows what units gain, and '" + machine.text +
-                                "' has none: name some behind '+', as in l40s+4*u55c");
+                                "' has none: name some after '+', as in l40s+4*u55c");
   }
 }
 

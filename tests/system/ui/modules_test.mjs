@@ -10,11 +10,12 @@ import {Chat, requestOf} from "./chat.js";
 import {Conversations} from "./conversations.js";
 import {bytes, seconds} from "./elements.js";
 import {histograms, quantile} from "./metrics.js";
-import {isAlarming} from "./operator.js";
+import {isAlarming, showConfiguration} from "./operator.js";
 import {pageText} from "./requests.js";
 import {isLost} from "./status.js";
 import {StepHistory} from "./steps.js";
 import {trafficOf} from "./traffic.js";
+import {matrixOfRankZero, otherSeconds} from "./training.js";
 
 class Storage {
   constructor(most = Infinity) {
@@ -193,4 +194,26 @@ test("figures have units", () => {
   assert.equal(bytes(1536), "1.5 KiB");
   assert.equal(seconds(0.0123), "12.3 ms");
   assert.equal(seconds(0), "0");
+});
+
+test("a training's matrix holds what rank 0 sent and received", () => {
+  const peers = [{bytes_sent: 0, bytes_received: 0}, {bytes_sent: 5, bytes_received: 7}, {bytes_sent: 6, bytes_received: 8}];
+  assert.deepEqual(matrixOfRankZero(peers), [[0, 7, 8], [5, 0, 0], [6, 0, 0]]);
+});
+
+test("what no phase has is the rest of a step", () => {
+  const points = {whole: [10, 1], backward: [4, 1], reduce: [3, 1], update: [2, 1]};
+  assert.deepEqual(otherSeconds(points), [1, 0]);
+});
+
+test("the options of a daemon are asked for once", async () => {
+  let asked = 0;
+  globalThis.fetch = async () => ({ok: true, json: async () => (++asked, {host: {value: "127.0.0.1", set: false}})});
+  const made = () => ({append() {}, setAttribute() {}});
+  globalThis.document = {createElement: made};
+  const access = {admin: true}, place = {replaceChildren() {}};
+  await showConfiguration(place, access);
+  await showConfiguration(place, access);
+  assert.equal(asked, 1);
+  delete globalThis.document;
 });

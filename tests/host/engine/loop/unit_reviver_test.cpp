@@ -72,7 +72,7 @@ TEST_F(Reviver, WaitsWhileTheUnitIsSilentAndThenMakesItAgain) {
   EXPECT_EQ(made.load(), 1);
   EXPECT_FALSE(reviver.any_ready());
   ASSERT_EQ(notes_.size(), 1u) << "each reason once";
-  EXPECT_THAT(notes_.front(), HasSubstr("card is still lost: it gives no answer"));
+  EXPECT_THAT(notes_.front(), HasSubstr("card is still lost: it does not answer"));
 }
 
 TEST_F(Reviver, TriesAgainWhileTheDeviceCannotBeOpened) {

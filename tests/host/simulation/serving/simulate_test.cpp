@@ -244,7 +244,7 @@ TEST(Simulate, WhereNobodyMayRunTheFirstRequestIsNamed) {
   ServingOptions options = options_of("llama-3-8b");
   options.max_running = 0;
   EXPECT_THAT(message_of([&] { run("l40s", options, "batch:1,prompt=100,output=50"); }),
-              HasSubstr("100 + 50 tokens waits and nobody runs: it needs 7 pages"));
+              HasSubstr("100 + 50 tokens waits although no other runs: it needs 7 pages"));
 }
 
 // Four prompts of 300 rows, one token each.

@@ -109,7 +109,7 @@ TEST(GainMap, RefusesWhatItCannotCompare) {
   const auto refusal = [&] {
     return message_of([&] { gain_map(machine, options_of("llama-2-7b")); });
   };
-  EXPECT_THAT(refusal(), HasSubstr("'l40s' has none: name some behind '+'"));
+  EXPECT_THAT(refusal(), HasSubstr("'l40s' has none: name some after '+'"));
   machine.measured.emplace();
   EXPECT_THAT(refusal(), HasSubstr("a measured table has one: name devices"));
 }

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# wait_for(): until something that others do has happened.
+import time
+
+
+def wait_for(condition, what, seconds=60, pause=0.05, more=lambda: ""):
+    """Returns what `condition()` returned once that is true. `more()`: what an error says besides."""
+    until = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > until:
+            raise AssertionError(f"not within {seconds} s: {what}{more()}")
+        time.sleep(pause)
