@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast the cores multiply and add: the roofline of prefill and of large decode batches.
+// Measures how fast the cores multiply and add: the roofline of prefill and of large decode
+// batches.
 //
 // measure_peak_ops() runs the processor's fastest loops on registers, on all threads of a team at
 // once (about 10 ms in all). A type without its own instructions has the peak of its substitute:

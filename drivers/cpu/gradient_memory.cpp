@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 16-bit values are widened one by one.
+// Loops over single values; 16-bit values are converted to f32 one by one.
 #include "cpu/gradient_memory.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GradientMemory for host memory, by plain loops of one thread, and the functions that it shares
-// with the selection unit. Deadlines have no effect, because no call waits. Threads: one at a time.
+// GradientMemory for host memory, with simple loops on one thread, and helper functions for the
+// selection unit. Deadlines have no effect, because no call waits. Threads: one at a time.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace tandem::device::cpu {
 
 std::unique_ptr<GradientMemory> make_gradient_memory();
 
-// Value `at` of a gradient, as f32.
+// The value at index `at` of a gradient, as f32.
 float value_at(const GradientView& gradient, std::size_t at);
 
 // Adds a value to the moments. If it is not finite, only its place is recorded.

@@ -18,9 +18,9 @@ namespace tandem::device::cpu {
 // Two mappings bound to different nodes share no huge page.
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
-// Zero-filled memory that is allocated when it is first written; in huge pages if the system gives
-// them. A mapping of at least one huge page begins at a border of one. Throws Error when the
-// address space is exhausted.
+// Zero-filled memory that is allocated when it is first written; in huge pages if the system has
+// them. A mapping of at least one huge page begins at a huge page. Throws Error if the address
+// space is exhausted.
 class Mapping {
  public:
   explicit Mapping(std::size_t size_bytes);
@@ -58,8 +58,8 @@ std::uint64_t total_memory_bytes();
 // cache counts as available, because the system drops it.
 std::uint64_t available_memory_bytes();
 
-// Throws Error when `size_bytes` more are not available. Without this check, writing all of a
-// Mapping would kill the process. `what` names the user of the memory.
+// Throws Error if `size_bytes` more are not available. Without this check, the system would kill
+// the process when it writes all of a Mapping. `what` names the user of the memory.
 void require_memory(std::uint64_t size_bytes, const std::string& what);
 
 }  // namespace tandem::device::cpu

@@ -2,13 +2,13 @@
 //
 // KvPool: the KV pages of a CPU attention unit.
 //
-// Layout: [layer][page][kv head][tile]. A tile is 16 token slots: K [stride, 16 tokens], V in
+// Layout: [layer][page][kv head][tile]. A tile has 16 token slots: K [stride, 16 tokens], V in
 // strips [16 tokens, 64], and for kI8 and kF8E4M3 then the scales [16] of K and [16] of V; stride
-// is head_dim rounded up to 16. So the data of one head in one page is contiguous (8 KiB per tile
-// for head_dim 128 in f16). Pages of fewer than 16 tokens leave slots empty. Memory is touched when
-// a page is first written. With several NUMA nodes, stripes of adjacent pages (some 16 MiB per
-// layer) alternate between nodes, so that a long sequence uses all of them, and a piece of it one.
-// Borders are rounded to huge pages, which cannot lie on two nodes. Threads: different (page, head)
+// is head_dim rounded up to 16. The data of one head in one page is therefore contiguous (8 KiB per
+// tile for head_dim 128 in f16). Pages of fewer than 16 tokens leave slots empty. Memory is touched
+// when a page is first written. With several NUMA nodes, stripes of adjacent pages (some 16 MiB per
+// layer) alternate between nodes: a long sequence uses all nodes, a short part of it only one.
+// Borders are rounded to huge pages, which cannot be on two nodes. Threads: different (page, head)
 // pairs may be written at the same time; reads and writes of one must not overlap.
 #pragma once
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast the cores read memory: the roofline of decode.
+// Measures how fast the cores read memory: the roofline of decode.
 //
-// A pass reads every byte once, from the memory of the reader's NUMA node first; the best of
+// A pass reads every byte once, first from the memory of the reader's NUMA node; the best of
 // several patterns counts. read_bandwidth() measures once per process and thread plan (number of
-// threads and their processors; about 50 ms on 128 MiB) and keeps the result. Where little memory
-// is left it reads less, which may then be in caches. ReadProbe is for benchmarks, which repeat it
-// on more memory. Threads: read_bandwidth() from any.
+// threads and their processors; about 50 ms on 128 MiB) and keeps the result. If little memory is
+// left, it reads less; that part may then be in caches. ReadProbe is for benchmarks, which repeat
+// it on more memory. Threads: read_bandwidth() from any.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ class ReadProbe {
   tiling::Regions<1> parts_;  // the memory in parts of 1 MiB
 };
 
-// The memory that a probe takes where `left_bytes` are left: at most a quarter of them, since Linux
-// kills a process that passes the limit of its control group. Whole MiB, at least one.
+// The memory that a probe uses if `left_bytes` are left: at most a quarter of them, because Linux
+// kills a process that exceeds the limit of its control group. Whole MiB, at least one.
 std::size_t probe_bytes(std::size_t wanted_bytes, std::uint64_t left_bytes);
 
 // The bandwidth in bytes per second of a team of threads with this plan.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Magnitudes are compared as floats: a NaN is never large.
+// Simple loops. Magnitudes are compared as floats, so a NaN is never large.
 #include "cpu/selection_unit.h"
 
 #include <algorithm>

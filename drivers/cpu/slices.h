@@ -9,7 +9,7 @@
 
 namespace tandem::device::cpu {
 
-// Returns the address of the slice's `count` floats. Throws Error naming `what` when the slice is
+// Returns the address of the slice's `count` floats. Throws Error naming `what` if the slice is
 // missing, not in host memory, misaligned or too short.
 float* floats(const Slice& slice, std::size_t count, const char* what);
 

@@ -2,10 +2,10 @@
 //
 // CpuWeight: a weight in the form that the CPU multiplies.
 //
-// A matrix for products of quantised values, bf16 or e4m3 is packed once (packed_weight.h). A
-// table, and f16 and f32, are used in the mapped model file, or copied if the source is transient.
-// A vector (out_features = 1) is also kept as f32; a vector for norms and biases alone (kVector)
-// only so. Threads: any; it is constant.
+// A matrix for products of quantised values, bf16 or e4m3 is packed once (packed_weight.h). Tables,
+// and f16 and f32 matrices, are used in the mapped model file, or copied if the source is
+// transient. A vector (out_features = 1) is also kept as f32; a vector only for norms and biases
+// (kVector) is kept only as f32. Threads: any; it is constant.
 #pragma once
 
 #include <optional>
@@ -36,11 +36,11 @@ class CpuWeight final : public Weight {
     return source_.data != nullptr;
   }  // whether the rows are available as the file stores them
   const std::byte* row(std::int64_t index) const { return source_.data + index * row_bytes_; }
-  // False: a table of a type that is packed for products, or a vector alone.
+  // False for a table of a type that is packed for products, and for a vector only.
   bool multiplies() const { return packed_ || (has_rows() && !packs_for_products(source_.dtype)); }
-  std::int64_t scale_inputs() const { return scale_inputs_; }  // of e4m3: inputs of a scale
+  std::int64_t scale_inputs() const { return scale_inputs_; }  // e4m3: inputs per scale
   const PackedWeight* packed() const { return packed_ ? &*packed_ : nullptr; }
-  // Which node holds which panels, or which rows of a copy; null if the model file is mapped.
+  // The node of each panel, or of each row of a copy; null if the model file is mapped.
   const tiling::Regions<1>* regions() const {
     return packed_ ? &packed_->regions() : copied_rows_ ? &*copied_rows_ : nullptr;
   }
@@ -59,7 +59,7 @@ class CpuWeight final : public Weight {
 };
 
 // The weight of an operation as a CpuWeight. Throws Error, naming it `what`, if another kind of
-// unit made it or its shape is another one (0: any number).
+// unit made it or its shape differs (0: any size).
 const CpuWeight& cpu_weight(const Weight* weight, std::int64_t out_features,
                             std::int64_t in_features, const char* what);
 

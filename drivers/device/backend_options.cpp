@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values of backends' keys, and what is said of wrong ones.
+// Reads the values of backend options, and makes the errors for wrong ones.
 #include "device/backend_options.h"
 
 #include <algorithm>

@@ -35,8 +35,8 @@ class OpenClAttentionUnit final : public device::AttentionUnit {
   device::AttentionCapacity capacity() const override { return capacity_; }
   device::Ticket submit(const device::AttentionBatch& batch, device::AttentionPartial out) override;
   device::WaitResult wait(device::Ticket ticket, Deadline deadline) override;
-  // After a timeout the transfer still takes effect later. Its page is undefined until another
-  // transfer of it ends.
+  // After a timeout the transfer still takes effect later. The page is undefined until another
+  // transfer of that page ends.
   device::WaitResult export_page(device::PageId page, std::span<std::byte> to,
                                  Deadline deadline) override;
   device::WaitResult import_page(device::PageId page, std::span<const std::byte> from,

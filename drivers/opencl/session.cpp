@@ -3,7 +3,7 @@
 // Device discovery, queues, program builds and event polling on the OpenCL 1.2 host API.
 //
 // A poll is one clGetEventInfo. Between polls the thread yields for the first 40 us, then sleeps 20
-// us up to 500 us: a device that computes on the host's cores keeps them.
+// us up to 500 us. A device that computes on the host's cores can therefore use them.
 #include "opencl/session.h"
 
 #include <algorithm>

@@ -86,7 +86,7 @@ class ap_none {
   void operator<<(const T& value) { write(value); }
 
  private:
-  // Samples that have not been read, and the reader's last one.
+  // Samples that have not been read, and the last one that was read.
   mutable hls::stream<T> wire_;
   mutable T value_;
 };

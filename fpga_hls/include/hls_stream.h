@@ -41,12 +41,11 @@ template <typename T>
 class stream<T, 0> {
  public:
   using value_type = T;
-  // For the glue of kernels: the class and the depth that this class and those that derive from it
-  // are bound by.
+  // For generated code around kernels: names the class with its depth, also in derived classes.
   using tandem_stream = stream<T, 0>;
   static constexpr unsigned tandem_depth = 0;
 
-  // The places of the statements that make, read and write a stream are for reports.
+  // Records the source lines that make, read and write a stream, for reports.
   stream(tandem_hls::File file = __builtin_FILE(), int line = __builtin_LINE())
       : stream(std::string("unnamed"), file, line) {}
   explicit stream(const char* name, tandem_hls::File file = __builtin_FILE(),

@@ -22,19 +22,19 @@ namespace tandem_hls {
 // kAsked, of plain programs: the channel is empty and its reader waits for a value.
 enum Side : int { kReader = 0, kWriter = 1, kAsked = 2 };
 
-// The bytes that a stream may hold beyond its depth, or without a depth, before its writer always
-// waits.
+// The bytes that a stream may hold beyond its depth (or in total, without a depth) before its
+// writer must wait.
 constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
 
-// A source file, by name; from a default argument __builtin_FILE(). A type of its own keeps it
-// apart from a value of a stream.
+// The name of a source file, from the default argument __builtin_FILE(). A separate type
+// distinguishes it from a value of a stream.
 struct File {
   File(const char* file_name) : name(file_name) {}
   const char* name;
 };
 
-// No alignment beyond a pointer's, as C++11's new gives no more; padding keeps both counters off
-// each other's cache line.
+// The alignment is that of a pointer, because C++11's new guarantees no more; padding puts the two
+// counters on different cache lines.
 struct Channel {
   explicit Channel(const std::string& channel_name) : name(channel_name) {}
   Channel(const Channel&) = delete;
@@ -58,7 +58,7 @@ struct Channel {
   const char* wait_file[2] = {"", ""};
   int line = 0;
   int wait_line[2] = {0, 0};
-  // While depths are tried (fpga_hls/runtime/depth_trial.h): the stated depth, and 1 or 2 once
+  // During a trial of depths (fpga_hls/runtime/depth_trial.h): the stated depth, and 1 or 2 once
   // `depth` is the tried one.
   std::uint32_t stated_depth = 0;
   std::uint32_t trial = 0;
@@ -83,7 +83,7 @@ extern "C" {
 #define TANDEM_RUNTIME_FUNCTION __attribute__((weak, visibility("default")))
 // Waits until the channel holds a value. Returns the value of `written` at that time.
 TANDEM_RUNTIME_FUNCTION std::uint64_t tandem_channel_await_data(tandem_hls::Channel* channel);
-// Waits until the producer may write; returns the count of `written` up to which it may.
+// Waits until the producer may write; returns the value of `written` up to which it may write.
 TANDEM_RUNTIME_FUNCTION std::uint64_t tandem_channel_await_space(tandem_hls::Channel* channel);
 // Waits until one of the channels has data (sides[i] kReader) or space (kWriter).
 TANDEM_RUNTIME_FUNCTION void tandem_channel_await_any(tandem_hls::Channel* const* channels,

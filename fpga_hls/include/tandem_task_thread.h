@@ -101,7 +101,7 @@ class TaskThread {
       }
       body_();
     } catch (const TaskEnded&) {
-      // Its object is destroyed.
+      // The task's object is destroyed.
     } catch (...) {
       failure_ = std::current_exception();
     }

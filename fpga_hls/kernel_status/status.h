@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a kernel answers a descriptor: a status, and a detail that says where the descriptor is
+// A kernel's answer to a descriptor: a status, and a detail that says where the descriptor is
 // wrong.
 //
-// The statuses of this file mean the same in every kernel. Each kernel numbers its own statuses
-// from kFirstOwnStatus on, in its abi.h. The numbers belong to the ABI of every kernel: a change of
-// one is a new kAbiVersion of all. C++14, no dependency: compiled by Vitis HLS and by the host.
+// The statuses of this file have the same meaning in every kernel. Each kernel numbers its own
+// statuses from kFirstOwnStatus on, in its abi.h. The numbers belong to the ABI of every kernel: if
+// one changes, kAbiVersion of all kernels changes. C++14, no dependency: compiled by Vitis HLS and
+// by the host.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a unit does when none of its processes can continue. It grows a full stream, waits for
-// threads that its kernel may have started, or ends the command as deadlocked.
+// Handles a unit none of whose processes can continue: grows a full stream, waits for threads that
+// its kernel may have started, or ends the command as deadlocked.
 #include <algorithm>
 #include <filesystem>
 #include <thread>

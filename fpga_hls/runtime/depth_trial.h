@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Depths that streams have in one run of a program, in place of the stated ones: so `tandem card
-// depths` finds the least that suffice.
+// Runs a program with other stream depths than the stated ones, so that `tandem card depths` can
+// find the smallest sufficient depths.
 //
-// A folder holds it; tandem-card takes its name from TANDEM_DEPTH_TRIAL. Its file `plan` has a line
-// DEPTH <tab> LINE <tab> STREAM <tab> FILE per stream whose depth is fixed; LINE and FILE are where
-// it is made. All other streams begin with depth 1 and grow by one value whenever nothing else can
-// continue. The runtime appends to the file `found`: "stream" with the stated depth (0: none) when
-// one is first written to, and "needs" with the depth that it had at the end of a run, where that
-// is more than 1. Links between kernels and the streams of free-running kernels keep their depths.
+// A trial is a folder; TANDEM_DEPTH_TRIAL passes its name to tandem-card. Its file `plan` has one
+// line per stream with a fixed depth: DEPTH <tab> LINE <tab> STREAM <tab> FILE, where LINE and FILE
+// say where the stream is made. All other streams begin with depth 1 and grow by one value whenever
+// nothing else can continue. The runtime appends to the file `found`: "stream" with the stated
+// depth (0: none) at the first write to a stream, and "needs" with its depth at the end of a run if
+// that exceeds 1. Links between kernels and the streams of free-running kernels keep their depths.
 // Threads: any. Errors: std::runtime_error naming file and line.
 #pragma once
 
@@ -30,14 +30,14 @@ constexpr uint32_t kGrowingTrial = 1, kFixedTrial = 2;
 class DepthTrial {
  public:
   explicit DepthTrial(const std::string& folder);
-  // The trial of this process, of units that are made after begin(); null: there is none.
+  // Begins the trial of this process, for units that are made later.
   static void begin(const std::string& folder);
   // Null: there is none.
   static DepthTrial* current();
 
   // Gives the stream its depth. Called before its first value.
   void plan(tandem_hls::Channel& channel);
-  // The depths that streams have grown to in a run.
+  // Records the depths to which streams have grown in a run.
   void record(const RunFindings& run);
 
  private:

@@ -100,11 +100,11 @@ inline bool can_grow(const Wait& wait) {
   return wait.side == tandem_hls::kWriter && room_of(*wait.channel) < wait.channel->most();
 }
 
-// How many values one with a stated depth grows by one, which shows the depth that it needs. One
-// whose depth is tried always does.
+// The number of values by which a stream with a stated depth grows one at a time, to show the depth
+// that it needs. A stream whose depth is tried always grows one at a time.
 constexpr uint64_t kExactGrowth = 1 << 16;
 
-// `exact`: by one value, where that can show the depth.
+// `exact`: grow by one value, if that can show the depth.
 inline uint64_t growth_of(const Channel& channel, bool exact) {
   const uint64_t room = room_of(channel);
   const bool counts = exact && channel.extra.load(std::memory_order_relaxed) < kExactGrowth;

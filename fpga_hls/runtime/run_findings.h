@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one run of a kernel met that hardware would not survive: where its processes stand in a
-// deadlock, the depths that would have avoided it, and streams that are left with values.
+// Findings of one kernel run that would fail on hardware: the waits of a deadlock, the depths that
+// would have avoided it, and streams that still hold values at the end.
 //
 // Plain data. Texts are copies, because streams end before the findings are read.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace tandem::hls_runtime {
 
-// A line of a kernel's source; line 0 where it is not known.
+// A line of a kernel's source; line 0 if unknown.
 struct Place {
   std::string file;
   int line = 0;
@@ -32,7 +32,7 @@ struct StandingWait {
 struct NeededDepth {
   std::string stream;
   Place place;         // where the stream is made
-  uint64_t depth = 0;  // that suffices; the least one up to 65536 beyond the stated depth
+  uint64_t depth = 0;  // a sufficient depth; the smallest one up to 65536 beyond the stated depth
 };
 
 struct LeftValues {
@@ -42,11 +42,11 @@ struct LeftValues {
 };
 
 struct RunFindings {
-  // The waits when no process could continue: of the deadlock that ended the run, of a command that
-  // was cancelled, or else of the first time that a stream exceeded its stated depth so that the
-  // run could go on.
+  // The waits at the moment when no process could continue: of the deadlock that ended the run, or
+  // of a command that was cancelled, or otherwise of the first time that a stream exceeded its
+  // stated depth so that the run could continue.
   std::vector<StandingWait> waits;
-  // Streams that exceeded their stated depths, with the depths that let the run pass.
+  // Streams that exceeded their stated depths, with the depths with which the run passed.
   std::vector<NeededDepth> depths;
   std::vector<LeftValues> left;  // at most 64
 };

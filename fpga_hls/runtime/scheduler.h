@@ -33,16 +33,17 @@ struct UnitSettings {
   UnitGroup* group = nullptr;            // the units of the card; null: the unit is alone
   bool free_running = false;             // the unit runs from load to unload, without commands
   std::function<bool()> cancelled = {};  // polled while the unit waits
-  // How many passes tasks may run among themselves after the kernel has returned. A pass takes at
-  // least some hundred nanoseconds.
+  // The maximum number of passes of tasks after the kernel has returned. A pass takes at least some
+  // hundred nanoseconds.
   uint32_t drain_passes = 1 << 24;
-  // A process of a region exceeds a stated depth only when no process can continue, as on hardware.
-  // Then scalars that it sets after its writes may come late for the next call.
+  // If true, a process of a region exceeds a stated depth only when no process can continue, as on
+  // hardware. Scalars that it sets after its writes may then be too late for the next call.
   bool keeps_depths = false;
-  // A full stream grows by one value at a time, so that the depth which suffices is found.
+  // If true, a full stream grows by one value at a time, so that the smallest sufficient depth is
+  // found.
   bool exact_depths = false;
-  DepthTrial* trial = DepthTrial::current();  // null: depths are as stated
-  // Called on the unit's thread when the unit begins to wait for others, and has new findings.
+  DepthTrial* trial = DepthTrial::current();  // null: stated depths apply
+  // Called on the unit's thread when the unit begins to wait for other units and has new findings.
   std::function<void()> has_news = {};
   // Called before a process starts on the stack [low, top).
   void (*stack_taken)(void* low, void* top) = nullptr;
@@ -68,7 +69,7 @@ class Scheduler {
   // message() says which streams the processes wait for. Exceptions of processes end the program.
   End run(void (*kernel)(void*), void* argument);
   const std::string& message() const { return message_; }
-  // Of the last run(). Of a free-running unit: of all its runs.
+  // Findings of the last run(); for a free-running unit of all its runs.
   const RunFindings& findings() const { return findings_; }
   // Runs the tasks until stop() is called.
   void run_tasks();
@@ -90,16 +91,16 @@ class Scheduler {
   bool overflowed(const void* address) const;
   const char* running_process() const { return current_process_->name.c_str(); }
 
-  // For the functions that kernels call.
+  // These implement the functions that kernels call.
   uint64_t await_data(Channel& channel);
   uint64_t await_space(Channel& channel);
   void await_any(const std::vector<Wait>& waits);
   void moved(Channel& channel, int side);
   void idle(const Channel& channel);
-  // A stream is destroyed that holds values.
+  // Called when a stream that holds values is destroyed.
   void left(const Channel& channel);
   Region* open_region();
-  // The new process runs at once and its starter next, so calls and scalars keep the order of
+  // The new process runs at once and its starter after it, so calls and scalars keep the order of
   // sequential C.
   void start(Region* region, const char* name, void (*body)(void*), void* argument,
              std::vector<tandem_use> uses = {});
@@ -146,7 +147,8 @@ class Scheduler {
   void end_tasks();
   void drain();
   bool may_run_ahead(const Channel& channel) const;
-  // Full streams of a free-running unit do not grow one by one, so theirs stay as stated.
+  // Full streams of a free-running unit do not grow one value at a time, so their depths stay as
+  // stated.
   bool tries_depths() const { return settings_.trial != nullptr && !settings_.free_running; }
   bool strict() const { return settings_.free_running || current_process_->task; }
   std::vector<PublishedWait> all_waits() const;
@@ -178,7 +180,7 @@ class Scheduler {
   End end_ = End::kDone;
   std::string message_;
   RunFindings findings_;
-  bool news_ = false;  // findings_ has some that has_news() was not called for
+  bool news_ = false;  // findings_ has findings that has_news() has not reported
   char* main_stack_guard_ = nullptr;
   char* main_stack_low_ = nullptr;
 

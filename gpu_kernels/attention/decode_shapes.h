@@ -53,8 +53,9 @@ __host__ __device__ constexpr DecodeShared decode_shared(KvType type, int width,
 // Query heads of a warp: tiles of eight; two where an item has up to 64.
 __host__ __device__ constexpr int row_tiles_of(int item_rows) { return item_rows > 32 ? 2 : 1; }
 
-// The Hopper path (decode_bulk.cuh): stages of 64 tokens in a ring, K and V in eight runs of eight
-// tokens each, as the pool has them, each run 16 bytes further on in its bank than the one before.
+// The Hopper path (decode_bulk.cuh): a ring of stages of 64 tokens. K and V are eight runs of eight
+// tokens each, in the order of the pool. Each run begins 16 bytes further in the banks than the
+// previous one.
 inline constexpr int kRunTokens = 8, kRuns = kStageTokens / kRunTokens;
 // four warps that compute and one that copies
 inline constexpr int kBulkThreads = kDecodeThreads + 32;
@@ -82,8 +83,8 @@ __host__ __device__ constexpr BulkStage bulk_stage(KvType type, int width, int r
   return at;
 }
 
-// In a block's shared memory: the ring, then what DecodeShared has, then barriers: a full one and
-// an empty one per stage.
+// A block's shared memory: the ring, then the parts of DecodeShared, then the barriers: a full one
+// and an empty one per stage.
 struct BulkShared {
   int stage_bytes = 0;
   int queries = 0, units = 0, stats = 0, barriers = 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a table by their ids.
+// Reads rows of a table by their ids.
 //
 //   embed_rows   out[i] = dequantised(table[ids[i]]) * scale, bit for bit as tensor/dtype.h's
 //                dequantize_row() followed by one product
 //   gather_rows  out[i] = x[rows[i]]
-// Ids are in device memory, so the caller checks them before they are sent there. An id outside the
-// table becomes a row of NaN, and no memory outside the table is read. Graph-safe: one launch, no
+// Ids are in device memory; the caller checks them before it copies them there. An id outside the
+// table gives a row of NaN, and no memory outside the table is read. Graph-safe: one launch, no
 // workspace. Width is a multiple of the type's block. Cost: the rows' bytes once. Errors:
-// cudaErrorInvalidValue for other shapes than the stated ones.
+// cudaErrorInvalidValue for shapes other than these.
 #pragma once
 
 #include <cuda_runtime_api.h>

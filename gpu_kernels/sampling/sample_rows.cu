@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Up to three launches of `parts` blocks per row, each ended by the row's last block: the best; the
-// sum of weights, and the draw of rows that do not cut, or else the weights by distance from the
-// best; and the candidates of cuts, the cuts, and the draw.
+// Up to three launches of `parts` blocks per row; the last block of a row ends each launch. Launch
+// 1 finds the best logit. Launch 2 sums the weights and draws for rows without cuts; for rows with
+// cuts it sums the weights by distance from the best logit. Launch 3 finds the candidates of the
+// cuts, the cuts, and the draw.
 //
-// A part's weights that no cut can touch are summed, the others listed: on a row of a model's
-// logits some ten to some hundred. Bytes per row and launch: 4 vocab; between launches 12 KiB of
-// distances, of which a block adds those that it has, and the lists.
+// Of a part, weights that no cut can reach are summed; the others are listed (some ten to some
+// hundred per row of a model's logits). Bytes per row and launch: 4 vocab; between launches 12 KiB
+// of distances, of which a block adds only its own, and the lists.
 #include "sampling/sample_rows.h"
 
 #include "sampling/selection.cuh"

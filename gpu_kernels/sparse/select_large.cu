@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bitmap stands at the begin of the workspace, what take_entries() uses behind it.
+// The workspace begins with the bitmap; the workspace of take_entries() follows.
 #include "sparse/select_large.h"
 
 #include "common/launch.cuh"

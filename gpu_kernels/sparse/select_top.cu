@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Histograms skip digit 0: it is what is left when the counts of all others do not reach k. So a
-// gradient of zeros costs no atomic operations.
+// Histograms skip digit 0, whose count is the rest that the other counts do not reach. A gradient
+// of zeros therefore needs no atomic operations.
 #include "sparse/select_top.h"
 
 #include "common/block_scan.cuh"

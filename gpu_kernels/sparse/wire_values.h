@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values as they travel (f32, f16, bf16, f64, u64) and as they are added up (f32, f64, u64).
+// Conversions between the types in which values are sent (f32, f16, bf16, f64, u64) and added up
+// (f32, f64, u64).
 //
 // Rounding to f16 and bf16 is to nearest even; a NaN stays a quiet NaN of its sign. The bits are
 // those of the scalar conversions on the host (a test compiles these functions there and compares).
@@ -18,7 +19,7 @@ namespace tandem::gpu_kernels {
 
 enum class ValueType : std::uint8_t { kF32, kF16, kBF16, kF64, kU64 };
 
-// Bytes of one value on the wire, and of one where it is added up.
+// Bytes of one value on the wire, and of one value in the sum's type.
 constexpr std::size_t wire_bytes(ValueType type) {
   if (type == ValueType::kF32) return 4;
   return type == ValueType::kF16 || type == ValueType::kBF16 ? 2 : 8;

@@ -4,12 +4,12 @@
 //
 // All ranks learn a hash of what must be equal everywhere (function, shapes, types, options) and
 // each rank's own facts (its entries, its node, whether its arguments are invalid, bytes of a
-// profile). Where hashes differ or a rank reports an error, a second exchange brings the texts, and
-// every rank throws the same AgreedError: it names ranks, fields and values, and the group stays
-// usable. No rank leaves before all have entered, so an agreement is a barrier as well.
-// Cost: ceil(log2 n) steps (Bruck's all-gather); about 40 bytes per rank, sent once to each; twice
-// the steps where it fails. Threads: the call's. Errors: TransportError.
-// Source: Bruck et al., "Efficient algorithms for all-to-all communications", IEEE TPDS 1997.
+// profile). If hashes differ or a rank reports an error, a second exchange sends the texts, and
+// every rank throws the same AgreedError. It names ranks, fields and values, and the group stays
+// usable. No rank leaves before all have entered, so an agreement is also a barrier. Cost:
+// ceil(log2 n) steps (Bruck's all-gather); about 40 bytes per rank, sent once to each; twice the
+// steps on failure. Threads: the call's. Errors: TransportError. Source: Bruck et al., "Efficient
+// algorithms for all-to-all communications", IEEE TPDS 1997.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct Agreement {
   std::vector<ByteBuffer> profiles;   // [world]
 };
 
-// Throws AgreedError where ranks differ, any reports an error, or the counts' sum overflows.
+// Throws AgreedError if ranks differ, a rank reports an error, or the sum of the counts overflows.
 Agreement agree(Communicator& ranks, const CallHeader& own);
 
 }  // namespace tandem::collectives

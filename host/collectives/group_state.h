@@ -62,7 +62,7 @@ class Group::State {
   // Takes a ticket and runs job(ticket) on the group's thread, in the order of tickets.
   void post(std::function<void(std::uint64_t)> job);
 
-  // Breaks the group, even if there is no memory for the reason.
+  // Breaks the group. Works even if there is no memory for the reason.
   void break_group(const std::string& reason) noexcept;
   // Waits until the last call of a broken group has left the transport. TransportError at the
   // deadline.

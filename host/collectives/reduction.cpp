@@ -52,7 +52,8 @@ Problem problem_of(const Call& call, const Contribution& contribution, const Agr
 
 std::string bucket_key(const Contribution& contribution, const ReduceOptions& options) {
   const Domain domain = contribution.own.domain();
-  // Of what all ranks agree on only: aggregators may differ, and their ranks would part here.
+  // Uses only values that all ranks agree on. Aggregators may differ between ranks, so they are not
+  // part of the key.
   std::string key =
       options.bucket + '\n' + std::to_string(domain.num_units) + 'x' + std::to_string(domain.width);
   for (const std::string_view name :

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bodies of the calls that exist in a blocking and an asynchronous form.
+// The bodies of the calls that have a blocking and an asynchronous form.
 //
-// `ticket` fixes the call's place in the group's order; the user's thread takes it.
-// Arguments are borrowed until the function returns. Threads and errors: as Group::State::run.
+// `ticket` is the call's position in the group's order; the user's thread takes it. Arguments are
+// borrowed until the function returns. Threads and errors: as Group::State::run.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From /proc/meminfo and the files of control groups.
+// Reads /proc/meminfo and the files of control groups.
 #include "common/available_memory.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// counted(): a number of things as people write it: "1 key", "2 keys".
+// counted(): a number with its noun: "1 key", "2 keys".
 //
-// For nouns whose plural has an s. Pure; threads: any.
+// Only for nouns whose plural ends in s. Pure; threads: any.
 #pragma once
 
 #include <concepts>

@@ -2,8 +2,9 @@
 //
 // LoadedLibrary: a shared library that a program loads at run time, and its functions by name.
 //
-// Programs start without the library. It stays loaded. A failure is not thrown: reason() says it in
-// words for the user. Threads: one for construction and find(), then any. Errors: none.
+// The program starts without the library. Once loaded, it stays loaded. A failure is not thrown:
+// reason() explains it to the user. Threads: one for construction and find(), then any. Errors:
+// none.
 #pragma once
 
 #include <dlfcn.h>
@@ -27,7 +28,7 @@ class LoadedLibrary {
     return handle_ == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(handle_, name));
   }
 
-  // A function that the library must have; reason() says if it is absent.
+  // Finds a function that the library must have; if it is absent, reason() says so.
   template <typename Function>
   void find(const char* name, Function& function) {
     function = find_optional<Function>(name);
@@ -36,7 +37,7 @@ class LoadedLibrary {
     }
   }
 
-  // Why the library cannot be used; empty: it can.
+  // The reason why the library cannot be used; empty if it can be used.
   const std::string& reason() const { return reason_; }
 
  private:

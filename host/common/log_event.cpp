@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An event's fields reach the formatter beside spdlog's message: through a pointer of the thread,
-// since spdlog formats in the thread that logs.
+// The fields of an event reach the formatter through a thread-local pointer, because spdlog formats
+// in the thread that logs.
 #include "common/log_event.h"
 
 #include <spdlog/formatter.h>

@@ -4,9 +4,9 @@
 //
 // Text: 2026-05-04T03:02:01.123+00:00 info [server] request id=7f status=200
 // JSON: {"time": "...", "level": "info", "message": "[server] request", "id": "7f", "status": 200}
-// Lines go through spdlog's default logger, and so do its level and sinks. In JSON every byte of a
-// message is escaped. In text the fields are; other messages pass text of clients to printable().
-// Threads: any, but for use_log_format(): before others log.
+// Lines go through spdlog's default logger, which has the level and the sinks. JSON escapes every
+// byte of a message. Text escapes only fields: pass text from clients in messages through
+// printable(). Threads: any, except use_log_format(): call it before other threads log.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ enum class LogLevel { kDebug, kInfo, kWarn, kError };
 // `message` and the names of fields are constants of the program; values may come from clients.
 void log_event(LogLevel level, std::string_view message, std::span<const LogField> fields);
 
-// Text of a client, for a log line: control characters, quotes, backslashes and bytes that are no
-// UTF-8 are escaped ("\n", "\x1b"), and beyond 256 bytes it is cut.
+// Makes text of a client safe for a log line: escapes control characters, quotes, backslashes and
+// invalid UTF-8 (as "\x1b"), and cuts it after 256 bytes.
 std::string printable(std::string_view text);
 
 }  // namespace tandem

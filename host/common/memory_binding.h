@@ -3,10 +3,10 @@
 // bind_memory: binds the pages of a piece of memory to a NUMA node, whichever thread touches them
 // first.
 //
-// For memory that many threads share and touch late, such as a pool. Only whole system pages inside
-// the piece are bound. Pages that were touched before stay where they are. Best effort: the result
-// is false when the system refuses or the build has no hwloc. Then the first touch decides, which
-// can only be slower. Threads: any.
+// For memory that many threads share and first touch late, such as a pool. Only whole system pages
+// inside the memory are bound. Pages that were touched before stay where they are. Best effort: the
+// result is false if the system refuses or the build has no hwloc. Then the first touch decides,
+// and access may be slower. Threads: any.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// number_of: the number that is all of a text.
+// number_of: the number that a whole text spells.
 //
-// Nothing for an empty text, blanks, a sign '+', letters behind the number, one that Number cannot
-// hold, an infinity or a NaN. Pure; threads: any.
+// Returns nothing for an empty text, blanks, a sign '+', letters after the number, a number that
+// does not fit, an infinity or a NaN. Pure; threads: any.
 #pragma once
 
 #include <charconv>

@@ -50,8 +50,8 @@ bool processors_are_known();
 
 ProcessorLayout read_processors(const ProcessorSource& source);
 
-// This machine at the time of the first call. Later changes of the mask do not show: a thread that
-// one pool has bound must not make the machine look small to the next pool.
+// This machine at the time of the first call. Later changes of the affinity mask are ignored: a
+// thread that one pool has bound must not make the machine look small to the next pool.
 const ProcessorLayout& this_machine();
 
 // The affinity mask of the calling thread; empty if the system does not report it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sink beside those that the default logger has.
+// A further sink of the default logger.
 #include "common/recent_log.h"
 
 #include <spdlog/sinks/base_sink.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last lines of the log, for operators who look at a running program.
+// Keeps the last lines of the log for operators who look at a running program.
 //
 // Threads: keep_recent_log() before others log; recent_log() from any.
 #pragma once

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// suggestion: the known name that is closest to a mistyped one. num_typos: how far two names are.
+// suggestion: the known name that is closest to a mistyped name. num_typos: the distance of two
+// names.
 //
 // A typo is a letter added, dropped or changed, or two neighbours swapped. A name matches with at
 // most two typos and at most one per three letters. '-' and '_' are equal. Pure; threads: any.
@@ -13,7 +14,7 @@
 
 namespace tandem {
 
-// The least number of typos that make one name of the other.
+// The smallest number of typos that turns one name into the other.
 std::size_t num_typos(std::string_view left, std::string_view right);
 
 // " (did you mean 'platform'?)"; empty when no name of `known` matches. prefix: what users type in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of lines and of the small languages of options. All parts point into the text.
+// Splits and trims lines and option texts. All results point into the given text.
 #pragma once
 
 #include <string_view>
@@ -20,14 +20,14 @@ inline std::vector<std::string_view> parts_of(std::string_view text, char separa
   }
 }
 
-// Before and behind the first `separator`; behind is empty where there is none.
+// The parts before and after the first `separator`; the second part is empty if there is none.
 inline std::pair<std::string_view, std::string_view> cut_at(std::string_view text, char separator) {
   const std::size_t at = text.find(separator);
   if (at == std::string_view::npos) return {text, {}};
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
-// Without the characters of `blank` at both ends.
+// The text without the characters of `blank` at both ends.
 inline std::string_view trimmed(std::string_view text, std::string_view blank = " \t\r") {
   const std::size_t begin = text.find_first_not_of(blank);
   if (begin == std::string_view::npos) return {};

@@ -7,9 +7,9 @@
 //
 // Pin::kOn binds each thread to one processor; Error with more threads than processors.
 // Pin::kOff binds no thread, and the machine counts as one node, since unbound threads move.
-// Pin::kAuto acts as kOn for a pool that takes every physical core, and as kOff for more threads
-// than cores or than the quota. Else, on several nodes, it binds a thread to all processors of its
-// node: bound to single cores, two small pools would choose the same ones.
+// Pin::kAuto acts like kOn for a pool that takes every physical core, and like kOff for more
+// threads than cores or than the quota. Otherwise, on several nodes, it binds a thread to all
+// processors of its node: if it bound to single cores, two small pools would choose the same cores.
 #pragma once
 
 #include <vector>

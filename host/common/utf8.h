@@ -22,7 +22,7 @@ Utf8Sequence next_utf8(std::string_view text);
 // Whether all of `bytes` is well-formed.
 bool is_valid_utf8(std::string_view bytes);
 
-// The number of bytes that are no continuation bytes.
+// The number of bytes that are not continuation bytes.
 std::size_t count_code_points(std::string_view bytes);
 
 }  // namespace tandem

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// xml_text: a text as it stands between the tags of XML, for drawings.
+// xml_text: escapes a text for the inside of an XML element.
 //
 // Pure; threads: any.
 #pragma once

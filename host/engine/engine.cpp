@@ -30,7 +30,7 @@ namespace tandem::engine {
 namespace {
 
 constexpr auto kMetricsInterval = std::chrono::milliseconds(100);
-constexpr auto kSequencesListed = std::chrono::seconds(10);  // after somebody has asked for them
+constexpr auto kSequencesListed = std::chrono::seconds(10);  // after the last call of sequences()
 
 ExecutorOptions executor_options(const EngineOptions& options) {
   ExecutorOptions result;
@@ -174,7 +174,7 @@ bool Engine::State::take_commands() {
   return !stop;
 }
 
-// Of each caller the shortest request.
+// Returns the shortest new request of each caller.
 std::vector<Newcomer> Engine::State::newcomers() {
   std::vector<Newcomer> result;
   if (!has_incoming) return result;
@@ -245,7 +245,8 @@ void Engine::State::deliver() {
   if (num_active == 0) idle.notify_all();
 }
 
-// A full queue still takes a caller with less than its equal part there: nobody fills it for all.
+// A full queue still accepts requests of a caller with less than its equal part of the queue, so no
+// caller can fill it alone.
 bool Engine::State::is_queue_full(const std::string& caller, int count) const {
   const int num_queued = num_waiting + static_cast<int>(incoming.size());
   if (num_queued + count <= options.max_waiting) return false;

@@ -72,7 +72,7 @@ class Engine {
   // output that reaches max_request_tokens() ends with kLength.
   SubmitResult submit(Request request, EventSink sink);
 
-  // Accepts all of them, or none; nobody else gets a place in between. They have one caller, and
+  // Accepts all of them, or none; no other request is queued in between. They have one caller, and
   // there is at least one. Throws as submit() does.
   SubmitAllResult submit_all(std::vector<Submission> submissions);
 
@@ -89,7 +89,7 @@ class Engine {
   EngineStatus status() const;
 
   // The requests, running ones first, at most 100 ms old. They are listed for 10 s after a call, so
-  // the first call may find none; nobody else pays for it.
+  // the first call may find none. Without calls the list costs nothing.
   std::vector<SequenceStatus> sequences() const;
 
   // The time since the engine's thread began its last iteration: at most options.idle_check without

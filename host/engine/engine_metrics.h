@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the engine tells trace::Metrics. Threads: the engine's.
+// Records the metrics of an engine: tokens, ends of sequences, and totals. Threads: the engine's.
 #pragma once
 
 #include "engine/loop/engine_status.h"
@@ -9,7 +9,7 @@
 
 namespace tandem::engine {
 
-// After every result of a sequence.
+// Call it after every result of a sequence.
 void observe_token(trace::Metrics& metrics, Sequence& sequence);
 
 void observe_end(trace::Metrics& metrics, const Sequence& sequence);

@@ -4,10 +4,10 @@
 // tokenizer, chat template.
 //
 // load_model() maps a GGUF file, or a directory of safetensors files as published on model hubs,
-// and checks all that it uses of it. It copies only weights of safetensors files that are not
+// and checks everything that it uses. It copies only weights of safetensors files that are not
 // aligned to their elements. Views are valid as long as the Model. Families (families/<one file
 // each>) translate names and keys. Threads: any; immutable after loading. Errors: Error("gguf" or
-// "safetensors", ...) naming file and field when a file is truncated, hostile or unknown.
+// "safetensors", ...) naming file and field if a file is truncated, hostile or unknown.
 #pragma once
 
 #include <functional>
@@ -57,8 +57,8 @@ struct ModelConfig {
   float logit_softcap = 0;
   Gate gate = Gate::kSilu;
   RopeConfig rope;
-  // Layers with a sliding window see that many tokens, themselves included, and rotate by
-  // local_rope where it has frequencies; 0: the layer sees everything. Empty: no layer has one.
+  // Layers with a sliding window see that many tokens, including the own one, and rotate by
+  // local_rope if it has frequencies. 0: the layer sees everything. Empty: no layer has a window.
   std::vector<int> windows;  // [num_layers]
   RopeConfig local_rope;
   ExpertConfig experts;
@@ -100,9 +100,9 @@ class Model {
   virtual const std::vector<LayerTensors>& layers() const = 0;
   virtual const TensorView& embedding() const = 0;    // [vocab, width]
   virtual const TensorView& output_norm() const = 0;  // [1, width]
-  virtual const TensorView& output() const = 0;       // [vocab, width]; the embedding where tied
+  virtual const TensorView& output() const = 0;       // [vocab, width]; the embedding if tied
   virtual const Tokenizer& tokenizer() const = 0;
-  // Null when the file has none, or one that cannot be used; chat_template_error() says why.
+  // Null if the file has no usable template; chat_template_error() then says why.
   virtual const ChatTemplate* chat_template() const = 0;
   virtual const std::string& chat_template_error() const = 0;  // empty: no error
   // Releases the memory of a tensor whose file is mapped. The tensor can still be read.
@@ -116,7 +116,7 @@ std::unique_ptr<Model> load_model(const std::string& path,
                                   const std::function<void(double)>& progress = {},
                                   const std::function<void(const ModelConfig&)>& accept = {});
 
-// The tokenizer alone, of a file that may hold nothing else.
+// Loads only the tokenizer of a file, which need not contain weights.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 
 }  // namespace tandem::model

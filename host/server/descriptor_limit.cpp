@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The connections that are turned away need descriptors too, and so does everything else.
+// Connections that are refused also need descriptors, like everything else in the process.
 #include "server/descriptor_limit.h"
 
 #include <sys/resource.h>

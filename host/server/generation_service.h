@@ -32,27 +32,27 @@ struct ModelCard {
   std::vector<std::string> aliases = {};  // other names that clients may use
 };
 
-// A part of a raw prompt. Text such as "</s>" is a control token where special tokens are parsed,
-// else ordinary text.
+// A part of a raw prompt. With special tokens, text such as "</s>" is a control token; otherwise it
+// is ordinary text.
 struct TextPart {
   std::string text;
   bool parse_special = true;
 };
 
 struct TokenizeOptions {
-  bool add_special = true;                                           // BOS, where the model has one
+  bool add_special = true;                                           // BOS, if the model has one
   std::size_t max_tokens = std::numeric_limits<std::size_t>::max();  // PromptTooLong beyond
 };
 
 struct ChatMessage {
   std::string role;  // "system", "user", "assistant", "tool"
   std::string content;
-  // A JSON object of what else the message has (tool_calls, tool_call_id, name). A "content" in it
-  // (null) replaces the text above. Empty: nothing.
+  // The other fields of the message (tool_calls, tool_call_id, name) as a JSON object. A "content"
+  // in it (null) replaces the text above. Empty: no other fields.
   std::string fields = {};
 };
 
-// What a chat template sees. The texts are JSON; empty: none.
+// The inputs of a chat template. The texts are JSON; empty: none.
 struct Conversation {
   std::vector<ChatMessage> messages;
   std::string tools = {};      // an array
@@ -85,8 +85,9 @@ struct GenerationRequest {
   std::optional<int> top_logprobs;   // alternatives per token; none: events carry no tokens
   bool prompt_logprobs = false;      // also for every prompt token but the first
   bool continues_text = true;        // false: the output starts a separate text (chat)
-  std::string caller;  // name of the API key; fair shares and cached prefixes go by it
-  int priority = 0;    // among the requests of the caller: the lower, the earlier
+  std::string
+      caller;  // name of the API key; identifies the caller for fair shares and cached prefixes
+  int priority = 0;  // among the requests of the caller: the lower, the earlier
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };
@@ -129,18 +130,19 @@ struct SubmitResult {
   std::vector<GenerationId> ids = {};  // one per choice, in their order; empty unless accepted
 };
 
-// Tokenising goes on for so many tokens beyond what fits, so that errors name the length of a
-// prompt that is a little too long.
+// Tokenising continues for this many tokens beyond the limit, so that errors can state the length
+// of a prompt that is slightly too long.
 constexpr std::size_t kTokensCountedBeyond = 4096;
 
-// The prompt cannot fit into a request. The service knows it before it has tokenised all of it.
+// The prompt does not fit into a request. Tokenising stopped early, so its exact length may be
+// unknown.
 struct PromptTooLong : std::runtime_error {
   explicit PromptTooLong(std::size_t at_least)
       : std::runtime_error("the prompt is too long"), at_least_tokens(at_least) {}
   std::size_t at_least_tokens;
 };
 
-// The model's chat template cannot be used: a fault of what is served, not of the request.
+// The model's chat template is unusable: an error of the served model, not of the request.
 struct ChatTemplateFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -155,64 +157,63 @@ class GenerationService {
   // The longest prompt + output of one request, in tokens.
   virtual int max_request_tokens() const = 0;
 
-  // The most bytes of text that one token can represent; the length of a text then shows that it
-  // cannot fit. 0: unknown.
+  // The maximum bytes of text in one token. The length of a text then shows that it cannot fit. 0:
+  // unknown.
   virtual std::size_t longest_token_bytes() const { return 0; }
 
-  // The parts form one text. It stops with PromptTooLong once max_tokens is passed. Throws Error
-  // when the text cannot be encoded.
+  // The parts form one text. Throws PromptTooLong when max_tokens is exceeded, and Error if the
+  // text cannot be encoded.
   virtual std::vector<TokenId> tokenize(const std::vector<TextPart>& parts,
                                         const TokenizeOptions& options) const = 0;
 
-  // Throws Error("chat", ...) when the model has no template or the template refuses the
-  // conversation; ChatTemplateFault when the template cannot be used; PromptTooLong when the
-  // rendered text cannot fit.
+  // Throws Error("chat", ...) if the model has no template or the template refuses the
+  // conversation; ChatTemplateFault if the template is unusable; PromptTooLong if the rendered text
+  // cannot fit.
   virtual std::vector<TokenId> tokenize_chat(Conversation conversation) const = 0;
 
-  // Whether the chat template reads this variable or field; what it does not read is lost.
+  // Whether the chat template reads this variable or field. Other fields have no effect.
   virtual bool chat_template_reads(std::string_view /*name*/) const { return true; }
 
   virtual std::string token_bytes(TokenId id) const = 0;
 
-  // The text that has these tokens. A BOS in front is left out; other control tokens are their
-  // texts.
+  // The text of these tokens. Leaves out a BOS at the front; other control tokens appear as text.
   virtual std::string detokenize(const std::vector<TokenId>& ids) const = 0;
 
   // Accepts all choices of a request (at least one, of one caller), or none. Throws Error when one
   // can never be served: a field is out of range, or it is too long.
   virtual SubmitResult submit(std::vector<Submission> choices) = 0;
 
-  // What submit() would say now of a request of this caller, however small.
+  // The status that submit() would return now for a request of this caller, whatever its size.
   virtual SubmitStatus admission(const std::string& /*caller*/) const {
     return SubmitStatus::kAccepted;
   }
 
-  // The most generations that can wait at once: a request with more can never be admitted.
+  // The maximum number of waiting generations. A request with more is never admitted.
   virtual int max_waiting() const { return std::numeric_limits<int>::max(); }
 
-  // When a client that was refused because the queue is full does well to ask again.
+  // The Retry-After for a client that was refused because the queue is full.
   virtual int retry_after_seconds() const { return 1; }
 
-  // The sink hears kCancelled. Unknown and finished ids are ignored.
+  // The sink gets kCancelled. Unknown and finished ids are ignored.
   virtual void cancel(GenerationId id) = 0;
 
   virtual bool healthy() const = 0;
 
-  // How long ago the service's thread last came round. It grows while the thread is in one step,
+  // The age of the last iteration of the service's thread. It grows while the thread runs one step
   // or hangs; it stays small while the service waits for work.
   virtual std::chrono::milliseconds heartbeat_age() const { return {}; }
 
-  // Devices that are lost while the others serve.
+  // The devices that are lost while other devices still serve.
   virtual std::vector<std::string> lost_devices() const { return {}; }
   virtual std::string metrics_text() const = 0;  // Prometheus text exposition format 0.0.4
 
   // What runs where, as a JSON object, for GET /status.
   virtual std::string status_json() const { return "{}"; }
 
-  // The requests one by one, and which of their pages lie where, as a JSON object.
+  // The state of each request and the places of its pages, as a JSON object.
   virtual std::string sequences_json() const { return "{}"; }
 
-  // What emulated cards have found in kernels, as a JSON object.
+  // The findings of emulated cards in kernels, as a JSON object.
   virtual std::string card_reports_json() const { return "{}"; }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HostCheck: whether a request is addressed to this server by a name that only this server has.
+// HostCheck: whether a request addresses this server by a name that no web page can use.
 //
 // A web page can make its own name point to this machine (DNS rebinding). A browser then treats the
 // server as part of that page, and the page may read its answers. The Host field of such requests
@@ -16,7 +16,7 @@ namespace tandem::server {
 
 class HostCheck {
  public:
-  // `names`: in any case, without port. "*" lets every name pass.
+  // `names`: in any case, without port. "*" accepts every name.
   explicit HostCheck(std::vector<std::string> names);
 
   // `host`: the header's value, "name", "name:port", "1.2.3.4:port" or "[::1]:port".

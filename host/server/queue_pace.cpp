@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The count and the time decay alike, so their quotient is right from the first end on.
+// Count and time decay at the same rate, so their quotient is right from the first end on.
 #include "server/queue_pace.h"
 
 #include <algorithm>

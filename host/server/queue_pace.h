@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// QueuePace: measures how fast generations end, for the field Retry-After.
+// QueuePace: measures how fast generations end, for the header Retry-After.
 //
-// Older generations count less: the weight of each halves every 30 s. Time in which nothing is
-// generated does not count. Threads: any.
+// Older generations count less: their weight halves every 30 s. Time without any generation does
+// not count. Threads: any.
 #pragma once
 
 #include <mutex>
@@ -17,13 +17,13 @@ class QueuePace {
  public:
   explicit QueuePace(const Clock& clock = real_clock()) : clock_(clock) {}
 
-  // `count` generations are submitted; one has ended; `count` were not accepted.
+  // Counts `count` submitted generations; one that has ended; `count` that were not accepted.
   void count_begin(int count = 1);
   void count_end();
   void count_refused(int count = 1);
 
-  // Seconds until `waiting` more have ended, 1..120. While none has ended yet: about as long as the
-  // first ones run already.
+  // The seconds until `waiting` more generations have ended, 1..120. Before the first end: about
+  // the running time of the first ones so far.
   int seconds_for(int waiting) const;
 
  private:
@@ -40,8 +40,8 @@ class QueuePace {
   Window window_;
 };
 
-// Submits `count` generations by `submit`, which returns a SubmitResult. They may end before that,
-// so they are counted first.
+// Submits `count` generations by `submit`, which returns a SubmitResult. Counts them first, because
+// they may end before `submit` returns.
 template <typename Submit>
 SubmitResult submit_counted(QueuePace& pace, int count, const Submit& submit) {
   pace.count_begin(count);

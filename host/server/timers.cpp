@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Actions run and are destroyed without the lock, so that they may set timers.
+// Actions run and are destroyed without the lock, because they may set timers.
 #include "server/timers.h"
 
 namespace tandem::server {

@@ -3,7 +3,7 @@
 // Timers: one thread that calls actions at given times.
 //
 // Actions must be short: they post to a strand or a pool. Threads: any. After cancel() an action
-// may still run once, if it was due; actions therefore hold weak pointers to their objects.
+// may still run once if it was due; actions therefore hold weak pointers to their objects.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,7 @@ class Timers {
   Id after(Clock::duration duration, std::function<void()> action);
   void cancel(const Id& id);
 
-  // Drops all actions. Not from an action.
+  // Drops all actions. Must not be called from an action.
   void stop();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work is destroyed without the lock, since it may own what posts again.
+// Work is destroyed without the lock, because its destructor may post again.
 #include "server/work_pool.h"
 
 #include <spdlog/spdlog.h>

@@ -4,7 +4,7 @@
 //
 // New requests wait in a bounded queue. Further work for an admitted request is never refused; each
 // request has at most one piece of it in the queue. Threads take from both queues in turn. Threads:
-// any. Errors: an exception of a piece of work is logged.
+// any. Errors: exceptions of work are logged.
 #pragma once
 
 #include <condition_variable>
@@ -22,13 +22,14 @@ class WorkPool {
   WorkPool(int num_threads, std::size_t max_waiting);
   ~WorkPool();  // stop()
 
-  // Work of a new request; false when max_waiting of them wait, or after stop().
+  // Adds work of a new request. False if max_waiting requests wait, or after stop().
   bool try_post(std::function<void()> work);
 
-  // Work of an admitted request; dropped after stop().
+  // Adds work of an admitted request; dropped after stop().
   void post(std::function<void()> work);
 
-  // Waits for the work in progress and drops the rest. Not from a thread of the pool.
+  // Waits for the work in progress and drops the rest. Must not be called from a thread of the
+  // pool.
   void stop();
 
  private:

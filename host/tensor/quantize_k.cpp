@@ -2,10 +2,10 @@
 //
 // Blocks of the K types: scales of sub-blocks are themselves quantised against one f16.
 //
-// Each sub-block's scale (and min) is searched alone; the largest sets the f16. Each quantised
-// scale is then the one of the nearest three that leaves the smallest error, for with coarse scales
-// the nearest is often not it. Last, the f16 are fitted once more to the integers so found, and
-// what that leads to is kept where it is better.
+// Each sub-block's scale (and min) is searched alone; the largest determines the f16. Each
+// quantised scale is then the one of the nearest three with the smallest error, because with coarse
+// scales the nearest is often not the best. Finally the f16 values are fitted once more to these
+// integers; the result is kept if it is better.
 #include <algorithm>
 #include <cmath>
 

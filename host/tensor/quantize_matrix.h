@@ -15,11 +15,11 @@
 
 namespace tandem {
 
-// The type of a matrix [*, columns] of type `from` if `wanted` is requested. It is `wanted` if its
-// blocks divide the rows. Otherwise, for the K types, it is the type of blocks of 32 that keeps as
-// much (q4_k: q4_1, q5_k: q5_1, q6_k: q8_0) if these divide them; otherwise `from`. It is also
-// `from` if the type would not be smaller, or if f8_e4m3 is wanted and `from` is quantised: the
-// conversion could only lose precision.
+// The type that a matrix [*, columns] of type `from` gets if `wanted` is requested. It is `wanted`
+// if its blocks divide the rows. Otherwise, for the K types, it is the type with blocks of 32 and
+// the same precision (q4_k: q4_1, q5_k: q5_1, q6_k: q8_0), if these blocks divide the rows. In all
+// other cases it is `from`; also if the new type would not be smaller, or if f8_e4m3 is wanted and
+// `from` is quantised, because the conversion could only lose precision.
 DType fitting_type(DType wanted, DType from, std::int64_t columns);
 
 // `result`: [rows, columns] in `to` (not f8_e4m3), whose blocks must divide the rows; rows *

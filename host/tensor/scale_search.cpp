@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search.
+// The grid of scales, and the alternating optimisation.
 #include "tensor/scale_search.h"
 
 #include <algorithm>

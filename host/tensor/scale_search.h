@@ -3,10 +3,10 @@
 // Finds the scale, and the min, with which integers approximate a block of values best.
 //
 // Minimises the squared error over scale and integers together. It starts from a grid of scales
-// (the range of the block, stretched and clipped). In turns, integers and scale are set to the
-// least-squares optimum for the other, until the error stays the same. This is Lloyd's algorithm
-// (Lloyd, Least squares quantization in PCM, 1982) with levels bound to a line. Shapes: blocks of
-// up to 32 values, a multiple of 8, all finite. Threads: pure functions.
+// (the range of the block, stretched and clipped). Then it alternates: it sets the integers, then
+// the scale, to the least-squares optimum for the other, until the error stays the same. This is
+// Lloyd's algorithm (Lloyd, Least squares quantization in PCM, 1982) with equidistant levels.
+// Shapes: blocks of up to 32 values, a multiple of 8, all finite. Threads: pure functions.
 #pragma once
 
 #include <cmath>

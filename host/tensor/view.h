@@ -2,11 +2,10 @@
 //
 // Placement: the memory of borrowed data, and the time when its contents are ready.
 //
-// Views of tensors carry one, so that device memory can be passed on without a copy. Plain host
-// memory is the default. A queue is an opaque handle of the device's own kind (CUDA: a
-// cudaStream_t): the contents are ready when the work that is submitted to it so far has ended;
-// null: they are ready now. Ownership: borrows the name of the device and the queue. Threads: plain
-// values.
+// Views of tensors carry a placement, so device memory can be passed on without a copy. The default
+// is plain host memory. A queue is an opaque handle of the device (CUDA: a cudaStream_t). The
+// contents are ready when all work that was submitted to the queue so far has ended; null: they are
+// ready now. Ownership: borrows the device's name and the queue. Threads: plain values.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ struct WeightScales {
     return data + row / block_rows * per_row(columns);
   }
 
-  // The scales of rows [first, first + count) alone; none if these rows cut a block.
+  // The scales of only the rows [first, first + count); empty if these rows would divide a block.
   std::optional<WeightScales> of_rows(std::int64_t first, std::int64_t count,
                                       std::int64_t columns) const;
   // The scales of rows [first, first + count), one line per row: [count, per_row(columns)].

@@ -2,9 +2,10 @@
 //
 // Payload: immutable bytes of one message, shared by its sender and its receivers.
 //
-// A sender writes a ByteBuffer and gives it away. A transport keeps the payload until the network
-// has it, so an abort or a late peer never leaves a pointer into freed memory. Ranks of one process
-// share the bytes; nothing is copied. Threads: immutable, any; copying is a reference count.
+// A sender writes a ByteBuffer and moves it into a payload. A transport keeps the payload until the
+// network has it, so neither an abort nor a late peer leaves a pointer to freed memory. Ranks of
+// one process share the bytes; nothing is copied. Threads: immutable, any; copying is a reference
+// count.
 #pragma once
 
 #include <cstddef>

@@ -3,9 +3,9 @@
 // Traffic: the messages and bytes that one rank has sent to and received from each peer, and the
 // number of steps.
 //
-// Bytes are those of message payloads, frames of ours included, headers of the network not. A step
-// is one Transport::start: messages of one step travel at the same time. Threads: counting from the
-// thread that drives the transport, reading from any (each number is read by itself).
+// Bytes are those of message payloads, including our frames but not the headers of the network. A
+// step is one Transport::start: messages of one step travel at the same time. Threads: the thread
+// that drives the transport counts; any thread may read (each number by itself).
 #pragma once
 
 #include <atomic>

@@ -2,8 +2,8 @@
 //
 // TransportError: a peer or the network failed.
 //
-// The connection to the peer has failed, or the whole group (transport.h says which). Of a
-// collective call it breaks the group: every later call fails at once, on every rank that has
+// Either the connection to the peer has failed, or the whole group (see transport.h). In a
+// collective call it breaks the group: every later call fails at once on every rank that has
 // noticed, and the survivors may form a smaller group (Group::shrink). The message names the rank,
 // and the phase of the algorithm.
 #pragma once
@@ -21,11 +21,11 @@ class TransportError : public Error {
     kTimeout,   // the deadline passed before `peer` did its part
     kPeerLost,  // `peer` closed its connection, died, or left the group
     kAborted,   // some rank aborted the call; the message carries its reason
-    kGarbage,   // `peer` sent what does not decode
-    kLocal,     // this rank failed by itself; the message names it
+    kGarbage,   // `peer` sent bytes that do not decode
+    kLocal,     // this rank itself failed; the message names the failure
   };
 
-  // module: who reports it, at the front of the text.
+  // module: the reporter, at the front of the text.
   TransportError(Kind kind, int peer, const std::string& message, const char* module = "transport")
       : Error(module, message), kind_(kind), peer_(peer) {}
 
@@ -37,12 +37,12 @@ class TransportError : public Error {
   int peer_;
 };
 
-// The text of an error without the module's name ("[collectives]", "[transport]", "[sparse]"), to
-// be quoted in other texts.
+// The text of an error without the module's name ("[collectives]", "[transport]", "[sparse]"), for
+// use in other texts.
 std::string plain_text(const std::exception& error);
 
-// For an abort that ranks passed on, "rank 2 aborted: rank 0 aborted: why": the first one, with its
-// text and its rank as peer. Any other error is returned unchanged.
+// Ranks may pass on an abort: "rank 2 aborted: rank 0 aborted: why". Returns the first abort, with
+// its text and its rank as peer. Returns any other error unchanged.
 TransportError first_cause(const TransportError& error);
 
 }  // namespace tandem::transport

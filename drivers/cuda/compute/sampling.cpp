@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checks of a SampleOp, and what its rows ask for.
+// Checks a SampleOp, and finds the work that its rows need.
 #include "cuda/compute/sampling.h"
 
 #include <algorithm>

@@ -2,10 +2,10 @@
 //
 // Sampling: SampleOp as launches of the queue.
 //
-// Greedy rows need one launch, rows that draw two, rows with cuts three (sampling/sample_rows.h).
-// Memory: the counters by which the last block of a row is found are kept; the rest is scratch.
-// Threads: the submitting thread. Errors: Error for invalid descriptors and for memory;
-// DeviceError.
+// Greedy rows need one launch, rows that draw need two, rows with cuts three
+// (sampling/sample_rows.h). Memory: counters, by which the last block of a row recognises that it
+// is the last, are kept; the rest is scratch. Threads: the submitting thread. Errors: Error for
+// invalid descriptors and for memory; DeviceError.
 #pragma once
 
 #include "cuda/gpu/gpu.h"

@@ -44,8 +44,9 @@ constexpr std::size_t kFewRowsBytes =
 
 constexpr std::int64_t kMostQuantisedRows = 64;
 
-// Rows of the next launch for a quantised weight, of `left`: never so few that dp4a would take the
-// last of many rows. All but the last are multiples of 4, so that their outputs stay aligned.
+// The number of rows of the next launch for a quantised weight, of the `left` ones. Never so few
+// that the last of many rows would use dp4a. All but the last number are multiples of 4, so that
+// outputs stay aligned.
 std::int64_t next_rows(std::int64_t left) {
   constexpr std::int64_t kMost = gpu_kernels::kMaxQuantisedRows;
   if (left <= kMost) return left;

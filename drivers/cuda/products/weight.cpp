@@ -115,7 +115,8 @@ void CudaWeight::load_matrix(Upload& upload, const device::WeightSource& source)
   if (source.scales) load_scales(upload, source);
 }
 
-// By whole outputs a scale for each; by blocks as they come.
+// Stores one scale per output if blocks are whole outputs; otherwise the scales of blocks
+// unchanged.
 void CudaWeight::load_scales(Upload& upload, const device::WeightSource& source) {
   const WeightScales& scales = source.scales;
   std::vector<float> by_output;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies and fills as launches of a queue: between device memory and pinned memory, any way.
+// Copies as launches of a queue, in any direction between device memory and pinned memory.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -71,7 +71,7 @@ class Buffer {
     return reinterpret_cast<T*>(data_);
   }
   std::size_t size_bytes() const { return bytes_; }
-  // Gives the memory up without freeing it: work that may still run uses it.
+  // Releases the memory without freeing it, because work may still use it.
   void leak() { data_ = nullptr; }
 
  private:

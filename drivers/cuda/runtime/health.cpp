@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first reason stays.
+// Keeps the first reason of a loss.
 #include "cuda/runtime/health.h"
 
 #include "common/error.h"

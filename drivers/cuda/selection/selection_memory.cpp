@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers grow to what the largest call needs, and stay.
+// Buffers grow to the size of the largest call and keep it.
 #include "cuda/selection/selection_memory.h"
 
 #include <utility>

@@ -90,7 +90,8 @@ class SelectionMemory {
       }
     });
   }
-  // The caller sets the job's target; this function sets the entries.
+  // Adds the entries to the job's target. The caller sets the target; this function sets the
+  // entries.
   void add_entries(gpu_kernels::AddAt job, std::span<const std::uint32_t> indices,
                    std::span<const float> values, Deadline deadline);
 

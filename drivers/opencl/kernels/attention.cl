@@ -5,9 +5,10 @@
 // One work-group attends QUERIES query vectors of one KV head to a range of tokens in one pass over
 // K and V (online softmax, so length has no cap). Ranges of a long context merge exactly
 // afterwards. Shapes are macros (below), so every loop bound but the context is a constant.
-// Numerics: f32. Lanes past the range are masked before the softmax and never multiplied, so what
-// stands in unused slots (NaN too) has no effect. F16 is decoded by integer shifts: no cl_khr_fp16
-// needed. Cost per token and KV head: HEAD_DIM * (2 decodes + 2 * QUERIES multiply-adds).
+// Numerics: f32. Lanes past the range are masked before the softmax and never multiplied, so the
+// contents of unused slots (also NaN) have no effect. F16 is decoded by integer shifts: no
+// cl_khr_fp16 needed. Cost per token and KV head: HEAD_DIM * (2 decodes + 2 * QUERIES
+// multiply-adds).
 
 // Macros that attention_program.cpp defines: HEAD_DIM, HEAD_STRIDE (padded to VD), PAGE_TOKENS,
 // KV_HEADS, GROUP (query heads per KV head), QUERIES, LOCAL (work-items of a group), VT / VD (lanes

@@ -3,12 +3,12 @@
 // XrtAttentionUnit: KV pages in the memory of a PCIe FPGA card, and attention over them on its
 // compute units.
 //
-// One submit() is one descriptor to the card, one run of every compute unit, and one result from
-// each; several may be in flight. Pools hold all layers; pages leave the card through export_page()
-// only. Batches take effect in submission order, since a compute unit runs its commands in the
-// order of their start. Errors: the unit is lost for ever (kLost) when XRT throws, a command fails,
-// or a result does not answer its descriptor. After that no call throws or blocks. Threads: one
-// submitting thread; capacity() and stats() from any.
+// One submit() sends one descriptor to the card, starts one run of every compute unit, and gets one
+// result from each; several may be in flight. Pools hold all layers; pages leave the card only
+// through export_page(). Batches take effect in submission order, because a compute unit runs its
+// commands in the order of their start. Errors: the unit is lost for ever (kLost) if XRT throws, a
+// command fails, or a result does not match its descriptor. After that no call throws or blocks.
+// Threads: one submitting thread; capacity() and stats() from any.
 #pragma once
 
 #include <deque>

@@ -42,7 +42,7 @@ void unpack_results(const KernelLayout& layout, std::span<const UnitShare> share
                     std::span<const std::byte* const> results,
                     std::span<const std::uint32_t> result_rows, const AttentionPartial& out);
 
-// Empty when the result answers the descriptor with `tag`; else what is wrong.
+// Empty if the result belongs to the descriptor with `tag`; otherwise the fault.
 std::string result_fault(const attention_decode::ResultHeader& header, std::uint32_t tag);
 
 }  // namespace tandem::device::xrt_card

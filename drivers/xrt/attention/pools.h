@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many pages fit into a card's memory, and the pools of every compute unit.
+// Computes how many pages fit into a card's memory, and allocates the pools of every compute unit.
 //
 // Pools are buffers on the card only: the host keeps no copy, and the kernel exports pages. Errors:
-// Error when not one page fits; those of XRT when the card refuses memory that its kernel image
+// Error if not even one page fits; those of XRT if the card refuses memory that its kernel image
 // states.
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// After an error in a round the card may have updated some rows; it is lost, so nobody sees them.
+// After an error in a round the card may have updated some rows. It is then lost, so these rows are
+// never read.
 #include "xrt/tables/table_unit.h"
 
 #include <spdlog/spdlog.h>

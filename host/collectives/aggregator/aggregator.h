@@ -3,9 +3,9 @@
 // Aggregator: adds up the parts that the ranks sent to one owner, on the CPU, a GPU or a card.
 //
 // Schemes with owners (balanced parallelism and others) use it once per call. All aggregators give
-// the bits of merge() (rank order), so a group may mix them. Threads: one call at a time. Errors:
-// DeviceError: nothing was aggregated. The caller may repeat it on another aggregator; the schemes
-// use the CPU and say so in the report.
+// the bits of merge() (rank order), so ranks of a group may use different ones. Threads: one call
+// at a time. Errors: DeviceError: nothing was aggregated; the caller may repeat it on another
+// aggregator. The schemes use the CPU then and say so in the report.
 #pragma once
 
 #include <cstdint>

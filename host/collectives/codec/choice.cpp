@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a vector's encodings depend on: one pass over the indices.
+// Counts what the size of a vector's encodings depends on, in one pass over the indices.
 #include <bit>
 
 #include "collectives/codec/format.h"

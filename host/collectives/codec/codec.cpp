@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The header, the choice and the list of formats; what a format sends is in its own file.
+// The header, the choice of a codec, and the list of formats. Each format has its own file.
 #include "collectives/codec/codec.h"
 
 #include <array>

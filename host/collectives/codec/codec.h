@@ -2,8 +2,8 @@
 //
 // Codecs: the encoding of a sparse vector in a message.
 //
-// An entry is encoded whatever its value is, also zero. Blocks and dense are the exception: they
-// treat a unit that equals the reduction's identity as absent. Values are f32, f16, bf16, f64 or
+// An entry is encoded whatever its value is, also zero. Exception: blocks and dense treat a unit
+// that equals the reduction's identity as absent. Values are f32, f16, bf16, f64 or
 // u64 on the wire, rounded to nearest even. The encoding names its codec, wire type and number of
 // entries. Threads: any. Cost: one pass; see the files. Sources: ZEN (OSDI 2025) section 4.3,
 // SparCML (SC 2019), OmniReduce (SIGCOMM 2021).
@@ -44,14 +44,14 @@ struct EncodingStatistics {
 // coo16 to have its table (2^40).
 bool codec_supports(Codec codec, Domain domain);
 
-// The exact counts of this vector.
+// Counts the entries and blocks of this vector exactly.
 EncodingStatistics encoding_statistics(const SparseVector& vector);
 
 // Expected bytes of what encode() appends; exact (given num_blocks, for blocks) for all but delta,
 // which is an estimate for uniform supports.
 double encoded_bytes(Codec codec, const EncodingStatistics& statistics, DType wire);
 
-// The codec of least expected bytes.
+// The codec with the smallest expected size.
 Codec choose_codec(const EncodingStatistics& statistics, DType wire);
 
 // Appends the vector to `message`; allocates encoded_bytes(). kAuto chooses by the vector's own

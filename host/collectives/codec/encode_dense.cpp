@@ -65,7 +65,8 @@ class Target {
   // The place of the next value.
   std::byte* next() const { return message_->data() + end_of(count_); }
 
-  // Of the next kGroups units, or those that are left: the bits, and the end of the values.
+  // Adds the bits of the next kGroups units, or of the remaining ones. `end`: the end of their
+  // values.
   void add(const std::uint64_t* words, const std::byte* end) {
     const std::size_t num_words = std::min(sparse::kBitWords, words_ - words_done_);
     add_words(reinterpret_cast<const std::byte*>(words), num_words);

@@ -75,8 +75,8 @@ class IndexFormat : public Format {
   // All are called for at least one entry.
   virtual double index_bytes(const EncodingStatistics& statistics) const = 0;
   virtual void append_indices(const SparseVector& vector, ByteBuffer& message) const = 0;
-  // Skips to the end of the index part and returns it. Sizes only: `count` is checked by the caller
-  // against the values that follow.
+  // Skips the index part and returns it. Uses only sizes; the caller checks `count` against the
+  // values that follow.
   virtual std::span<const std::byte> take_indices(const Encoded& encoded,
                                                   BodyReader& body) const = 0;
   // Checks the part and fills the indices of `out`, which has the entries the header counts.

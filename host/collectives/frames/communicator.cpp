@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames are written in place before the body, and verified before the body is read.
+// Frames are written directly before the body, and verified before the body is read.
 #include "collectives/frames/communicator.h"
 
 #include <xxhash.h>

@@ -43,8 +43,8 @@ class Step;
 
 class Communicator {
  public:
-  // All of `transport`'s ranks. They must fail together: a GroupTransport, or kGroup set by the
-  // owner. `call`: numbers the collective call, equal on all ranks.
+  // Contains all ranks of `transport`. They must fail together: a GroupTransport, or kGroup set by
+  // the owner. `call`: number of the collective call, equal on all ranks.
   Communicator(Transport& transport, std::uint32_t call, Deadline deadline);
 
   int rank() const { return rank_; }
@@ -83,7 +83,7 @@ class Communicator {
  private:
   friend class Step;
   Communicator() = default;
-  // Rejects bytes that are no message of this call, phase and source for this rank, and messages
+  // Rejects bytes that are not a message of this call, phase and source for this rank, and messages
   // that were received before.
   void verify(const char* phase, int source, std::span<const std::byte> bytes) const;
   // Aborts the transport and throws `error` with the phase in its text.

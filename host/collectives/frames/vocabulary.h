@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Brings names of the layers below into this namespace: messages of the transport, and sparse
-// vectors.
+// Imports names of lower layers into this namespace: messages of the transport, and sparse vectors.
 #pragma once
 
 #include "tensor/sparse/partition.h"

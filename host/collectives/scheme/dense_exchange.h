@@ -2,11 +2,11 @@
 //
 // Dense ranges in messages, and the all-reduce by recursive halving and doubling.
 //
-// A dense message is the values of a range of units in the wire type and nothing else: its length
-// is known on both sides and anything else is garbage. Ranges are as even as units allow.
-// Numerics: partial sums travel in the accumulation type (partial_type). One rank computes the
-// last sum of a unit. It rounds the sum to the wire type and keeps the rounded value itself, so all
-// ranks hold the same bits. Threads: any.
+// A dense message holds only the values of a range of units in the wire type. Both sides know its
+// length; any other length is garbage. Ranges are as equal as units allow. Numerics: partial sums
+// travel in the accumulation type (partial_type). One rank computes the last sum of a unit. It
+// rounds the sum to the wire type and keeps the rounded value itself, so all ranks hold the same
+// bits. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -70,8 +70,8 @@ void ring(Communicator& ranks, DenseVector& dense, const SchemeSettings& setting
 // Adds the cost of halving_doubling() on `units` units.
 void add_halving_doubling(const Problem& problem, double units, CostSum& sum);
 
-// Why a scheme that holds the whole domain densely cannot run on sparse tensors; empty if it
-// can. max_refusal: the same of one that holds `what` densely.
+// The reason why a scheme that holds the whole domain densely cannot run on sparse tensors; empty
+// if it can. max_refusal: the same for max, in a scheme that holds `what` densely.
 std::string dense_refusal(const Problem& problem);
 std::string max_refusal(Reduction reduction, const std::string& what);
 

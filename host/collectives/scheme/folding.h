@@ -2,10 +2,10 @@
 //
 // Folding: lets an algorithm for powers of two run on a world of any size.
 //
-// Of n ranks the largest power of two is active. Of the first 2 (n - active) ranks every odd one
-// gives its vector to the even one before it and gets the result from it at the end; the other
-// ranks are active without a partner. Active ranks have places 0 .. active - 1 in the order of
-// ranks, so a block of places covers consecutive ranks. Threads: a plain value.
+// The largest power of two <= n ranks are active. Of the first 2 (n - active) ranks, every odd rank
+// gives its vector to the even rank before it and gets the result back at the end; all other ranks
+// are active without a partner. Active ranks have places 0 .. active - 1 in rank order, so a block
+// of places covers consecutive ranks. Threads: a plain value.
 #pragma once
 
 #include <bit>

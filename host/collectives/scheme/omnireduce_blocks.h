@@ -2,11 +2,10 @@
 //
 // OmniReduce's view of a tensor: blocks of 256 values, dealt to aggregators and streams.
 //
-// Aggregator a owns an even range of consecutive blocks; stream s of its `num_streams` takes every
-// num_streams-th block of the range from the s-th on, so that a cluster of blocks spreads over its
-// streams. Streams fall into two halves by parity, which are in flight by turns.
-// A block is max(1, 256 / width) units; the domain's last one may be shorter.
-// Threads: immutable.
+// Aggregator a owns an even range of consecutive blocks. Stream s of its `num_streams` takes every
+// num_streams-th block of the range, starting with the s-th, so a cluster of blocks is spread over
+// the streams. Even and odd streams form two halves, which are in flight in turns. A block is
+// max(1, 256 / width) units; the domain's last one may be shorter. Threads: immutable.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +34,7 @@ class BlockLayout {
   }
   int num_streams(int aggregator) const;
   int stream_of(int aggregator, std::uint64_t block) const;
-  // Whether `block` may follow `current` in the stream (kNoBlock: may end it, or not have begun).
+  // Whether `block` may come after `current` in the stream. kNoBlock: the end, or nothing sent yet.
   bool follows(int aggregator, int stream, std::uint64_t current, std::uint64_t block) const;
 
   // Blocks in flight per rank: enough to cover the latency, few enough to stay in the cache.

@@ -71,8 +71,8 @@ struct ComputeModel {
   double dense_s_per_value = 0.5e-9;
 };
 
-// Phases follow each other. For messages and bytes the busiest rank of each phase counts, which may
-// be another one in each phase. So the cost is an upper bound for every rank.
+// Phases follow each other. Each phase counts the messages and bytes of its busiest rank, which may
+// differ between phases. The cost is therefore an upper bound for every rank.
 struct Cost {
   double steps = 0;           // network latencies in sequence
   double messages = 0;        // sent by the busiest ranks
@@ -87,11 +87,11 @@ struct Cost {
 void fill_independent(Problem& problem, double density);
 
 // Fills union_entries, union_blocks and the imbalances exactly, for world = by_rank.size(). For
-// tests and simulations, where one process has every rank's vector.
+// tests and simulations, where one process has the vectors of all ranks.
 void fill_measured(Problem& problem, std::span<const SparseVector> by_rank);
 
-// Bytes of `own` in codec delta over what encoded_bytes() expects of a uniform support: below 1
-// where entries cluster. 1 without entries. Cost: an encoding.
+// The size of `own` in codec delta divided by the size that encoded_bytes() expects for a uniform
+// support: below 1 if entries cluster. 1 without entries. Cost: an encoding.
 double measured_delta_ratio(const SparseVector& own);
 
 }  // namespace tandem::collectives

@@ -2,8 +2,8 @@
 //
 // Messages of the schemes: encodes a vector for a phase, and reads the messages of other ranks.
 //
-// A MessageReader reads a body in order. A body that is cut, too long or does not decode is the
-// sender's fault: Communicator::reject names the sender and the phase. Borrows its arguments.
+// A MessageReader reads a body in order. If a body is truncated, too long or invalid, the sender is
+// at fault: Communicator::reject names the sender and the phase. Borrows its arguments.
 // Threads: any.
 #pragma once
 
@@ -42,8 +42,8 @@ class MessageReader {
   std::span<const std::byte> rest_;
 };
 
-// Whether `codec` (not auto) carries `domain` and, for max, tells absent units from those that
-// equal the identity, which blocks and dense do not.
+// Whether `codec` (not auto) supports `domain` and, for max, distinguishes absent units from units
+// that equal the identity. Blocks and dense do not.
 bool keeps_presence(Codec codec, Domain domain, Reduction reduction);
 
 // The requested codec, or auto if it does not keep presence (bitmap, blocks and dense of a huge

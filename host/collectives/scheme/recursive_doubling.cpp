@@ -114,8 +114,8 @@ Reduced Doubling::reduce(Reduced lower, Reduced upper) const {
     reduce_into(dense, *sparse_upper, reduction);
     return dense;
   }
-  // Of a sparse and a dense one the sparse is added to the dense, whichever rank's it is: both
-  // sides of the exchange do the same.
+  // If one is sparse and one dense, the sparse one is added to the dense one on both sides of the
+  // exchange, whichever rank has it.
   if (sparse_lower) {
     reduce_into(std::get<DenseVector>(upper), *sparse_lower, reduction);
     return upper;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schemes' objects, for the registry; each is defined in the file of its name.
+// Declares the scheme objects for the registry. Each scheme's own file defines its object.
 #pragma once
 
 #include "collectives/scheme/scheme.h"

@@ -3,10 +3,10 @@
 // Link probe: measures latency and bandwidth between the ranks of a group, and the speed of their
 // processors, by collective steps. Every rank gets the same numbers.
 //
-// Partners exchange messages, all pairs at the same time (empty ones for latency, two sizes for
-// bandwidth, bursts for the time per message), within nodes and between them. In odd groups pairs
-// change so that every rank takes part. The result is the median of the ranks' medians. Threads:
-// the calling thread's. Errors: TransportError.
+// Partners exchange messages, all pairs at the same time: empty ones for latency, two sizes for
+// bandwidth, bursts for the time per message; within nodes and between them. In odd groups the
+// pairs change so that every rank takes part. The result is the median of the ranks' medians.
+// Threads: the calling thread's. Errors: TransportError.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sketches keep hashes only: who holds a sampled unit matters, not which unit it is.
+// Sketches keep only hashes, because the number of holders of a sampled unit matters, not its
+// identity.
 #include "collectives/selection/profile.h"
 
 #include <algorithm>

@@ -2,14 +2,14 @@
 //
 // Profile: a summary of one rank's support, and the statistics from those of all ranks.
 //
-// Exact: entries and touched blocks of 256 values, in all and per even range. Estimated: the unions
-// of any k ranks, from sketches of units and of blocks. A sketch has the kSketchSize units of least
-// hash (bottom-k, "KMV"). Below the smallest of the ranks' largest hashes, all holders of a unit
-// are known, which gives the number of units that exactly m ranks hold. Supports of up to
-// kSketchSize entries are exact; else the standard error is about 1 / sqrt(kSketchSize) = 3 %. On
-// the wire: 16 + 8 world + 4 per hash bytes; parse() accepts nothing malformed. Cost: one hash per
-// entry. Threads: plain data. Source: Beyer et al., "On synopses for distinct-value estimation
-// under multiset operations", SIGMOD 2007.
+// Exact: entries and touched blocks of 256 values, in total and per even range. Estimated: the
+// unions of any k ranks, from sketches of units and of blocks. A sketch has the kSketchSize units
+// with the smallest hashes (bottom-k, "KMV"). Below the smallest of the ranks' largest hashes, all
+// holders of a unit are known, which gives the number of units that exactly m ranks hold. Supports
+// of up to kSketchSize entries are exact; above, the standard error is about 1 / sqrt(kSketchSize)
+// = 3 %. On the wire: 16 + 8 world + 4 per hash bytes; parse() rejects malformed bytes. Cost: one
+// hash per entry. Threads: plain data. Source: Beyer et al., "On synopses for distinct-value
+// estimation under multiset operations", SIGMOD 2007.
 #pragma once
 
 #include <cstddef>

@@ -63,8 +63,8 @@ class Selector {
                        const MachineModel& machine);
 
   // Records that the call took `seconds` on this rank. The next header reports it. The maximum over
-  // ranks, divided by the model's prediction, corrects the scheme (median of the last 8, the lower
-  // of two).
+  // ranks divided by the model's prediction corrects the scheme (median of the last 8; of two
+  // middle ones the lower).
   void record(double seconds, std::uint64_t bytes_sent, std::uint64_t bytes_received);
 
   // The candidates of the last choose(), best first, those that cannot run last.

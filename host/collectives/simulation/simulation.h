@@ -2,14 +2,14 @@
 //
 // Simulation: the library's schemes, unchanged, over a simulated network of up to 1,024 ranks.
 //
-// A tensor of 1 / scale the size is really reduced, and each of its bytes counts `scale` times on
-// the network. So virtual times are those of the full tensor, except for rounding (fewer units: the
-// balance of hashed owners looks a little worse than it is). Every scheme gets the least scale at
-// which all ranks' data fit `memory_bytes`: AGsparse holds world^2 vectors, dense ones world
-// tensors, the others world unions. Rows are narrowed before units are left out. Times are network
-// only: computing costs nothing, and all ranks start at once. Deterministic. Cost: seconds per
-// scheme at 128 ranks. Threads: any. Errors: Error for options that contradict each other; those of
-// a scheme.
+// The simulation really reduces a tensor of 1 / scale the size, and counts each of its bytes
+// `scale` times on the network. Virtual times are therefore those of the full tensor, except for
+// rounding (with fewer units the balance of hashed owners looks slightly worse). Every scheme gets
+// the smallest scale at which all ranks' data fit into `memory_bytes`: AGsparse holds world^2
+// vectors, dense schemes world tensors, the others world unions. Rows become narrower before units
+// are left out. Times include only the network: computing costs nothing, and all ranks start at
+// once. Deterministic. Cost: seconds per scheme at 128 ranks. Threads: any. Errors: Error for
+// options that contradict each other; those of a scheme.
 #pragma once
 
 #include <cstdint>

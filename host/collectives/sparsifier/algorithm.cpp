@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all algorithms share.
+// Functions that all algorithms share.
 #include "collectives/sparsifier/algorithm.h"
 
 #include "collectives/sparsifier/exchange.h"

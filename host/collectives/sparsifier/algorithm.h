@@ -3,11 +3,12 @@
 // SparsifierAlgorithm: the interface that the algorithms of this folder implement; Sparsifier
 // (sparsifier.h) calls it.
 //
-// Sparsifier first checks the gradient and compares the ranks. So reduce() gets finite values, a
-// density inside (0, 1) and equal options on all ranks. An algorithm reads and clears the residual
-// only through its ResidualStore, so it works for gradients in any memory. It selects inside
-// timed_selection(), which communicates nothing, and exchanges with exchange.h. State: the store
-// keeps the tensors; an algorithm adds its own numbers. Ownership: borrows the store.
+// Sparsifier first checks the gradient and compares the options of all ranks. reduce() therefore
+// gets finite values, a density inside (0, 1) and equal options on all ranks. An algorithm reads
+// and clears the residual only through its ResidualStore, so it works for gradients in any memory.
+// It selects inside timed_selection(), which does not communicate, and exchanges with exchange.h.
+// State: the store keeps the tensors; an algorithm adds its own numbers. Ownership: borrows the
+// store.
 #pragma once
 
 #include <chrono>
@@ -26,11 +27,12 @@ struct StepContext {
   Group& group;
   std::uint64_t step;
   StepResult& result;
-  std::uint32_t note = 0;  // goes to all ranks with the own indices of reduce_union()
-  // After the exchange:
-  std::vector<std::uint64_t> counts = {};  // [world] selected by each rank
-  std::vector<std::uint32_t> notes = {};   // [world]
-  RawVector<float> remainder = {};  // [entries exchanged] what 16 bits did not carry; f32: empty
+  std::uint32_t note = 0;  // sent to all ranks with the indices of reduce_union()
+  // Results of the exchange:
+  std::vector<std::uint64_t> counts = {};  // [world] entries that each rank selected
+  std::vector<std::uint32_t> notes = {};   // [world] the notes of all ranks
+  RawVector<float> remainder =
+      {};  // [entries exchanged] the rounding errors of 16 bits; f32: empty
 };
 
 class SparsifierAlgorithm {
@@ -40,23 +42,22 @@ class SparsifierAlgorithm {
   virtual ~SparsifierAlgorithm() = default;
 
   virtual ClearingRule clearing_rule() const = 0;
-  // False in a local step: nothing is exchanged.
+  // Whether this step exchanges. False: a local step.
   virtual bool exchanges(std::uint64_t /*step*/) const { return true; }
   virtual double density(std::uint64_t /*step*/) const { return options_.density; }
-  // Adds the gradient to the residual; `add` says whether it is clipped. `world`: the number of
-  // ranks.
+  // Adds the gradient to the residual; `add` says whether it is clipped. `world`: number of ranks.
   virtual void accumulate(GradientPieces gradient, device::AccumulateStep add, std::uint64_t step,
                           int world);
-  // Selects, exchanges, fills result.mean and the counts, and clears.
+  // Selects, exchanges, fills result.mean and the counts, and clears what was sent.
   virtual void reduce(StepContext& context) = 0;
 
-  // Numbers only.
+  // Adds the algorithm's numbers to the state.
   virtual void save(SparsifierState& /*state*/) const {}
-  // Error, and no change, for a state that lacks a field.
+  // Restores the numbers. Throws Error, and changes nothing, if the state lacks a field.
   virtual void load(const SparsifierState& /*state*/) {}
 
  protected:
-  // At least 1.
+  // The number of entries to select in this step, at least 1.
   std::uint64_t target(std::uint64_t step) const {
     const double exact = density(step) * static_cast<double>(num_values_);
     return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(exact)));
@@ -82,7 +83,7 @@ class SparsifierAlgorithm {
     return body();
   }
 
-  // reduce_own() of the residual, then clears what was sent.
+  // Calls reduce_own() with these entries of the residual, then clears what was sent.
   void send_own(StepContext& context, const Indices& own);
 
   const std::uint64_t num_values_;
@@ -90,12 +91,12 @@ class SparsifierAlgorithm {
   ResidualStore& store_;
 };
 
-// After an exchange of these entries: the store keeps of each what was not carried. An empty
-// remainder: everything was.
+// Call it after an exchange of these entries: replaces each in the store by its rounding error. If
+// `remainder` is empty, clears them.
 void keep_remainder(ResidualStore& store, const Indices& exchanged,
                     const RawVector<float>& remainder);
 
-// A field of a state; Error naming it if it is missing or has another length.
+// A field of a state. Throws Error naming it if it is missing or has the wrong length.
 const std::vector<double>& numbers_of(const SparsifierState& state, const std::string& field,
                                       std::size_t count);
 

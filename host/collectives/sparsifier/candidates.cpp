@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sample takes four values of every stretch, at a place that a hash gives: a gradient with a
-// period is sampled evenly too.
+// The sample takes four values of every stretch, at a place given by a hash, so a periodic gradient
+// is also sampled evenly.
 #include "collectives/sparsifier/candidates.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Entries {
   RawVector<float> magnitudes;  // only where they are asked for
   std::size_t count = 0;
 
-  // Of a range of `values` the first `done` are read: room for those to come.
+  // Makes room for the next entries. The first `done` of a range of `values` values have been read.
   void make_room(std::size_t next, std::uint64_t done, std::uint64_t values, bool with_magnitudes) {
     const std::size_t least = count + next + kSelectionSlack;
     if (places.size() >= least) return;

@@ -2,10 +2,10 @@
 //
 // Candidates: the large values of a range of an accumulated gradient, found in one pass over it.
 //
-// Counts above a threshold, cuts and exact top-k need the candidates only. A threshold below the
+// Counts above a threshold, cuts and exact top-k need only the candidates. A threshold below the
 // floor needs another pass over the gradient. Results are exact. They depend neither on how
 // candidates were found nor on the number of threads. HostCandidates: a sample of at most 65,536
-// values gives the floor of collect(); one pass keeps every |x| >= floor. Those of a device:
+// values gives the floor of collect(); one pass keeps every |x| >= floor. Candidates of a device:
 // device_residual.cpp. Ownership: borrows the values and the threads. Threads: one.
 #pragma once
 
@@ -25,8 +25,8 @@ namespace tandem::collectives {
 
 using Indices = RawVector<std::uint32_t>;
 
-// Calls the body for consecutive parts of [begin, end), on the threads if there are some. Parts
-// begin at begin + a multiple of 4096, whatever the number of threads.
+// Calls the body for consecutive parts of [begin, end), on the threads if given. Parts begin at
+// begin + a multiple of 4096, for any number of threads.
 using PartBody = FunctionRef<void(std::uint64_t begin, std::uint64_t end, std::size_t part)>;
 std::size_t num_parts_of(std::uint64_t num_values);
 void for_each_part(std::uint64_t begin, std::uint64_t end, ThreadPool* threads, PartBody body);
@@ -35,22 +35,22 @@ void for_each_part(std::uint64_t begin, std::uint64_t end, ThreadPool* threads, 
 Indices find_at_least(std::span<const float> values, std::uint64_t begin, std::uint64_t end,
                       float threshold, ThreadPool* threads);
 
-// Of values with |x| >= a threshold.
+// The values with |x| >= a threshold.
 struct Survivors {
   Moments moments;
   float smallest = 0;  // magnitude; infinite if there is none
 };
 
-// A threshold, and what one pass tells beside: whether `wanted` values reach `below`, and how many
-// reach `above`.
+// A threshold and what the same pass counts besides: whether `wanted` values reach `below`, and how
+// many reach `above`.
 struct Bracket {
-  float below = -1;  // negative: does not matter
+  float below = -1;  // negative: not counted
   float threshold = 0;
   float above = std::numeric_limits<float>::infinity();
   std::uint64_t wanted = 0;
 };
 struct Bracketed {
-  Indices places;  // of what reaches the threshold, ascending
+  Indices places;  // of the values that reach the threshold, ascending
   bool enough_below = true;
   std::uint64_t count_above = 0;
 };
@@ -62,41 +62,42 @@ class Candidates {
   Candidates(const Candidates&) = delete;
   Candidates& operator=(const Candidates&) = delete;
 
-  // Afterwards there are at least min(count, numbers in the range) candidates.
+  // Makes sure that there are at least min(count, numbers in the range) candidates.
   void collect(std::uint64_t count);
-  // Afterwards the floor is at most `threshold`.
+  // Makes sure that the floor is at most `threshold`.
   void collect_from(float threshold);
-  // A hint: questions down to `now` follow, perhaps down to `later`.
+  // A hint: the next questions use thresholds down to `now`, later ones perhaps down to `later`.
   virtual void expect(float now, float later) = 0;
 
   std::uint64_t size() const { return indices_.size(); }
   std::uint64_t num_values() const { return end_ - begin_; }
 
-  // How many values have |x| >= threshold.
+  // The number of values with |x| >= threshold.
   std::uint64_t count_at_least(float threshold);
-  // The same where the answer is below size(); size() or more elsewhere, without a pass.
+  // The same number if it is below size(); otherwise any number >= size(). Never makes a pass.
   std::uint64_t count_up_to_size(float threshold) const;
   Survivors survivors(float threshold);
 
-  // Magnitudes of `most` values or fewer, from all over the range; none where that does not save a
-  // pass.
+  // At most `most` magnitudes, spread over the whole range; empty if sampling saves no pass.
   virtual RawVector<float> sample(std::uint64_t /*most*/) { return {}; }
   virtual Bracketed find_bracketed(const Bracket& bracket);
 
   Indices at_least(float threshold);
-  // All candidates; there are none afterwards.
+  // Moves all candidates out.
   Indices release();
-  // The `count` largest; of equal magnitudes the lower index. All if there are fewer.
+  // The places of the `count` largest values; of equal magnitudes the lower place. All if there are
+  // fewer.
   virtual Indices top(std::uint64_t count);
   // The smallest magnitude of top(count); 0 if there is none.
   float nth_largest(std::uint64_t count);
 
  protected:
-  // Everything from the floor on becomes a candidate.
+  // Makes every value from the floor on a candidate.
   virtual void take(float floor) = 0;
-  // At least `count` candidates, or all numbers; sets the floor. Some may lie below it.
+  // Finds at least `count` candidates, or all numbers; sets the floor. Some candidates may be below
+  // it.
   virtual void take_top(std::uint64_t count) = 0;
-  // Answers below the floor without candidates; none: they are taken.
+  // Counts below the floor without collecting candidates; empty: candidates must be collected.
   virtual std::optional<std::uint64_t> count_in_place(float /*threshold*/) { return std::nullopt; }
   virtual std::optional<Survivors> survivors_in_place(float /*threshold*/) { return std::nullopt; }
 
@@ -110,12 +111,12 @@ class Candidates {
   RawVector<float> magnitudes_;
 
  private:
-  Indices kept(float threshold) const;  // not below the floor
+  Indices kept(float threshold) const;  // threshold: not below the floor
 };
 
 class HostCandidates final : public Candidates {
  public:
-  // values_read: counts the values that are read; may be null.
+  // values_read: incremented by the number of values read; may be null.
   HostCandidates(std::span<const float> values, std::uint64_t begin, std::uint64_t end,
                  ThreadPool* threads, std::uint64_t* values_read = nullptr)
       : Candidates(begin, end), values_(values), threads_(threads), values_read_(values_read) {}

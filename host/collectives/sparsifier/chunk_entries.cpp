@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A chunk's smallest entry tells about where the next chunk's will lie.
+// The smallest entry of a chunk predicts the smallest entry of the next chunk.
 #include "collectives/sparsifier/chunk_entries.h"
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The largest entries of every chunk of 4,096 values, packed: the message of chunk_topk.
+// The largest entries of every chunk of 4,096 values, packed: the message of the algorithm
+// chunk_topk.
 //
-// Of equal magnitudes the one at the lower place is taken. Cost: one read; a partial sort of each
+// Of equal magnitudes the entry at the lower place is taken. Cost: one read; a partial sort of each
 // chunk. Ownership: borrows the values and the threads.
 #pragma once
 

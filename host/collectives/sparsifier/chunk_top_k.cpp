@@ -4,9 +4,10 @@
 // exchanged once in local_steps gradients.
 //
 // At the first gradient after an exchange the residual is multiplied by `decay`. Sends: one packed
-// message by all-gather, (14 bits + 64 bits per chunk) an entry; every rank decodes all and adds in
-// rank order. Clears own: the residual keeps what the 2 bits did not. Density 1 exchanges f32.
-// Cost: one read; a partial sort of each chunk. Source: SparseLoCo, arXiv 2508.15706.
+// message by all-gather, 14 bits per entry and 64 bits per chunk; every rank decodes all messages
+// and adds them in rank order. Clears own entries, except their rounding errors of 2 bits. Density
+// 1 exchanges f32. Cost: one read; a partial sort of each chunk. Source: SparseLoCo, arXiv
+// 2508.15706.
 #include <algorithm>
 
 #include "collectives/sparsifier/algorithms.h"

@@ -3,8 +3,8 @@
 // DEFT's plan of a step: the fragments of layers, the number of entries from each, and the rank
 // that selects them.
 //
-// Pure functions of numbers that all ranks have, so all ranks make the same plan, and it is not
-// sent. Source: deft.cpp.
+// Pure functions of numbers that all ranks have, so all ranks make the same plan without sending
+// it. Source: deft.cpp.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ struct Fragment {
   std::uint64_t size() const { return end - begin; }
 };
 
-// Layers above N / n values in n equal pieces, the others whole; in order.
+// Divides layers of more than N / n values into n equal pieces; other layers stay whole. In order.
 std::vector<Fragment> fragments_of(std::span<const std::uint64_t> layer_sizes, int world);
 
-// By descending norm: clamp(what is left of k times norm / what is left of the norms, 1, size).
+// Entries per fragment, by descending norm: clamp(rest of k * norm / rest of the norms, 1, size).
 std::vector<std::uint64_t> entries_of(std::span<const Fragment> fragments,
                                       std::span<const double> norms, std::uint64_t k);
 
-// The bin of each fragment: longest processing time first, cost size log2(1 + entries).
+// The rank of each fragment: longest processing time first, with cost size * log2(1 + entries).
 std::vector<int> bins_of(std::span<const Fragment> fragments,
                          std::span<const std::uint64_t> entries, int num_bins);
 

@@ -3,12 +3,12 @@
 // The ways in which sparsifiers exchange what they have selected.
 //
 // Each fills result.mean, selected*, sent, build_up and inefficiency. Steps and bytes per rank (n
-// ranks, k entries each, U in the union), frames and headers aside:
+// ranks, k entries each, U in the union), without frames and headers:
 //   reduce_own            the scheme's, on k entries; and one all-gather of 8 bytes
 //   reduce_union          all-gather of 4 k + 4; all-reduce of 4 U
 //   reduce_agreed         all-reduce of 4 U: every rank knows the indices
-// With ReduceOptions::wire f16 or bf16 values take 2 bytes instead; see narrow_exchange.h.
-// Errors: those of the collective calls; the accumulated values are unchanged then.
+// With ReduceOptions::wire f16 or bf16, values take 2 bytes instead; see narrow_exchange.h. Errors:
+// those of the collective calls; the accumulated values are then unchanged.
 #pragma once
 
 #include <span>
@@ -18,24 +18,24 @@
 namespace tandem::collectives {
 
 enum class Selectors : std::uint8_t {
-  kEveryRankAll,  // each rank selects from the whole gradient, and means to send only that
+  kEveryRankAll,  // each rank selects from the whole gradient, and sends only its selection
   kExclusive,     // ranks select from disjoint parts, or one rank for all
 };
 
-// Every rank sends its own entries. Clears nothing. Values of the store at `own`.
+// Every rank sends the values of the store at its own entries `own`. Clears nothing.
 void reduce_own(StepContext& context, ResidualStore& store, const Indices& own,
                 const ReduceOptions& options);
 
 // Every rank sends its values at the indices that any rank selected, and returns these indices.
-// `known`: indices that all ranks know to be selected without being told; not in `own`.
+// `known`: indices that all ranks already know to be selected; they are not in `own`.
 Indices reduce_union(StepContext& context, ResidualStore& store, const Indices& own,
                      Selectors selectors, const ReduceOptions& options, const Indices& known = {});
 
-// The same where all ranks hold equal `indices`.
+// The same if all ranks have equal `indices`.
 void reduce_agreed(StepContext& context, ResidualStore& store, const Indices& indices,
                    const ReduceOptions& options);
 
-// Counts of all ranks into the result.
+// Writes the counts of all ranks into the result.
 void count_selected(StepContext& context, const std::vector<std::uint64_t>& counts);
 
 std::uint64_t sum_of(const std::vector<std::uint32_t>& notes);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ExDyna: MiCRO whose partitions are runs of blocks, and give blocks to their neighbours until all
-// have equal counts.
+// ExDyna: MiCRO with partitions that are runs of blocks. Partitions give blocks to their neighbours
+// until all have equal counts.
 //
-// About 1,024 blocks, each a multiple of 32 values (smaller ones where N is small); the last
-// partition has the remainder. Every bound goes a quarter of the way to where the counts of the
-// step say that it should be; a partition keeps a block at least. With published_control, of
-// adjacent partitions one with more than 1.05 of the mean count gives a block to one with less than
-// 1 / 1.05, and each keeps a quarter of its even share: that takes hundreds of steps, and stops
-// where neighbours are alike. Sends, clears and costs as micro; padded all-gathers waste less.
-// Source: arXiv 2402.13781.
+// About 1,024 blocks, each a multiple of 32 values (smaller if N is small); the last partition has
+// the remainder. Each bound moves a quarter of the way to the place that the counts of the step
+// suggest; a partition keeps at least one block. With published_control, a partition with more than
+// 1.05 of the mean count gives a block to a neighbour with less than 1 / 1.05, and each keeps a
+// quarter of its even share: this takes hundreds of steps, and stops where neighbours are alike.
+// Sends, clears and costs as micro; padded all-gathers waste less. Source: arXiv 2402.13781.
 #include <algorithm>
 
 #include "collectives/sparsifier/algorithms.h"

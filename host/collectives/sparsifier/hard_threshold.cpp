@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hard threshold: every |accumulated| of at least lambda, which never changes: the option, or
-// 1 / (2 sqrt k). The density is what comes of it.
+// Hard threshold: selects every |accumulated| >= lambda. lambda never changes: the option, or 1 /
+// (2 sqrt k). The density is not controlled.
 //
 // Sends: own entries, through the scheme. Clears own. Cost: one read.
 #include "collectives/sparsifier/algorithms.h"

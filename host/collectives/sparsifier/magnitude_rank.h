@@ -17,7 +17,7 @@ struct RankedMagnitude {
   std::uint64_t at_least = 0;  // magnitudes that are larger or equal
 };
 
-// rank: 1 is the largest; at most the size. No magnitude is a NaN or negative.
+// rank: 1 is the largest; at most the number of values. No magnitude is a NaN or negative.
 RankedMagnitude nth_magnitude(std::span<const float> magnitudes, std::uint64_t rank);
 
 }  // namespace tandem::collectives

@@ -4,9 +4,9 @@
 // to a rank's residual, so nothing is lost.
 //
 // A rank rounds its values and keeps the difference, also the part beyond the type's range. Sums
-// are in f64 in rank order: the same bits on all ranks. Bytes per rank without frames (n ranks, U
-// values, k entries of each rank): narrow_mean 4 U (n - 1) / n in 2 steps. Rank r adds up the r-th
-// of n even slices, sends the rounded means and keeps the rounding errors. narrow_own_mean 6 k (n -
+// are in f64 in rank order, so all ranks get the same bits. Bytes per rank without frames (n ranks,
+// U values, k entries per rank): narrow_mean 4 U (n - 1) / n in 2 steps: rank r adds up the r-th of
+// n even slices, sends the rounded means and keeps the rounding errors. narrow_own_mean 6 k (n -
 // 1), by an all-gather.
 #pragma once
 
@@ -21,14 +21,15 @@ namespace tandem::collectives {
 // True if options.wire is f16 or bf16.
 bool is_narrow(const ReduceOptions& options);
 
-// Makes `values` the mean over ranks of equally many. Returns what stays on this rank.
+// Replaces `values` by the mean over ranks, which have equally many. Returns the rounding errors
+// that this rank keeps.
 RawVector<float> narrow_mean(Group& group, std::vector<float>& values,
                              const ReduceOptions& options);
 
 struct NarrowMean {
   Indices indices;             // the union, ascending
   std::vector<float> values;   // [indices]
-  RawVector<float> remainder;  // of the own entries
+  RawVector<float> remainder;  // rounding errors of the own entries
 };
 
 // own: ascending, different on every rank. values: [own]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ok-Topk's thresholds: a local one that the k-th largest own magnitude sets every threshold_steps
-// steps, and a global one that the k-th largest sum sets; both are kept in between.
+// Ok-Topk's thresholds. The local one is the k-th largest own magnitude, the global one the k-th
+// largest sum. Both are computed every threshold_steps steps and kept in between.
 //
 // Sends: own entries above the local threshold, through the scheme (ok_topk is the published one).
 // The mean keeps what reaches the global threshold. Clears local-and-global: selected here and

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RedSync: a threshold between mean and largest magnitude, by bisection, that k to 2 k values
-// reach.
+// RedSync: finds by bisection, between the mean and the largest magnitude, a threshold that k to 2
+// k values reach.
 //
-// Where no such threshold is found (few distinct values), the exact top-k. Sends: own entries,
-// through the scheme. Clears own. Cost: mean and largest come with the accumulation. A sample tells
-// where the bisection probably ends; one read selects there and counts for the thresholds before.
-// Where the sample was wrong, another read: the k-th and the 2 k-th largest of about 2.2 k
-// candidates tell which thresholds fit. Source: Fang et al., RedSync, JPDC 2019.
+// If there is no such threshold (few distinct values), it selects the exact top-k. Sends: own
+// entries, through the scheme. Clears own. Cost: mean and largest come with the accumulation. A
+// sample predicts where the bisection ends; one read selects there and counts for the thresholds
+// before. If the prediction was wrong, there is another read: the k-th and the 2 k-th largest of
+// about 2.2 k candidates tell which thresholds fit. Source: Fang et al., RedSync, JPDC 2019.
 #include "collectives/sparsifier/algorithms.h"
 
 namespace tandem::collectives {

@@ -28,7 +28,7 @@ enum class Measured : std::uint8_t { kNothing, kMoments, kLogarithms };
 
 using PackedBytes = RawVector<std::byte>;
 
-// Of the finite values of a gradient.
+// Measures over the finite values of a gradient.
 struct GradientSize {
   double squares = 0;
   float largest = 0;  // magnitude
@@ -42,15 +42,16 @@ class ResidualStore {
   // The pieces of a gradient have size() values together.
   virtual std::optional<std::uint64_t> first_non_finite(GradientPieces gradient) = 0;
   virtual GradientSize size_of(GradientPieces gradient) = 0;
-  // As device::SelectionUnit::accumulate(). Returns what is asked for of the accumulated values.
+  // Does the same as device::SelectionUnit::accumulate(). Returns the requested moments of the
+  // accumulated values.
   virtual Moments add(GradientPieces gradient, const device::AccumulateStep& step,
                       Measured measured) = 0;
-  // The same; returns the sum of squares of each fragment. Fragments cover all values.
+  // The same; also returns the sum of squares of each fragment. Fragments cover all values.
   virtual std::vector<double> add_fragments(GradientPieces gradient,
                                             const device::AccumulateStep& step,
                                             std::span<const Fragment> fragments) = 0;
 
-  // Questions about the accumulated values.
+  // The candidates among the accumulated values in [begin, end).
   virtual std::unique_ptr<Candidates> candidates(std::uint64_t begin, std::uint64_t end) = 0;
   virtual Indices find_at_least(float threshold) = 0;
   virtual std::vector<float> at(std::span<const std::uint32_t> places) = 0;
@@ -59,16 +60,16 @@ class ResidualStore {
 
   virtual double sum_of_squares() = 0;
 
-  // Places are unique. The velocity is cleared with the residual.
+  // Clears values and, at the same places, the velocity. Places are unique.
   virtual void clear_at(const Indices& places) = 0;
   virtual void add_at(const Indices& places, std::span<const float> values) = 0;
 
   virtual void save(SparsifierState& state) = 0;
-  // Error, and no change, for a state that lacks a tensor.
+  // Throws Error, and changes nothing, if the state lacks a tensor.
   virtual void load(const SparsifierState& state) = 0;
 
   std::unique_ptr<Candidates> candidates() { return candidates(0, size()); }
-  // How many values questions have read so far.
+  // The number of values that were read for all questions so far.
   std::uint64_t values_read() const { return values_read_; }
 
  protected:
@@ -78,11 +79,11 @@ class ResidualStore {
 // threads may be null. velocity: for momentum correction.
 std::unique_ptr<ResidualStore> make_host_residual(std::uint64_t num_values, bool velocity,
                                                   ThreadPool* threads);
-// timeout: of each of the device's calls.
+// timeout: for each call of the device.
 std::unique_ptr<ResidualStore> make_device_residual(DeviceResidence device,
                                                     std::chrono::milliseconds timeout);
 
-// A tensor of a state; Error naming it if it is missing or has another length.
+// A tensor of a state. Throws Error naming it if it is missing or has the wrong length.
 const RawVector<float>& tensor_of(const SparsifierState& state, const std::string& field);
 
 }  // namespace tandem::collectives

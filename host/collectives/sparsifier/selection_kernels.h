@@ -12,10 +12,10 @@
 
 namespace tandem::collectives {
 
-// What find_large() may write behind the entries that it found.
+// The number of entries that find_large() may write after the entries that it found.
 constexpr std::size_t kSelectionSlack = 16;
 
-// Of magnitudes |x|, unless stated otherwise.
+// Moments of the magnitudes |x|, unless stated otherwise.
 struct Moments {
   double sum = 0;
   double signed_sum = 0;  // of x
@@ -51,7 +51,8 @@ std::size_t find_large(const float* values, std::size_t count, float threshold, 
 std::size_t find_large(const float* values, std::size_t count, float threshold, std::uint32_t first,
                        std::uint32_t* places, float* magnitudes);
 
-// As the first, in one pass with two counts: how many |values[i]| reach each threshold is added.
+// The same as the first overload, and counts in the same pass the values that reach two more
+// thresholds.
 struct CountsBeside {
   float below, above;  // thresholds
   std::uint64_t reach_below = 0, reach_above = 0;
@@ -59,17 +60,18 @@ struct CountsBeside {
 std::size_t find_large(const float* values, std::size_t count, float threshold, std::uint32_t first,
                        std::uint32_t* places, CountsBeside& beside);
 
-// Copies places[i] for every magnitudes[i] >= threshold; returns how many. `to`: as above.
+// Copies places[i] for every magnitudes[i] >= threshold; returns how many. `to`: room as for
+// find_large().
 std::size_t keep_large(const std::uint32_t* places, const float* magnitudes, std::size_t count,
                        float threshold, std::uint32_t* to);
 
 // How many |values[i]| >= threshold.
 std::size_t count_at_least(const float* values, std::size_t count, float threshold);
 
-// Of at most 4096 values.
+// values: at most 4096.
 Moments measure_moments(const float* values, std::size_t count, Logarithms logarithms);
 
-// Reads every value and does nothing else: the yardstick of a selection's time.
+// Only reads every value: the reference for a selection's time.
 std::uint32_t read_plainly(const float* values, std::size_t count);
 
 }  // namespace tandem::collectives

@@ -2,12 +2,12 @@
 //
 // SIDCo: the threshold of a distribution that is fitted to the magnitudes, in up to S stages.
 //
-// The first stage leaves a quarter, later ones the same share each of what is left. Every 5 steps
-// the mean of entries over k decides: above 1.2 a stage less, below 0.8 one more; 1 <= S <=
-// ceil(log2 (1 / density)). Values that allow no fit (all zero, all equal): the exact top-k. Sends:
-// own entries, through the scheme. Clears own. Cost: the moments come with the accumulation; one
-// read; with several stages the quarter is written and read again S times. Source: see
-// sidco_fits.h.
+// The first stage leaves a quarter of the values; later stages leave equal fractions of the rest.
+// Every 5 steps the mean of entries / k decides: above 1.2 one stage less, below 0.8 one more; 1 <=
+// S <= ceil(log2 (1 / density)). If values allow no fit (all zero, all equal), it selects the exact
+// top-k. Sends: own entries, through the scheme. Clears own. Cost: the moments come with the
+// accumulation; one read; with several stages the quarter is written and read again S times.
+// Source: see sidco_fits.h.
 #include <algorithm>
 
 #include "collectives/sparsifier/algorithms.h"

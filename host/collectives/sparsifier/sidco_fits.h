@@ -11,12 +11,12 @@
 
 namespace tandem::collectives {
 
-// The magnitude that a share `tail` of the values exceeds, by the first stage's fit. Not finite or
-// not positive if the values do not allow the fit.
+// The magnitude that a fraction `tail` of the values exceeds, by the fit of the first stage. Not
+// finite or not positive if the values do not allow the fit.
 double fitted_threshold(SidcoFit fit, const Moments& moments, double tail);
 
-// The same of a later stage: the moments are of the survivors, the least of which is `smallest`. A
-// gamma's tail is fitted by a generalised Pareto distribution.
+// The same for a later stage: the moments are those of the survivors, whose smallest magnitude is
+// `smallest`. The tail of a gamma distribution is fitted by a generalised Pareto distribution.
 double fitted_tail_threshold(SidcoFit fit, const Moments& survivors, double smallest, double tail);
 
 // Q(shape, x) = the upper incomplete gamma function over gamma(shape); and its inverse in x.

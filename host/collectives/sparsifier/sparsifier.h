@@ -53,22 +53,24 @@ enum class NonFinite : std::uint8_t {
 };
 
 enum class SidcoFit : std::uint8_t { kExponential, kGeneralisedPareto, kGamma };
-// As users write them.
+// The names of the options on the command line.
 std::map<std::string, SidcoFit> sidco_fit_names();
 
-// Fields of algorithms have the published defaults.
+// The default values of an algorithm's fields are the published ones.
 struct SparsifierOptions {
   double density = 0.01;  // target, in [0, 1]
   std::uint64_t seed = 1;
   NonFinite non_finite = NonFinite::kStop;
-  // The caller has compared what the ranks are about to do, and every value is finite: a step asks
-  // neither again.
+  // Set by a caller that has compared all ranks and checked all values for NaN and infinity; then
+  // step() does neither.
   bool agreed = false;
-  // Scheme, codec, bucket, timeout; wire: f32, f16 or bf16. With 16 bits rounding errors stay in
-  // the residuals, and own entries travel by all-gather: the scheme is auto or allgather_sparse.
+  // Scheme, codec, bucket, timeout; wire: f32, f16 or bf16. With 16 bits, rounding errors stay in
+  // the residuals and own entries travel by all-gather, so the scheme must be auto or
+  // allgather_sparse.
   ReduceOptions reduce;
   ThreadPool* threads = nullptr;  // null: the calling thread only
-  std::mutex* turn = nullptr;     // held while selecting: ranks of one machine measure in turns
+  std::mutex* turn =
+      nullptr;  // held while selecting, so that ranks of one machine measure one after another
 
   bool only_own_entries = false;      // topk: send and clear the own entries, not the union
   double hard_threshold = 0;          // hard_threshold; 0: 1 / (2 sqrt k)
@@ -83,8 +85,8 @@ struct SparsifierOptions {
   double decay = 1;                        // chunk_topk: of the residual at an exchange
 };
 
-// Everything that a sparsifier carries from step to step; save it per parameter. Numbers hold
-// thresholds, partitions and counters, tensors hold residuals and momentum.
+// The complete state of a sparsifier between steps; save it for each parameter. `numbers` hold
+// thresholds, partitions and counters; `tensors` hold residuals and momentum.
 struct SparsifierState {
   std::string name;
   std::uint64_t num_values = 0;
@@ -93,10 +95,10 @@ struct SparsifierState {
   std::map<std::string, RawVector<float>> tensors;  // [num_values] each
 };
 
-// A gradient as views whose values follow one another.
+// A gradient as consecutive views.
 using GradientPieces = std::span<const device::GradientView>;
 
-// Where a residual lies that is not in host memory. Both are of one device.
+// Places the residual in a device's memory. Both members belong to one device.
 struct DeviceResidence {
   std::unique_ptr<device::SelectionUnit> unit;  // of shape selection_shape()
   std::shared_ptr<device::GradientMemory> memory;
@@ -111,11 +113,11 @@ struct StepResult {
   std::uint64_t selected_total = 0;  // by all ranks
   std::uint64_t selected_most = 0;   // by the rank that selected most
   double sent = 0;                   // entries whose values a rank sent, mean over ranks
-  double build_up = 1;  // entries of the mean over those that were meant: 1 if no rank adds others
+  double build_up = 1;      // entries of the mean / intended entries; 1 if no rank adds others
   double inefficiency = 0;  // selected_most n / selected_total - 1
 
-  std::uint64_t values_read = 0;  // of the accumulated ones, by this rank's selection
-  double accumulate_seconds = 0;  // check, agreement excluded; residual + gradient
+  std::uint64_t values_read = 0;  // accumulated values read by this rank's selection
+  double accumulate_seconds = 0;  // check without agreement, and residual + gradient
   double select_seconds = 0;
 };
 
@@ -138,15 +140,16 @@ class Sparsifier {
   ClearingRule clearing_rule() const;
   std::uint64_t num_values() const;
   std::uint64_t num_steps() const { return step_; }
-  // Of what has not been sent yet.
+  // The norm of what has not been sent yet.
   double residual_norm() const;
 
   SparsifierState state() const;
-  // Error, and no change, if the state is of another algorithm or size or lacks a field.
+  // Throws Error, and changes nothing, if the state is of another algorithm or size or lacks a
+  // field.
   void restore(const SparsifierState& state);
 
  private:
-  // What this rank is about to do.
+  // Compares this rank's next step with that of the other ranks.
   std::optional<NonFinitePlace> agree(Group& group, GradientPieces gradient);
   StepPlan plan_for(GradientPieces gradient);
   std::string size_problem(GradientPieces gradient) const;
@@ -159,11 +162,12 @@ class Sparsifier {
   std::unique_ptr<SparsifierAlgorithm> algorithm_;
 };
 
-// Error for an unknown name (it lists those that there are), a size of 0 or beyond 2^32 - 1, or an
+// Throws Error for an unknown name (it lists the known ones), a size of 0 or above 2^32 - 1, or an
 // option out of range.
 std::unique_ptr<Sparsifier> make_sparsifier(std::string_view name, std::uint64_t num_values,
                                             const SparsifierOptions& options = {});
-// The same over a device. Error where the unit has no velocity and the algorithm needs it.
+// The same with the residual on a device. Throws Error if the algorithm needs a velocity and the
+// unit has none.
 std::unique_ptr<Sparsifier> make_sparsifier(std::string_view name, DeviceResidence device,
                                             const SparsifierOptions& options = {});
 // The shape of the unit that a sparsifier needs. Error for an unknown name.

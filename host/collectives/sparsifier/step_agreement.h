@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares what the ranks are about to do, before a step changes anything: one all-gather.
+// Compares the next step of all ranks before it changes anything. One all-gather.
 //
-// Fields are compared by name. A difference, or an error of one rank, is the same Error on every
-// rank.
+// Fields are compared by name. If a field differs, or a rank reports an error, every rank throws
+// the same Error.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@
 namespace tandem::collectives {
 
 struct StepPlan {
-  std::vector<std::pair<std::string, std::string>> fields;  // equal on all ranks
+  std::vector<std::pair<std::string, std::string>> fields;  // must be equal on all ranks
   std::string error;                                        // empty: none
   std::optional<std::uint64_t> non_finite;                  // the first place in the gradient
 };
 
-// The first rank that has a value that is not finite, and the place.
+// The first rank that has a value that is not finite, and the value's place.
 struct NonFinitePlace {
   int rank;
   std::uint64_t place;
 };
 
-// The error of a step that must not go on; the same on every rank.
+// The error of a step that stops because of such a value; the same on every rank.
 Error stop_at(const NonFinitePlace& bad, std::uint64_t step);
 
-// Every digit of a number.
+// The number with all digits.
 std::string number_text(double value);
 
 std::optional<NonFinitePlace> agree_on_step(Group& group, const StepPlan& own,

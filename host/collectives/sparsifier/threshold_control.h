@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The threshold of MiCRO and ExDyna: it follows the counts of all ranks, so it is equal on all.
+// The threshold of MiCRO and ExDyna. It follows the counts of all ranks, so it is equal on all
+// ranks.
 //
 // It begins as the mean over ranks of the k-th largest magnitude (one all-reduce of 8 bytes). The
-// first steps measure it again, because residuals grow fast there; what it lacked is its trend.
-// Later its logarithm moves by a share of the error count / k - 1 and by a share of the sum of past
-// errors. Both shares are divided by the slope: by how many per cent the count falls when the
+// first steps measure it again, because residuals grow fast there; the difference is its trend.
+// Later its logarithm changes by a fraction of the error count / k - 1 and by a fraction of the sum
+// of past errors. Both are divided by the slope: the per cent by which the count falls when the
 // threshold rises by one per cent. For the slope, ranks also send the number of entries above a
 // slightly higher threshold. The published rule measures once, then multiplies by 1.005, 1.00125,
 // 0.9987 or 0.995, as its paper describes it (the inner test of its code is always true).
@@ -28,10 +29,11 @@ class ThresholdControl {
   bool measures(std::uint64_t step) const {
     return !seeded() || (!published_ && step < kMeasuredSteps);
   }
-  // own_threshold: the k-th largest own magnitude. Zero on all ranks: nothing changes.
+  // own_threshold: the k-th largest magnitude of this rank. If it is zero on all ranks, nothing
+  // changes.
   void seed(StepContext& context, double own_threshold, const ReduceOptions& options);
-  // count: entries that all ranks selected with the threshold; goal: k.
-  // steep: how many of them reach steep_threshold().
+  // count: entries that all ranks selected with the threshold; goal: k. steep: how many of them
+  // reach steep_threshold().
   void follow(std::uint64_t count, std::uint64_t steep, std::uint64_t goal);
   float steep_threshold() const { return static_cast<float>(threshold_ * kSteepFactor); }
 
@@ -53,8 +55,8 @@ struct PartitionSelection {
   std::uint32_t steep = 0;  // entries that reach steep_threshold()
 };
 
-// The entries of [begin, end) with |value| >= threshold; the largest one if there are none, which a
-// second read finds.
+// The entries of [begin, end) with |value| >= threshold. If there are none, a second read finds the
+// largest one.
 PartitionSelection select_at_least_one(ResidualStore& store, std::uint64_t begin, std::uint64_t end,
                                        const ThresholdControl& control);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order in which lanes do their part of a place.
+// Calls the lanes in order for each part of a place.
 #include "engine/attention/attention_exchange.h"
 
 #include <algorithm>

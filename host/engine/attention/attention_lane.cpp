@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of a batch that is the same for all lanes.
+// Makes the part of a batch that is the same for all lanes.
 #include "engine/attention/attention_lane.h"
 
 namespace tandem::engine {

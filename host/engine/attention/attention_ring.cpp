@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Places in the slot, posts and waits, and what the thread does for a post.
+// The layout of the slot, posts and waits, and the thread's work for a post.
 #include "engine/attention/attention_ring.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rows are copied.
+// Chooses the rows that are copied, and copies them.
 #include "engine/attention/staged_lane.h"
 
 #include <algorithm>

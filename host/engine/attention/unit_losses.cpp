@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a failed wait means.
+// Turns the result of a wait into a loss, a stuck unit or a refused batch.
 #include "engine/attention/unit_losses.h"
 
 #include <algorithm>

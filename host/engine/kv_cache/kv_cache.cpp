@@ -3,11 +3,11 @@
 // Page tables over the units' pools, and the placements.
 //
 // kPages deals the next block to the unit with the least (blocks held + 1) / (bandwidth x free
-// fraction): all units then finish attending at the same time, and a nearly full one is spared.
-// With shares it is (blocks held + 1) / share alone. kSequences chooses a home for a sequence
-// without one: among the units where it fits whole, the one with the least (pages in use + pages
-// wanted) / bandwidth (or share), both as they are expected to be in the end. A sequence that
-// attached to a prefix joins the prefix's unit unless the load there is more than twice the least.
+// fraction): all units then finish attending at the same time, and a nearly full one gets fewer.
+// With shares it is (blocks held + 1) / share. kSequences chooses a home for a sequence without
+// one: among the units where it fits whole, the one with the least (pages in use + pages wanted) /
+// bandwidth (or share), both as expected at the end. A sequence that attached to a prefix joins the
+// prefix's unit unless the load there is more than twice the least.
 #include "engine/kv_cache/kv_cache.h"
 
 #include <algorithm>
@@ -136,7 +136,8 @@ BlockPlace KvCache::take_page(int unit) {
   return {unit, taken->page};
 }
 
-// What may throw comes before a page is taken. At least doubles: a sequence grows block by block.
+// First the calls that may throw, then a page is taken. At least doubles, because a sequence grows
+// block by block.
 void KvCache::reserve_blocks(PageTable& table, std::size_t num_blocks) {
   if (num_blocks > table.blocks.capacity()) {
     table.blocks.reserve(std::max(num_blocks, 2 * table.blocks.capacity()));
@@ -210,7 +211,8 @@ void KvCache::publish(PageTable& table, std::span<const TokenId> tokens, std::si
   if (!prefix_cache_) return;
   const std::size_t full = num_written / page_tokens_;
   if (!table.publishes || table.num_published >= full) return;
-  // The entries of twins and attached blocks may have been evicted: begin again at the root.
+  // The entries of equal prefixes and attached blocks may have been evicted: begin again at the
+  // root.
   if (table.num_published == 0 || !index_.reachable(table.link)) {
     table.num_published = 0, table.link = prefix_root(table.salt);
   }

@@ -56,8 +56,8 @@ class KvCache {
   // Sequences or pages are dealt in proportion to `share` where any unit has one, else to
   // `bandwidth`. Both have any positive scale; 0 counts as the mean of the others.
   int add_unit(std::uint32_t num_pages, double bandwidth, double share = 0);
-  // From now on pages are dealt to the unit in proportion to `share`, which is above 0; those that
-  // it holds stay.
+  // Sets the share of the unit, above 0. Later pages are dealt by it; pages that the unit holds do
+  // not move.
   void set_share(int unit, double share);
   // Forgets the unit's pages and prefixes. The caller releases the tables with pages on it.
   void lose_unit(int unit);
@@ -79,16 +79,16 @@ class KvCache {
   std::size_t attach(PageTable& table, std::span<const TokenId> tokens);
 
   // Adds blocks until the table holds num_tokens tokens. Returns false and adds none if there are
-  // too few. `num_expected`: tokens that the sequence will have in the end, by which a home is
-  // chosen; 0: unknown.
+  // too few pages. `num_expected`: the tokens that the sequence will probably have at its end. It
+  // decides on which unit a new sequence starts; 0: unknown.
   bool extend(PageTable& table, std::size_t num_tokens, std::size_t num_expected = 0);
   // The unit that takes the sequence's next block, if it has room. Empty while the sequence has no
   // block of its own, and always if pages are not placed by sequence.
   std::optional<int> home(const PageTable& table) const;
   bool places_by_sequence() const { return placement_ == Placement::kSequences; }
-  // [units] Blocks by which the sequences at home there are still expected to grow; replaces what
-  // was expected before. extend() adds the growth of those for which it chooses a home. May be
-  // empty.
+  // [units] The blocks by which the sequences with their home on each unit will probably still
+  // grow. Replaces earlier expectations. extend() adds the growth of each sequence for which it
+  // chooses a home. May be empty.
   void expect_growth(std::span<const std::size_t> blocks);
   // The KV of the first `num_written` of `tokens` is written: publishes their full blocks.
   void publish(PageTable& table, std::span<const TokenId> tokens, std::size_t num_written);
@@ -101,7 +101,7 @@ class KvCache {
   // The contents of `from` have moved to `to`, a reserved page: updates the prefix index and
   // `tables`, which hold all references to `from`.
   void relocate(const BlockPlace& from, const BlockPlace& to, std::span<PageTable* const> tables);
-  // The unit's part of the whole, by share or by bandwidth; above 0.
+  // The weight by which pages are dealt to the unit: its share or its bandwidth; above 0.
   double weight(int unit) const;
 
   static bool touches(const PageTable& table, int unit);

@@ -3,13 +3,13 @@
 // KvMover: moves pages of a sequence from one attention unit to another between steps, when nothing
 // is in flight.
 //
-// A slice is bounded in pages and in time. Page tables and the prefix index change once a page's
-// contents have arrived, so that a unit lost in between costs no more than any lost unit. When a
-// page cannot be moved for another reason, it stays, and nothing moves between those two units any
-// more. A page that several sequences share stays where sequences stay whole, and moves for all of
-// them where pages are dealt. Threads: the engine's. Ownership: borrows the cache and the clock;
-// keeps the image that a timed-out unit may still use, so that units must be destroyed first. Cost:
-// a page out and in through host memory, blocking. Errors: none.
+// A slice is bounded in pages and in time. Page tables and the prefix index change only after the
+// page's contents have arrived, so a unit that is lost during a move costs no more than any lost
+// unit. If a page cannot be moved for another reason, it stays, and no more pages move between
+// those two units. With kSequences a page that several sequences share does not move; otherwise it
+// moves for all of them. Threads: the engine's. Ownership: borrows the cache and the clock; keeps
+// the image that a timed-out unit may still use, so units must be destroyed first. Cost: one copy
+// out and one copy in through host memory per page, blocking. Errors: none.
 #pragma once
 
 #include <chrono>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KvParking: keeps the KV of preempted sequences in host memory, so that it is not computed again.
+// KvParking: keeps the KV of preempted sequences in host memory, so that it need not be computed
+// again.
 //
-// A parked sequence is an image of each of its pages. Memory is taken when a sequence is parked and
-// returned when it is restored or forgotten. Threads: the engine's. Ownership: borrows units and
-// clock; keeps the image of a page that a unit which timed out may still use, so that units must be
-// destroyed first. Cost: a page out or in, and a copy of it, blocking. Errors: none; what cannot be
-// parked or restored is computed again.
+// A parked sequence is one image per page. Its memory is allocated when the sequence is parked and
+// freed when it is restored or forgotten. Threads: the engine's. Ownership: borrows units and
+// clock; keeps the image that a timed-out unit may still use, so units must be destroyed first.
+// Cost: one copy of each page between unit and host, and one in host memory, blocking. Errors:
+// none; the engine computes again what cannot be parked or restored.
 #pragma once
 
 #include <chrono>
@@ -28,16 +29,16 @@ class KvParking {
  public:
   using UnitAt = std::function<device::AttentionUnit&(int unit)>;
 
-  // most_bytes: of all images together; 0: nothing is parked.
+  // most_bytes: limit for all images together; 0: nothing is parked.
   KvParking(std::size_t most_bytes, const device::AttentionGeometry& geometry,
             std::chrono::milliseconds device_timeout, const Clock& clock, UnitAt unit_at);
 
   // Whether there is room for the pages of that many tokens.
   bool has_room(int num_tokens) const;
-  // Copies the pages of the table's first `num_tokens` tokens. Returns the unit that was lost on
-  // the way, or -1.
+  // Copies the pages of the table's first `num_tokens` tokens. Returns the unit that was lost
+  // during the copies, or -1.
   int park(std::uint64_t id, const PageTable& table, int num_tokens);
-  // The leading tokens of the sequence that are parked; 0: none.
+  // The number of leading tokens of the sequence that are parked; 0: none.
   int num_tokens(std::uint64_t id) const;
 
   struct Restored {
@@ -58,7 +59,7 @@ class KvParking {
     std::vector<std::byte> images;  // [blocks, image_bytes_]
   };
   Image& page();
-  // Of a unit that gave no answer.
+  // Keeps the image of a unit that did not answer.
   void set_aside() { set_aside_.push_back(std::move(page_)); }
   std::size_t blocks_of(int num_tokens) const;
 

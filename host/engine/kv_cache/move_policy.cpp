@@ -22,15 +22,15 @@ struct Planner {
     const auto index = static_cast<std::size_t>(unit);
     return index < sequence.held.size() ? sequence.held[index] : 0;
   }
-  // How many pages the unit may still take.
+  // The number of pages that the unit may still take.
   std::uint32_t room(int unit) const {
     const MoveUnit& u = at(unit);
     const auto most = static_cast<std::uint32_t>(options.low_water * u.total);
     if (!u.alive || u.used >= most) return 0;
     return std::min(most - u.used, u.total - u.used - u.idle);
   }
-  // Whether the move of `pages` pages, and therefore each part of it, lowers the sum of
-  // used^2 / weight over all units. That makes moves come to an end.
+  // Whether the move of `pages` pages, and therefore each part of it, lowers the sum of used^2 /
+  // weight over all units. This guarantees that moves come to an end.
   bool improves(int from, int to, std::uint32_t pages) const {
     return load(to, 0.5 * pages) < load(from, -0.5 * pages);
   }
@@ -47,7 +47,7 @@ struct Planner {
   std::optional<KvMove> balance(int from) const;
 };
 
-// Moves a sequence on to the unit of its last page, if all of it may go there.
+// Continues the move of a sequence to the unit of its last page, if all of it may go there.
 std::optional<KvMove> Planner::under_way() const {
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const int to = sequences[i].last_unit;
@@ -60,7 +60,7 @@ std::optional<KvMove> Planner::under_way() const {
   return {};
 }
 
-// The unit with the least load that has room; -1: none.
+// The unit with the least load that has room; -1: there is none.
 int Planner::target(int from) const {
   int best = -1;
   for (int unit = 0; unit < count(); ++unit) {
@@ -70,7 +70,8 @@ int Planner::target(int from) const {
   return best;
 }
 
-// Of a full unit: the largest sequence that may go whole, else a part of the largest.
+// Moves from a full unit: the largest sequence that may move whole, otherwise a part of the
+// largest.
 std::optional<KvMove> Planner::relief(int from) const {
   const int to = target(from);
   if (to < 0) return {};
@@ -92,7 +93,8 @@ std::optional<KvMove> Planner::relief(int from) const {
   return {};
 }
 
-// Of a slow unit: the largest sequence, or slice of one, that leaves the target far less loaded.
+// Moves from a slow unit: the largest sequence, or part of one, that leaves the target far less
+// loaded.
 std::optional<KvMove> Planner::balance(int from) const {
   const int to = target(from);
   if (to < 0) return {};

@@ -8,8 +8,8 @@
 // or whose load is `imbalance` times another's. They go to the unit with the least load among those
 // below the low-water mark that have free pages, not just idle ones. A move must lower the sum of
 // used^2 / weight, so moves come to an end. Where each sequence stays on one unit, a split sequence
-// moves on to where its last page is; another moves to balance load only if all of it may. Cost:
-// O(units^2 + units * sequences). Threads: any. Errors: none.
+// moves to the unit of its last page. Other sequences move to balance load only if all their pages
+// may move. Cost: O(units^2 + units * sequences). Threads: any. Errors: none.
 #pragma once
 
 #include <cstddef>

@@ -41,7 +41,7 @@ void CallerQueues::push_back(std::unique_ptr<Sequence> sequence) {
   CallerQueue& queue = queue_of(*sequence);
   const auto behind =
       std::ranges::upper_bound(queue.waiting, sequence->priority(), {}, priority_of);
-  const auto place = queue.waiting.insert(behind, nullptr);  // what may throw comes first
+  const auto place = queue.waiting.insert(behind, nullptr);  // first the call that may throw
   sequence->queue = &queue;
   *place = std::move(sequence);
   ++num_waiting_;

@@ -37,17 +37,17 @@ class CallerQueues {
   int size() const { return num_waiting_; }
 
   void push_back(std::unique_ptr<Sequence> sequence);
-  // Before the others of its priority.
+  // Puts the sequence before the others of its priority.
   void push_front(std::unique_ptr<Sequence>& sequence);
   Sequence* find(SequenceId id);
   std::unique_ptr<Sequence> take(SequenceId id);  // null if no such sequence waits
 
   void for_each(const std::function<void(Sequence&)>& visit) const;
-  // Removes those for which `ends` is true, after it has been called for them.
+  // Calls `ends` for each waiting sequence, and removes those for which it returns true.
   void erase_if(const std::function<bool(Sequence&)>& ends);
 
-  // Drops callers without sequences, and numbers the others. `running`: all running sequences.
-  // A caller falls behind the one served most by `most_credit` rows at most.
+  // Drops callers without sequences, and numbers the others. `running`: all running sequences. No
+  // caller counts as more than `most_credit` rows behind the caller that was served most.
   void list(std::span<const std::unique_ptr<Sequence>> running, std::int64_t most_credit,
             std::vector<CallerView>& views);
   // The caller's served rows, as its next sequence would see them.

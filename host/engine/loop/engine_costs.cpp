@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop's dealings with its StepPlanner: what it is told before a step, and what it learns.
+// The loop's calls to its StepPlanner: before a step and after it.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -14,9 +14,9 @@
 namespace tandem::engine {
 namespace {
 
-// Requests that ended count for as many more.
+// The weight of an ended request decreases over this many later ones.
 constexpr double kRemembered = 64;
-// Before any request has ended: what is expected of one that names no short limit.
+// Before any request has ended: the expected output of a request without a short limit.
 constexpr double kLikelyOutput = 256;
 
 }  // namespace
@@ -28,7 +28,8 @@ void EngineLoop::make_planner() {
   start_planner(costs_);
 }
 
-// What computed has failed: nothing can be measured, since pages are in use. The units are known.
+// The compute unit has failed. Nothing can be measured, because pages are in use; the costs of the
+// units are known.
 void EngineLoop::make_planner_anew() {
   if (!planner_) return;
   const StatedCompute stated{options_.compute_id, static_cast<double>(runner_->weights().bytes), 0};
@@ -59,7 +60,8 @@ void EngineLoop::start_planner(const planner::CostTable& table) {
       planner::machine_of(table, options_.compute_id, units, shape), std::move(options));
 }
 
-// What the table says of a unit of this name, as of one that came back; else what it states.
+// The costs in the table for a unit of this name, such as a unit that returned; otherwise
+// estimates.
 planner::DeviceCost EngineLoop::cost_of_unit(const NamedUnit& unit) const {
   const planner::DeviceCost* known = costs_.find(unit.id);
   const bool attends =
@@ -76,7 +78,7 @@ void EngineLoop::replan_unit(std::size_t index) {
       planner::unit_of(cost, attention_kind(geometry_), is_own_unit(*runner_, *unit.unit)));
 }
 
-// Those that ended by themselves.
+// Counts only requests that ended by themselves.
 void EngineLoop::count_end(const Sequence& sequence) {
   const FinishReason reason = sequence.finish_reason();
   if (reason != FinishReason::kStop && reason != FinishReason::kLength) return;
@@ -85,7 +87,7 @@ void EngineLoop::count_end(const Sequence& sequence) {
   ended_outputs_ = kept * ended_outputs_ + sequence.num_generated();
 }
 
-// By the requests that ended lately, before that by what requests ask for.
+// From the requests that ended recently; before that, from the limits of the requests.
 double EngineLoop::expected_output() const {
   if (ended_ > 0) return std::max(1.0, ended_outputs_ / ended_);
   double outputs = 0, count = 0;
@@ -132,7 +134,7 @@ void EngineLoop::deal_shares() {
   }
 }
 
-// [units] Tokens of the prompt whose rows come first; empty: nothing of one is computed.
+// [units] The tokens of the prompt whose rows come first; empty: no prompt is computed.
 std::vector<double> EngineLoop::next_past() const {
   const Sequence* next = nullptr;
   for (const auto& sequence : running_) {
@@ -182,7 +184,7 @@ void EngineLoop::choose_mode(StepPlan& plan) {
   plan.num_sub_batches = 1;
 }
 
-// The counters now.
+// The current counters.
 StepMeasure EngineLoop::measure() const {
   StepMeasure now;
   if (!planner_) return now;
@@ -203,8 +205,8 @@ void EngineLoop::learn(const StepMeasure& before) {
   ++steps_by_mode_[planner_->status().mode];
 }
 
-// A track per device, with the parts of the step one behind the other. Spans end with the step, so
-// names say what was predicted.
+// One track per device, with the parts of the step one after another. Spans end with the step, so
+// their names state the prediction.
 void EngineLoop::trace_prediction(trace::Timeline::Clock::time_point begin) {
   if (options_.timeline == nullptr) return;
   using TimelineClock = trace::Timeline::Clock;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guessed tokens in a step: which sequences get some, and how many of their rows count.
+// Guessed tokens in a step: which sequences get guesses, and how many of their rows are accepted.
 //
 // The rows of an item with guesses are its last known token and the guesses. Row i counts if the
 // tokens that were drawn from the rows before it are the guesses. The KV of the other rows is
@@ -11,7 +11,7 @@
 
 namespace tandem::engine {
 
-// Only in steps of decode rows: beside a prompt a row costs its full time.
+// Only in steps of decode rows: next to a prompt, a row costs its full time.
 void EngineLoop::add_drafts(StepPlan& plan) {
   only_decodes_ = false;
   if (!speculation_ || plan.items.empty() || !plan.admitted.empty() || plan.holds_back) return;
@@ -46,7 +46,7 @@ void EngineLoop::add_drafts(StepPlan& plan) {
   }
 }
 
-// Guesses take pages that nobody else needs now: each sequence may still get one more.
+// Guesses only take pages that no sequence needs now: each sequence may still get one more.
 void EngineLoop::reserve_drafts(StepItem& item) {
   if (item.num_drafts == 0) return;
   Sequence& sequence = running(item.id);
@@ -62,7 +62,7 @@ void EngineLoop::reserve_drafts(StepItem& item) {
   item.num_rows = 1;
 }
 
-// The leading rows of an item that are tokens of the sequence.
+// The number of leading rows of an item that are tokens of the sequence.
 int EngineLoop::num_kept(const StepItem& item) {
   if (item.num_drafts == 0) return item.num_rows;
   const Sequence& sequence = running(item.id);

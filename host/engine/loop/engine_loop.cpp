@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop: units, requests, one iteration. engine_plan.cpp: its plan; engine_rows.cpp: its rows.
+// The loop: units, requests, and one iteration. engine_plan.cpp makes its plan, engine_rows.cpp
+// runs its rows.
 #include "engine/loop/engine_loop.h"
 
 #include <algorithm>
@@ -91,7 +92,7 @@ void EngineLoop::check_unit(const NamedUnit& unit) const {
     fail("its share must be a positive number or 0");
 }
 
-// All lists grow by one, or none does: a fallback that does not fit leaves no trace.
+// All lists grow by one, or none does: a fallback that does not fit changes nothing.
 void EngineLoop::add_unit(NamedUnit unit) {
   const device::AttentionCapacity capacity = unit.unit->capacity();
   units_.reserve(units_.size() + 1);
@@ -101,7 +102,7 @@ void EngineLoop::add_unit(NamedUnit unit) {
   replan_unit(units_.size() - 1);
 }
 
-// The lists stay as long as they are, however often a unit is lost and comes back.
+// The lists do not grow, however often a unit is lost and returns.
 void EngineLoop::replace_lost(NamedUnit unit) {
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const int index = static_cast<int>(i);
@@ -130,11 +131,11 @@ void EngineLoop::add(std::unique_ptr<Sequence> sequence) {
   sequence->table.salt = salt_of(sequence->caller());
   waiting_.push_back(std::move(sequence));
   if (!broken_.empty()) return fail_all(broken_);
-  // Accepted before a loss that the loop has handled: treated like the requests of that time.
+  // A request accepted before a loss is treated like the requests of that time.
   if (most > max_request_tokens_) restore_capacity();
 }
 
-// A number and not a hash: no two callers share one.
+// A number, not a hash, so no two callers share one.
 PrefixKey EngineLoop::salt_of(const std::string& caller) {
   if (options_.share_prefixes || caller.empty()) return 0;
   return salts_.try_emplace(caller, salts_.size() + 1).first->second;
@@ -237,7 +238,7 @@ void EngineLoop::remove_finished() {
   std::erase(running_, nullptr);
 }
 
-// Removes those that have finished in the queue.
+// Removes the sequences that have finished in the queue.
 void EngineLoop::end_waiting() {
   waiting_.erase_if([&](Sequence& sequence) {
     if (sequence.finished()) deliver(sequence);
@@ -245,7 +246,7 @@ void EngineLoop::end_waiting() {
   });
 }
 
-// Every sequence that ends comes by here, wherever it was.
+// Every sequence that ends passes here, from any list.
 void EngineLoop::deliver(Sequence& sequence) {
   if (sequence.finished()) {
     count_end(sequence);
@@ -264,7 +265,7 @@ std::vector<std::string> EngineStatus::lost_units() const {
   return ids;
 }
 
-// A unit that came back and those that were lost under its name are one.
+// Counts a unit that returned, and the lost units of its name, as one.
 UnitStatus EngineLoop::status_of(std::size_t index) const {
   const UnitPages pages = kv_.unit_pages(static_cast<int>(index));
   UnitStatus unit{.id = units_[index].id,

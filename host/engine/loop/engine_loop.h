@@ -179,20 +179,20 @@ class EngineLoop {
   const LoadedWeights loaded_weights_;
   std::vector<NamedUnit> units_;                 // after the runners: units are destroyed first
   std::vector<NamedUnit> lost_units_;            // until take_lost_units()
-  std::map<std::string, std::uint64_t> losses_;  // number of losses, by the unit's id
+  std::map<std::string, std::uint64_t> losses_;  // number of losses, by unit id
   std::map<std::string, device::AttentionStats> past_stats_;  // of units that were replaced, by id
-  // since when units have given no answer, by id
+  // the time since which a unit has not answered, by id
   std::map<std::string, Clock::TimePoint> silent_since_;
   bool all_units_lost_ = false;  // whether this is why the loop is broken
 
-  std::unique_ptr<StepPlanner> planner_;  // null: without costs
-  planner::CostTable costs_;              // as it was at the start
-  double likely_output_ = 0;              // when somebody was admitted last
-  RowLimit row_limit_;                    // of the present step
-  double ended_ = 0, ended_outputs_ = 0;  // requests that ended lately, and their tokens
-  double run_s_ = 0;                      // the runner, in the present step
+  std::unique_ptr<StepPlanner> planner_;  // null if the engine has no costs
+  planner::CostTable costs_;              // the table at the start
+  double likely_output_ = 0;              // at the last admission
+  RowLimit row_limit_;                    // of the current step
+  double ended_ = 0, ended_outputs_ = 0;  // recently ended requests, and their output tokens
+  double run_s_ = 0;                      // time in the runner, in the current step
   std::map<std::string, std::uint64_t> steps_by_mode_;
-  bool runs_alone_ = false;  // items of a refused step: not what was predicted
+  bool runs_alone_ = false;  // the items of a refused step run alone, so predictions do not apply
 
   CallerQueues waiting_;
   std::map<std::string, PrefixKey> salts_;          // a salt for every caller so far

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What follows the loss of an attention unit or of what computes.
+// Handles the loss of an attention unit or of the compute unit.
 #include <algorithm>
 #include <utility>
 
@@ -61,8 +61,8 @@ bool EngineLoop::check_units(UnitsAsked asked) {
   return !lost.empty();
 }
 
-// False when it is dead, or has given no answer for the device timeout. By contract is_alive() is
-// true for a silent device too, but then only after it has waited for the answer.
+// False if it is dead, or has not answered for the device timeout. By contract is_alive() is true
+// for a silent device too, but only after it has waited for the answer.
 bool EngineLoop::answers(const NamedUnit& asked) {
   constexpr std::chrono::milliseconds kAtOnce{80};
   const Clock::TimePoint begin = options_.clock->now();
@@ -99,7 +99,7 @@ void EngineLoop::handle_lost(const std::vector<int>& units, bool may_return) {
   restore_capacity();
 }
 
-// Nothing of it is in flight here, and the runner does not use a unit without pages.
+// No work of the unit is in flight, and the runner does not use a unit without pages.
 void EngineLoop::give_away(NamedUnit& lost) {
   auto in_its_place = std::make_unique<LostUnit>(*lost.unit);
   lost_units_.push_back({lost.id, std::move(lost.unit), lost.share});
@@ -137,7 +137,7 @@ void EngineLoop::restore_capacity() {
   update_limit();
 }
 
-// Empty, or why there is no fallback unit.
+// Empty, or the reason why there is no fallback unit.
 std::string EngineLoop::add_fallback() {
   const auto make = std::exchange(fallbacks_.attention, {});
   if (!make) return " and there is no fallback";
@@ -156,7 +156,7 @@ std::string EngineLoop::add_fallback() {
   return {};
 }
 
-// Only a loss makes this possible: submit() refuses what does not fit.
+// Only a loss makes this possible: submit() refuses requests that do not fit.
 void EngineLoop::refuse_oversized() {
   const int most = max_request_tokens_;
   waiting_.erase_if([&](Sequence& sequence) {

@@ -31,8 +31,8 @@ struct EngineOptions {
   // rows of one prompt while other sequences need rows; 0: half of max_step_tokens
   int max_prefill_rows = 0;
   int context_length = 0;  // limit of prompt + output; 0: the model's context
-  // 2: attention of one half overlaps the dense layers of the other; 0: where that is predicted to
-  // take less time.
+  // 2: attention of one half overlaps the dense layers of the other half. 0: the engine predicts
+  // both and takes the faster one.
   int num_sub_batches = 1;
   Placement placement = Placement::kSequences;
   bool prefix_cache = true;
@@ -56,15 +56,15 @@ struct EngineOptions {
   bool rings = true;  // see ExecutorOptions::rings
   WeightOptions weights;
   SpeculationOptions speculation;
-  // What the devices cost; called once, before anything is in the units' pages. Empty: nothing is
-  // predicted, and the two options below have no effect.
+  // Measures the costs of the devices. Called once, before the units hold any pages. Empty: the
+  // engine predicts nothing, and the two options below have no effect.
   std::function<planner::CostTable(StepRunner& runner, std::span<const NamedUnit> units)> costs =
       {};
-  // Shares of the units, moves between them and the number of running sequences follow the costs.
+  // The shares of the units, page moves and the number of running sequences follow from the costs.
   bool follows_costs = false;
-  // Prompts are cut so that running streams get their next tokens within this time; 0: no target.
+  // Prompts are split so that running streams get their next tokens within this time; 0: no target.
   double target_itl_s = 0;
-  // Without costs: estimates the time of a step, by which sub-batches are balanced. Not null.
+  // Without costs: estimates the time of a step, to balance the sub-batches. Not null.
   const planner::StepCost* step_cost = &planner::cost_of_rows();
   // The clock of request times, of the loop's deadlines and of intervals. Not null. The executor,
   // its devices and the timeline use real time.
@@ -72,7 +72,7 @@ struct EngineOptions {
   trace::Timeline* timeline = nullptr;  // null: nothing is traced
   // Called on the engine's thread for problems that affect no request; may be empty.
   std::function<void(const std::string& text)> on_warning = {};
-  // The same for events that are no problem, such as a unit that has returned.
+  // The same for events that are not problems, such as the return of a unit.
   std::function<void(const std::string& text)> on_notice = {};
 };
 

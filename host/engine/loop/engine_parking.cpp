@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preempted sequences: their KV goes to host memory where copying it twice takes less time than
-// computing it again, and comes back when they are admitted.
+// Preempted sequences: their KV is copied to host memory if copying it twice takes less time than
+// computing it again, and is restored when they are admitted.
 #include <algorithm>
 #include <utility>
 
@@ -9,13 +9,14 @@
 
 namespace tandem::engine {
 
-// Pages of a unit that was lost in this step: each more would wait for it once more.
+// Whether the table uses pages of a unit that was lost in this step. Each further page would wait
+// for it again.
 bool EngineLoop::uses_lost(const PageTable& table) const {
   return std::ranges::any_of(lost_while_parking_,
                              [&](int unit) { return KvCache::touches(table, unit); });
 }
 
-// Before the sequence gives up its pages.
+// Called before the sequence releases its pages.
 void EngineLoop::park(const Sequence& sequence) {
   const int num_tokens = sequence.num_computed;
   if (!parking_.has_room(num_tokens) || uses_lost(sequence.table)) return;
@@ -25,13 +26,13 @@ void EngineLoop::park(const Sequence& sequence) {
   if (parking_.num_tokens(sequence.id()) > 0) ++totals_.parked_sequences;
 }
 
-// The tokens of a waiting sequence that need not be computed.
+// The number of tokens of a waiting sequence that need not be computed.
 int EngineLoop::num_kept_of(const Sequence& sequence, int num_cached) const {
   return std::max(num_cached, parking_.num_tokens(sequence.id()));
 }
 
-// After all admitted sequences have attached to cached prefixes. False: the sequence computes its
-// tokens after all, from the next plan on.
+// Called after all admitted sequences have attached to cached prefixes. False: the sequence
+// computes its tokens instead, from the next plan on.
 bool EngineLoop::restore(Sequence& sequence) {
   const int parked = parking_.num_tokens(sequence.id());
   if (parked <= sequence.num_computed) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan of an iteration: what the scheduler sees, and what becomes of its decisions.
+// The plan of an iteration: makes the scheduler's view, and executes its decisions.
 //
-// A sequence is always in one list, the queue or the running ones, whatever throws on the way
-// between them.
+// A sequence is always in exactly one list, the queue or the running ones, even if something throws
+// while it moves between them.
 #include <algorithm>
 #include <utility>
 
@@ -13,22 +13,23 @@
 namespace tandem::engine {
 namespace {
 
-// A sequence whose admission fails so often ends with the error.
+// A sequence whose admission fails this often ends with the error.
 constexpr int kMostRefusals = 2;
 
-// The least rows that a sequence has before it gives its place to a caller that has none.
+// The minimum rows of a sequence's turn, before it gives its place to a caller that has none.
 constexpr int kTurnRows = 32;
 
-// Newer sequences of other callers that may pass one whose caller has nothing: then it is overdue.
+// When this many newer sequences of other callers were admitted before a sequence whose caller has
+// none running, it is overdue.
 constexpr int kMostPasses = 16;
 
-// How far callers fall behind each other, in steps.
+// The maximum by which callers fall behind each other, in steps.
 constexpr std::int64_t kMostCreditSteps = 4;
 
-// The rows of a caller in a step that is for a prompt of another.
+// The rows of a caller in a step that is for another caller's prompt.
 constexpr int kRowsBeside = 2;
 
-// Of two limits of which 0 is none.
+// The smaller of two limits; 0 means no limit.
 int least_limit(int a, int b) { return a > 0 && b > 0 ? std::min(a, b) : std::max(a, b); }
 
 }  // namespace
@@ -80,7 +81,7 @@ void EngineLoop::view_running() {
                               sequence->priority()});
     if (sequence->num_computed + 1 < sequence->num_tokens()) prompts_.push_back(sequence.get());
   }
-  // Nobody is preempted, so that num_sole is not read.
+  // No sequence is preempted, so num_sole is not read.
   const bool alone = (caller_views_.size() < 2 && !any_overtakes()) || waiting_.empty();
   if (missing <= kv_.num_available() && alone) return;
   for (std::size_t i = 0; i < running_.size(); ++i) {
@@ -100,7 +101,7 @@ void EngineLoop::view_waiting() {
   }
 }
 
-// Running sequences of the caller that would give way to its first request.
+// The caller's running sequences that would be preempted for its first request.
 int EngineLoop::num_worse_running(const CallerQueue& caller) const {
   if (caller.waiting.empty()) return 0;
   const int priority = caller.waiting.front()->priority();
@@ -136,8 +137,8 @@ void EngineLoop::view_waiting(const CallerQueue& caller, int num_most) {
   }
 }
 
-// Whether an older sequence computes the next block of the same prompt: it waits for that. So n
-// choices of one prompt compute it once.
+// Whether an older sequence computes the next block of the same prompt. This one then waits, so the
+// n choices of one prompt compute it once.
 bool EngineLoop::may_find_prefix_soon(const Sequence& sequence, int num_cached) const {
   const auto end = static_cast<std::size_t>(num_cached + geometry_.page_tokens);
   const std::span<const TokenId> tokens = sequence.tokens();
@@ -154,7 +155,7 @@ bool EngineLoop::may_find_prefix_soon(const Sequence& sequence, int num_cached) 
 // Releases the pages of a running sequence and puts it at the head of its caller's queue.
 void EngineLoop::requeue(std::size_t index) {
   Sequence& sequence = *running_[index];
-  waiting_.push_front(running_[index]);  // what may throw comes first
+  waiting_.push_front(running_[index]);  // first the call that may throw
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
   sequence.num_reached = std::max(sequence.num_reached, sequence.num_computed);
   sequence.num_restored = 0;
@@ -171,7 +172,8 @@ void EngineLoop::apply(StepPlan& plan) {
     requeue(static_cast<std::size_t>(it - running_.begin()));
     ++totals_.preemptions;
   }
-  // All attach before any takes a page: taking one could evict a prefix that the plan counts on.
+  // All attach before any takes a page, because taking one could evict a prefix that the plan
+  // counts on.
   running_.reserve(running_.size() + plan.admitted.size());
   for (std::size_t i = 0; i < plan.admitted.size(); ++i) {
     const SequenceId id = plan.admitted[i];
@@ -189,14 +191,14 @@ void EngineLoop::apply(StepPlan& plan) {
   choose_mode(plan);
 }
 
-// Tokens that the sequence is expected to have in the end.
+// The number of tokens that the sequence will probably have at its end.
 std::size_t EngineLoop::num_expected(const Sequence& sequence) const {
   const double likely =
       std::min<double>(sequence.num_prompt_tokens() + likely_output_, sequence.most_tokens());
   return static_cast<std::size_t>(std::max<double>(likely, sequence.num_tokens()));
 }
 
-// Newcomers get a home by what all will hold in the end.
+// Homes of new sequences depend on what all sequences will hold at their end.
 void EngineLoop::expect_growth() {
   if (!kv_.places_by_sequence()) return;
   likely_output_ = expected_output();
@@ -211,7 +213,7 @@ void EngineLoop::expect_growth() {
   kv_.expect_growth(blocks);
 }
 
-// Of the oldest sequences of callers that have nothing running.
+// Counts for the oldest sequences of callers that have nothing running.
 void EngineLoop::count_passes(SequenceId admitted) {
   for (const auto& [name, caller] : waiting_.callers()) {
     if (caller.waiting.empty() || caller.waiting.front()->id() > admitted) continue;
@@ -221,7 +223,7 @@ void EngineLoop::count_passes(SequenceId admitted) {
   }
 }
 
-// Guesses are the engine's choice, not what a caller asks for.
+// Guesses do not count, because the engine chooses them, not the caller.
 void EngineLoop::count_rows(std::span<const StepItem> items) {
   for (const StepItem& item : items) {
     Sequence& sequence = running(item.id);
@@ -230,8 +232,8 @@ void EngineLoop::count_rows(std::span<const StepItem> items) {
   }
 }
 
-// False if it fails: the sequence then stays in the queue, without pages. The second time it
-// ends.
+// False if it fails: the sequence then stays in the queue, without pages. The second failure ends
+// it.
 bool EngineLoop::admit(SequenceId id) {
   Sequence& sequence = *waiting_.find(id);
   try {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of an iteration: run them, and hand the results to their sequences.
+// The rows of an iteration: runs them and passes the results to their sequences.
 //
-// When a step is refused, each of its items runs once more, alone. Those that are refused again end
-// with the error; all other requests go on. A sequence that already has the result of its position
-// ignores the second one.
+// If a step is refused, each of its items runs once more, alone. Items that are refused again end
+// with the error; all other requests continue. A sequence that already has the result of its
+// position ignores the second one.
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +15,7 @@
 namespace tandem::engine {
 namespace {
 
-// After so many steps in a row that failed outside the runner, something must go.
+// After this many consecutive steps that failed outside the runner, requests are ended.
 constexpr int kMostFailedSteps = 2;
 
 int num_rows_of(std::span<const StepItem> items) {
@@ -54,7 +54,7 @@ void EngineLoop::execute(const StepPlan& plan) {
   const std::span<const StepItem> items = plan.items;
   runs_alone_ = false;
   try {
-    // Where a caller is held back, the step is short as it is.
+    // If a caller is held back, the step is already short.
     interruptible_ = may_interrupt_ && !plan.holds_back ? items : std::span<const StepItem>();
     const Clock::TimePoint begin = options_.clock->now();
     if (!run(items)) return;
@@ -72,8 +72,8 @@ void EngineLoop::execute(const StepPlan& plan) {
   remove_finished();
 }
 
-// Whether the step ends for one of the newcomers. The next whole step cannot be interrupted, so
-// that those who hold most advance too.
+// Whether the step ends early for one of the newcomers. The next whole step cannot be interrupted,
+// so that callers with many rows advance too.
 bool EngineLoop::interrupts() {
   if (interruptible_.empty() || !newcomers) return false;
   const std::vector<Newcomer> arrived = newcomers();
@@ -113,7 +113,7 @@ bool EngineLoop::run(std::span<const StepItem> items) {
   list_items(items);
   const auto on_logits = [&](std::size_t index, int row, std::span<const float> logits) {
     const StepItem& item = items[index];
-    if (row >= num_kept(item)) return;  // behind a wrong guess
+    if (row >= num_kept(item)) return;  // after a wrong guess
     take(item, [&](Sequence& sequence) { sequence.on_logits(item.begin + row, logits); });
   };
   const auto on_token = [&](std::size_t index, TokenId token) {
@@ -163,7 +163,7 @@ void EngineLoop::run_alone(std::span<const StepItem> items, const std::string& m
   remove_finished();
 }
 
-// Hands a sequence a result of the step. What goes wrong there is the sequence's own.
+// Passes a result of the step to its sequence. An error there ends only this sequence.
 void EngineLoop::take(const StepItem& item, const std::function<void(Sequence&)>& result) {
   Sequence& sequence = running(item.id);
   const int before = sequence.num_generated();

@@ -35,7 +35,8 @@ struct EngineStatus {
   std::uint64_t parked_sequences = 0, restored_tokens = 0;  // see KvParking
   std::uint64_t parked_bytes = 0;   // host memory of sequences that are parked now
   std::uint64_t refused_steps = 0;  // steps that were refused; their items ran again, each alone
-  // ended early and planned again, because a caller with fewer rows had a new request
+  // steps that ended early and were planned again, because a caller with fewer rows sent a new
+  // request
   std::uint64_t interrupted_steps = 0;
   SpeculationCounts speculation;
   bool broken = false;     // no compute or attention unit is left: every request ends with kError
@@ -44,11 +45,12 @@ struct EngineStatus {
   std::string lost_compute_id;  // the compute unit that failed before it; empty: none
   device::ComputeStats compute;
   std::vector<UnitStatus> units;
-  PlanStatus plan;  // of the last step; without a mode where nothing is predicted
+  PlanStatus plan;  // of the last step; its mode is empty if nothing is predicted
   std::vector<std::pair<std::string, std::uint64_t>> steps_by_mode;
-  std::uint64_t target_missed_steps = 0;  // whose decode rows alone were predicted to take longer
+  std::uint64_t target_missed_steps =
+      0;  // steps whose decode rows alone were predicted to exceed the target
 
-  // Units that are lost and have not come back.
+  // The units that are lost and have not returned.
   std::vector<std::string> lost_units() const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Validation of a request, and the way from a row of logits to an event.
+// Validates a request, and turns a row of logits into an event.
 #include "engine/loop/sequence.h"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ Sequence::Sequence(RequestId id, Request request, EventSink sink, const model::M
       limit_(max_tokens_in_all),
       clock_(clock),
       submitted_at_(clock_.now()) {
-  // The parts that are kept elsewhere in the form that steps need.
+  // These parts are kept elsewhere, in the form that steps need.
   request_.sampling = {};
   request_.stop_tokens = {};
   sampler_.accept_prompt(tokens_);

@@ -75,7 +75,7 @@ class Sequence {
   FinishReason finish_reason() const { return *event_.finish; }
   const RequestTimes& times() const { return times_; }
   int num_cached_tokens() const { return event_.cached_tokens; }
-  // Seconds since the token before, once per token; nothing for the first.
+  // Returns the seconds since the previous token, once per token; nothing for the first token.
   std::optional<double> take_token_gap();
   bool take_first_token();  // true once, after the first token
 
@@ -83,11 +83,11 @@ class Sequence {
   PageTable table;
   int num_computed = 0;  // leading tokens whose KV is in the table's pages
   int num_refusals = 0;  // admissions that failed
-  // the last known token and the guesses behind it, in a step that has guesses
+  // the last known token and the guesses after it, in a step that has guesses
   std::vector<TokenId> guessed;
   CallerQueue* queue = nullptr;
-  int num_reached = 0;          // tokens that were computed before it gave up its pages
-  int num_restored = 0;         // of these, the leading ones that came back from host memory
+  int num_reached = 0;          // tokens that were computed before its pages were released
+  int num_restored = 0;         // of these, the leading tokens that were restored from host memory
   std::uint64_t last_step = 0;  // the last step in which the sequence had rows
   // how often newer sequences of other callers were admitted before it, while its caller had none
   // running

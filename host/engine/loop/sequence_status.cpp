@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pass over the running and the waiting sequences.
+// Lists the running and the waiting sequences in one pass.
 #include "engine/loop/sequence_status.h"
 
 #include "engine/loop/engine_loop.h"

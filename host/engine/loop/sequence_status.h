@@ -27,13 +27,13 @@ struct SequenceStatus {
   bool running = false;  // false: it waits, for the first time or for pages
   int prompt_tokens = 0, cached_tokens = 0, computed_tokens = 0, generated_tokens = 0;
   double queued_s = 0;                       // until its first step
-  std::optional<double> first_token_s = {};  // since submit(); none yet: nothing
-  std::vector<PageRun> pages = {};           // of its KV, in the order of its blocks
-  std::size_t pages_left_out = 0;            // behind the last run
+  std::optional<double> first_token_s = {};  // since submit(); empty before the first token
+  std::vector<PageRun> pages = {};           // pages of its KV, in the order of its blocks
+  std::size_t pages_left_out = 0;            // pages after the last listed run
 };
 
-// The runs of these blocks, kMostPageRuns at most; the rest is counted.
 constexpr std::size_t kMostPageRuns = 1024;
+// The runs of these blocks, at most kMostPageRuns. `left_out`: the number of the other blocks.
 std::vector<PageRun> page_runs(std::span<const BlockPlace> blocks, std::size_t& left_out);
 
 }  // namespace tandem::engine

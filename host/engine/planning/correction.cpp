@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rule for accidents, around planner::corrected().
+// The rule that ignores accidents, around planner::corrected().
 #include "engine/planning/correction.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Correction: measured over predicted, lately.
+// Correction: the factor between measured and predicted times of recent steps.
 //
-// It moves over some eight measurements. A short one that is wrong by more than 4 may be an
-// accident of the machine; a long one, and a second one in the same direction, is believed at once.
-// Threads: values. Errors: none.
+// The factor is an average over about eight measurements. A short measurement that differs by more
+// than a factor of 4 may be an accident of the machine, so it is ignored. A long one, or a second
+// one in the same direction, replaces the factor at once. Threads: plain data. Errors: none.
 #pragma once
 
 namespace tandem::engine {
@@ -12,17 +12,18 @@ namespace tandem::engine {
 class Correction {
  public:
   double factor() const { return factor_; }
-  // By how much a prediction must change after this measurement; the factor stays.
+  // Returns the factor by which predictions should change after this measurement. Does not apply
+  // it, but remembers an accident.
   double change_of(double predicted_s, double measured_s);
-  // The factor changes by that. `predicted_s` has the factor in it. Times that are not above 0
-  // change nothing.
+  // Multiplies the factor by change_of(). `predicted_s` already includes the factor. Times that are
+  // not above 0 change nothing.
   void learn(double predicted_s, double measured_s);
-  // Half of the way back to 1.
+  // Moves the factor half of the way back to 1.
   void relax();
 
  private:
   double factor_ = 1;
-  int direction_ = 0;  // of the last measurement that was believed to be an accident
+  int direction_ = 0;  // of the last measurement that was ignored as an accident
 };
 
 }  // namespace tandem::engine

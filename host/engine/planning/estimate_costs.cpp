@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes and assumptions.
+// Computes times from bytes, bandwidths and assumptions.
 #include "engine/planning/estimate_costs.h"
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 namespace tandem::engine {
 namespace {
 
-// Of a device that states nothing.
+// Assumed for a device that states nothing.
 constexpr double kBandwidth = 20e9;
-// From so many rows on, arithmetic bounds the dense layers.
+// From this number of rows on, arithmetic limits the dense layers.
 constexpr double kRidgeRows = 8, kMostRows = 8192;
-// Arithmetic of attention: so many rows attend in the time of one read of their tokens.
+// Arithmetic of attention: this many rows attend in the time of one read of their tokens.
 constexpr double kRowsPerRead = 4;
 constexpr double kLinkBandwidth = 8e9;
 
@@ -77,7 +77,7 @@ planner::CostTable estimate_costs(const StatedCompute& compute, std::span<const 
   }
   planner::DeviceCost& cost = entry_of(table, compute.id);
   const double read = compute.weight_bytes / bandwidth;
-  // A point per octave, so that each can be corrected by itself.
+  // One point per octave, so that each can be corrected separately.
   std::vector<planner::CurvePoint> points = {{1, read}};
   for (double rows = kRidgeRows; rows <= kMostRows; rows *= 2) {
     points.push_back({rows, read * rows / kRidgeRows});

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// estimate_costs: a cost table from what devices state, where nothing has been measured.
+// estimate_costs: makes a cost table from the devices' own statements, without measurements.
 //
-// Bytes over bandwidth, and assumptions where a device states nothing: the first steps correct
-// them. Threads: pure functions. Errors: none.
+// Times are bytes over bandwidth. Where a device states nothing, assumptions apply, and the first
+// steps correct them. Threads: pure functions. Errors: none.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace tandem::engine {
 
 planner::AttentionKind attention_kind(const device::AttentionGeometry& geometry);
 
-// Of one row of one layer: q, k and v on the way to a unit, results and their LSE back.
+// Bytes of one row of one layer: q, k and v on the way to a unit, results and LSE on the way back.
 struct RowBytes {
   double to_unit = 0, from_unit = 0;
 };
@@ -33,10 +33,10 @@ struct StatedCompute {
 planner::DeviceCost estimate_unit(const std::string& id, const device::AttentionUnit& unit);
 planner::CostTable estimate_costs(const StatedCompute& compute, std::span<const NamedUnit> units);
 
-// What `from` costs as an attention unit.
+// Sets the costs of `from` as an attention unit in `to`.
 void set_unit_costs(const planner::DeviceCost& from, planner::DeviceCost& to);
 
-// The entry of this id; a new one where there is none.
+// Returns the entry with this id; adds one if there is none.
 planner::DeviceCost& entry_of(planner::CostTable& table, const std::string& id);
 
 }  // namespace tandem::engine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of made-up tokens.
+// Measures steps of invented tokens.
 #include "engine/planning/measure_costs.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using MeasureClock = std::chrono::steady_clock;
 
-// Above so many rows, chunks of prompts take fewer pages than single rows.
+// Above this number of rows, prompt chunks take fewer pages than single rows.
 constexpr int kMostSingleRows = 16;
 constexpr int kChunkRows = 64;
 constexpr int kSampledRows = 8;
@@ -31,13 +31,13 @@ class StepProbe {
     for (int i = 0; i < options.max_rows; ++i) tokens_.push_back(i % options.vocab_size);
   }
 
-  // Rows for which there are pages.
+  // The number of rows for which there are pages.
   int most_rows() const {
     const int most = std::min(options_.max_rows, num_pages_ * page_tokens_);
     return most > kMostSingleRows ? most : std::min(most, num_pages_);
   }
 
-  // `rows` sequences of one token, or chunks.
+  // Runs `rows` sequences of one token, or chunks.
   double run(int rows, LogitRows logits = LogitRows::kNone) {
     begin();
     const int chunk = rows > std::min(kMostSingleRows, num_pages_) ? kChunkRows : 1;
@@ -45,7 +45,7 @@ class StepProbe {
     return run_items();
   }
 
-  // A chunk after as many tokens.
+  // Runs a chunk after the same number of tokens.
   double run_behind(int rows) {
     begin();
     add(rows, rows, LogitRows::kNone);
@@ -124,7 +124,7 @@ void measure_rest(StepProbe& probe, StepRunner& runner, const MeasureOptions& op
   probe.run_behind(chunk);
   const auto chunk_parts = runner.last_times();
   cost.causal_pair_s = chunk_parts->causal / options.num_layers / (0.5 * chunk * (chunk + 1));
-  constexpr int kPartials = 2;  // of the past and of the chunk
+  constexpr int kPartials = 2;  // one of the past, one of the chunk
   cost.merge_row_s = chunk_parts->merge / options.num_layers / chunk / kPartials;
 }
 

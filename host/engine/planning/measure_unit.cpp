@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches of one unit: an empty one, many rows, many tokens, many rows over the same tokens.
+// Measures batches of one unit: an empty one, many rows, many tokens, many rows over the same
+// tokens.
 //
-// Sequences have pages of their own, and two layers take turns, so that caches hold little of what
-// is read. Each figure is the least of a few repetitions: interruptions only add time.
+// Sequences have their own pages, and two layers alternate, so caches hold little of what is read.
+// Each figure is the minimum of a few repetitions, because interruptions only add time.
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -30,7 +31,7 @@ double seconds_from(ProbeClock::time_point begin) {
   return std::chrono::duration<double>(ProbeClock::now() - begin).count();
 }
 
-// Rows and tokens of every sequence of a batch.
+// The rows and tokens of every sequence of a batch.
 struct ProbeBatch {
   int sequences = 1, rows = 1, tokens = 1;
 };
@@ -60,7 +61,7 @@ class UnitProbe {
   int max_rows() const { return max_rows_; }
   int num_pages() const { return num_pages_; }
 
-  // Tokens in the pages of both layers; in as many pages as the time allows.
+  // Fills the pages of both layers with tokens, as many pages as the time allows.
   void fill(double seconds) {
     const auto start = ProbeClock::now();
     const int pages_at_once = std::max(1, max_rows_ / geometry_.page_tokens);
@@ -82,7 +83,7 @@ class UnitProbe {
     pages_.resize(static_cast<std::size_t>(num_pages_));
   }
 
-  // The least of some repetitions.
+  // The shortest time of a few repetitions.
   double attend(const ProbeBatch& batch) {
     sequences_.clear();
     const int pages = (batch.tokens + geometry_.page_tokens - 1) / geometry_.page_tokens;
@@ -205,7 +206,7 @@ planner::DeviceCost measure_by(UnitProbe& probe, const NamedUnit& unit,
 
 }  // namespace
 
-// A unit that gave no answer may write its results later: they go to memory that stays.
+// A unit that did not answer may write its results later. They go to memory that is kept.
 planner::DeviceCost measure_unit(const NamedUnit& unit, const MeasureOptions& options) {
   static std::vector<std::unique_ptr<UnitProbe>> set_aside;
   auto probe = std::make_unique<UnitProbe>(unit, options.max_rows);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a step took against what was predicted: the parts of the plan's status, and corrections.
+// Compares the times of a step with the predictions: fills in the plan's status, and corrects.
 //
-// A unit's busy time goes from the submission of a batch to its end. With two sub-batches in flight
-// that counts waiting too, so that only a jump is believed there.
+// A unit's busy time runs from the submission of a batch to its end. With two sub-batches in flight
+// it includes waiting, so there only a jump is believed.
 #include <algorithm>
 #include <cmath>
 
@@ -25,7 +25,7 @@ bool is_far(double factor, double from) {
 
 }  // namespace
 
-// The whole way to a unit is as slow as the unit.
+// Corrects all costs on the way to a unit by the same factor as the unit.
 void StepPlanner::refresh(std::size_t index) {
   const Unit& unit = units_[index];
   const double factor = unit.correction.factor();
@@ -40,7 +40,7 @@ void StepPlanner::refresh(std::size_t index) {
   costs_changed_ |= is_far(factor, unit.dealt_factor);
 }
 
-// A unit without work shows nothing. After a while it is tried again.
+// A unit without work gives no measurement. After a while it is tried again.
 void StepPlanner::forget_idle(Clock::TimePoint now) {
   for (std::size_t u = 0; u < units_.size(); ++u) {
     Unit& unit = units_[u];
@@ -52,7 +52,7 @@ void StepPlanner::forget_idle(Clock::TimePoint now) {
   }
 }
 
-// Without times of the parts, all that is not own attention counts as dense.
+// If the parts have no times, everything but own attention counts as dense.
 void StepPlanner::learn_compute(const StepMeasure& measured) {
   planner::DeviceCost& compute = machine_.compute;
   const double causal = causal_predicted();
@@ -150,7 +150,7 @@ void StepPlanner::learn(const StepMeasure& measured, Clock::TimePoint now) {
   learn_units(measured, now);
 }
 
-// An accident of the machine counts as a slow step.
+// A sudden long time may be an accident of the machine; it counts only as a slow step.
 void StepPlanner::learn_host(double seconds) {
   host_s_ = seconds;
   const double likely = std::min(seconds, kJump * std::max(machine_.host_s, kLeastHost));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PlanStatus: what the last step was expected to take, and what it took.
+// PlanStatus: the predicted and the measured time of the last step.
 //
-// Parts may overlap, so they do not add up to the whole. Threads: plain data.
+// Parts may overlap, so their times do not add up to the time of the step. Threads: plain data.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct PlanPart {
   std::string name;    // "dense", "own attention", "attention", "merge", "sampling", "host"
   std::string device;  // "cpu", "xrt:0"; empty for the host's own work
   double predicted_s = 0;
-  std::optional<double> measured_s;  // none: the device does not tell
+  std::optional<double> measured_s;  // empty: the device does not measure it
 };
 
 struct PlanStatus {
@@ -24,7 +24,7 @@ struct PlanStatus {
   int rows = 0;
   double predicted_s = 0, measured_s = 0;
   std::vector<PlanPart> parts;
-  std::vector<double> shares;  // [units] of new sequences or pages; empty where nobody deals them
+  std::vector<double> shares;  // [units] of new sequences or pages; empty if shares are not used
   double target_itl_s = 0;     // 0: none
   bool target_missed = false;  // the decode rows alone are predicted to take longer
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decisions before a step; plan_feedback.cpp: what is learned behind it.
+// The decisions before a step. plan_feedback.cpp learns after it.
 #include "engine/planning/step_planner.h"
 
 #include <algorithm>
@@ -15,18 +15,19 @@
 namespace tandem::engine {
 namespace {
 
-// Shares are dealt anew when the load has changed by so much.
+// Shares are computed again when the load has changed by this fraction.
 constexpr double kNoticedChange = 0.1;
 constexpr double kClearGain = 1.05;
-// Dealing takes 2 % of the time, and more only where one deal takes over 10 ms.
+// After a deal, this multiple of its duration passes: dealing takes 2 % of the time, or more only
+// if one deal takes over 10 ms.
 constexpr int kRestOfDeal = 50;
 constexpr std::chrono::milliseconds kLongestRest{500};
-// Prompts advance, whatever the target.
+// The rows that a prompt always gets, even if the target is missed.
 constexpr int kLeastRows = 4;
 constexpr double kManyTokens = 1e6, kManyRows = 8192;
 
-// All that could run, unless fewer are clearly faster: those that wait for a slot wait for their
-// first token.
+// Chooses all sequences that could run, unless fewer are clearly faster, because those that wait
+// for a slot also wait for their first token.
 planner::BatchChoice worthwhile_batch(const planner::MachineModel& machine,
                                       const planner::Outlook& outlook) {
   planner::BatchChoice fewer = planner::choose_batch(machine, outlook);
@@ -36,7 +37,7 @@ planner::BatchChoice worthwhile_batch(const planner::MachineModel& machine,
   return fewer.rows > 0 && (gains || !fits) ? fewer : all;
 }
 
-// What the scheduler balances sub-batches by.
+// The rates by which the scheduler balances sub-batches.
 planner::ConstantStepCost::Rates split_rates(const planner::MachineModel& machine) {
   double per_token = 0;
   for (const planner::UnitModel& unit : machine.units) {
@@ -87,7 +88,7 @@ bool StepPlanner::is_near_dealt(const planner::Outlook& outlook) const {
          is_near(outlook.output, dealt_.output);
 }
 
-// Whether the same units are lost as when shares were dealt.
+// Whether the lost units are the same as at the last deal.
 bool StepPlanner::has_dealt_units(const planner::Outlook& outlook) const {
   const auto is_lost = [](double room) { return room <= 0; };
   return std::ranges::equal(outlook.room, dealt_.room, {}, is_lost, is_lost);
@@ -106,7 +107,7 @@ bool StepPlanner::deal(const planner::Outlook& outlook, Clock::TimePoint now) {
   const planner::BatchChoice choice = worthwhile_batch(machine_, outlook);
   const double sum = std::accumulate(choice.mode.shares.begin(), choice.mode.shares.end(), 0.0);
   if (!(sum > 0)) return false;
-  // A number that is chosen because no more wait is no limit.
+  // A number that equals all waiting sequences is not a limit.
   const bool is_limit = choice.rows < outlook.most_rows;
   max_running_ = is_limit ? static_cast<int>(choice.rows) : options_.max_running;
   shares_ = choice.mode.shares;
@@ -130,7 +131,7 @@ bool StepPlanner::moves_pay(std::span<const double> tokens, double rows, double 
   double moves_s = 0;
   for (std::size_t u = 0; u < shares_.size(); ++u) {
     wanted.push_back(load.tokens * shares_[u]);
-    // Each page goes out here and in elsewhere.
+    // Each page is copied out here and in elsewhere.
     moves_s +=
         2 * std::max(0.0, tokens[u] - wanted[u]) / page_tokens * machine_.units[u].page_move_s;
   }
@@ -202,7 +203,7 @@ int StepPlanner::choose(int num_sub_batches) {
   sum_up_halves();
   planner::step_time(machine_, whole_, predicted_);
   runs_halves_ = false;
-  // Where no other unit works, there is nothing to hide.
+  // If no other unit has work, sub-batches hide nothing.
   const bool is_fixed = options_.num_sub_batches == 2;
   if (num_sub_batches == 2 && (is_fixed || uses_others())) {
     planner::step_time(machine_, halves_, time_of_halves_);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepPlanner: predicts the steps of a loop, chooses how they run, and learns from what they took.
+// StepPlanner: predicts the time of each step, chooses how it runs, and corrects its predictions.
 //
-// Before a step: deal() says how many sequences run and which share of new pages each unit gets;
-// limit_rows() says how many rows of prompts fit beside decode rows. Behind the scheduler: add()
-// lists the step's rows, choose() says in how many sub-batches they run. Behind the step: learn().
-// A part that is predicted wrongly is corrected over some eight steps, and at once where it is far
-// off (correction.h). Threads: the engine's. Errors: none. Cost: deal():
-// tens of choose_mode(), and only where load or costs have changed; others O(units).
+// Before a step: deal() chooses how many sequences run and the share of new pages of each unit;
+// limit_rows() chooses how many prompt rows fit next to the decode rows. After the scheduler: add()
+// lists the step's rows, and choose() chooses the number of sub-batches. After the step: learn(). A
+// wrong prediction is corrected over about eight steps, and at once if the error is large
+// (correction.h). Threads: the engine's. Errors: none. Cost: deal() calls choose_mode() tens of
+// times, only when load or costs have changed; all others O(units).
 #pragma once
 
 #include <cstdint>
@@ -29,24 +29,24 @@
 namespace tandem::engine {
 
 struct PlanOptions {
-  bool deals_shares = false;  // else pages are dealt as the operator says
-  int num_sub_batches = 0;    // 0: whichever is predicted to take less time
-  double target_itl_s = 0;    // between two tokens of a stream; 0: none
+  bool deals_shares = false;  // false: pages are dealt as the operator configured
+  int num_sub_batches = 0;    // 0: the one with the shorter predicted time
+  double target_itl_s = 0;    // target time between two tokens of a stream; 0: none
   int max_running = 64;
   int max_step_tokens = 256;
   std::string compute_id;
   std::vector<std::string> unit_ids;
 };
 
-// Of one step, in seconds.
+// Measured times of one step, in seconds.
 struct StepMeasure {
-  double run_s = 0;                // the runner
-  std::optional<StepTimes> parts;  // of the compute device, where it tells
+  double run_s = 0;                // time in the runner
+  std::optional<StepTimes> parts;  // of the compute device, if it measures them
   double compute_busy_s = 0;
   std::vector<double> unit_busy_s;  // [units]
 };
 
-// Rows of a step.
+// The limit of rows in a step.
 struct RowLimit {
   int step_rows = 0, prefill_rows = 0;
 };
@@ -57,47 +57,48 @@ class StepPlanner {
 
   const planner::MachineModel& machine() const { return machine_; }
   std::size_t num_units() const { return machine_.units.size(); }
-  // A unit is added, or another one takes its place.
+  // Adds a unit, or puts another one in its place.
   void set_unit(std::size_t index, const std::string& id, const planner::UnitModel& unit);
 
-  // Whether shares have changed. `room` of the outlook: 0 for lost units. A call that deals rests
-  // for 50 times what it took, but half a second at most, and not where a unit is lost or back.
+  // Returns whether the shares have changed. `room` of the outlook is 0 for lost units. After a
+  // call that computed new shares, further calls do nothing for 50 times its duration, at most half
+  // a second; a lost or returned unit ends this pause.
   bool deal(const planner::Outlook& outlook, Clock::TimePoint now);
   void deal_took(Clock::Duration time);
   std::span<const double> shares() const { return shares_; }  // [units], a sum of 1; may be empty
   int max_running() const { return max_running_; }
-  // Whether it pays to bring pages where the shares say. `tokens`: [units] held now; `rest_steps`:
-  // how long the sequences are expected to stay.
+  // Returns whether it pays to move pages to where the shares place them. `tokens`: [units] held
+  // now; `rest_steps`: the number of steps for which the sequences will probably stay.
   bool moves_pay(std::span<const double> tokens, double rows, double rest_steps,
                  int page_tokens) const;
 
-  // Whether copying these pages, [units], out and in again takes less time than computing their
-  // tokens again.
+  // Returns whether it takes less time to copy these pages [units] out and back in than to compute
+  // their tokens again.
   bool parking_pays(std::span<const std::uint32_t> pages, double tokens) const;
 
-  // Beside the `num_decoding` rows that add() has listed. `past`: [units] tokens of the prompt that
-  // runs next; empty: none are computed.
+  // Limits the rows next to the `num_decoding` rows that add() has listed. `past`: [units] tokens
+  // of the prompt that runs next; empty: no prompt is computed.
   RowLimit limit_rows(int num_decoding, std::vector<double> past);
   int most_sub_batches() const;
   const planner::StepCost& split_cost() const { return split_cost_; }
 
-  void begin();  // a list without rows
+  void begin();  // empties the list of rows
   void add(const StepItem& item, const PageTable& table);
-  // 1 or 2 sub-batches; the items were listed with their sub-batches.
+  // Returns 1 or 2 sub-batches. `num_sub_batches`: of the items as they were listed.
   int choose(int num_sub_batches);
   const planner::StepTime& predicted() const { return predicted_; }
 
   void learn(const StepMeasure& measured, Clock::TimePoint now);
-  // The loop's own time around a step.
+  // Takes the loop's own time outside of the runner.
   void learn_host(double seconds);
   const PlanStatus& status() const { return status_; }
 
  private:
   struct Unit {
-    planner::UnitModel base;  // as the table has it
+    planner::UnitModel base;  // from the cost table
     Correction correction;
-    double dealt_factor = 1;     // when shares were dealt
-    Clock::TimePoint worked_at;  // also when it was tried again; zero: never
+    double dealt_factor = 1;     // the correction at the last change of shares
+    Clock::TimePoint worked_at;  // its last work or trial; zero: never
   };
 
   void refresh(std::size_t unit);
@@ -129,7 +130,7 @@ class StepPlanner {
   bool runs_halves_ = false;
   planner::StepTime predicted_, time_of_halves_;
   double merge_base_s_, sampling_base_s_, causal_base_s_;
-  double host_s_ = 0;  // around the last step
+  double host_s_ = 0;  // the loop's own time in the last step
   PlanStatus status_;
 };
 

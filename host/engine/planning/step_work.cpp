@@ -18,7 +18,7 @@ void add_step_work(const planner::MachineModel& machine, const StepItem& item,
   for (std::size_t u = 0; u < table.held.size() && u < machine.units.size(); ++u) {
     if (table.held[u] == 0) continue;
     const double held = seen * table.held[u] / num_blocks;
-    // The last block takes the new tokens; other units have work only with tokens from before.
+    // The last block takes the new tokens. Other units have work only if they hold earlier tokens.
     if (held < 1 && static_cast<int>(u) != home) continue;
     batch.units[u] += machine.units[u].attention.work_of(rows, held);
   }

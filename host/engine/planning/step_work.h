@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// step_work: what the rows of a sequence ask of each device.
+// step_work: the work of a sequence's rows on each device, for predictions.
 //
-// Decode rows attend to all known tokens on the units that hold these. Rows of a chunk attend to
-// the tokens before the chunk there, and to each other on the compute device. Threads: pure
-// functions. Cost: O(units).
+// Decode rows attend to all known tokens, on the units that hold them. Rows of a prefill chunk
+// attend to the tokens before the chunk on those units, and to each other on the compute device.
+// Threads: pure functions. Cost: O(units).
 #pragma once
 
 #include "engine/kv_cache/kv_cache.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slots and pages: who keeps running, who gives way, who joins.
+// Slots and pages: which sequences keep running, are preempted, or are admitted.
 #include <algorithm>
 
 #include "engine/scheduler/shares.h"
@@ -22,12 +22,12 @@ class Admission {
  private:
   struct Kept {
     const RunningView* view = nullptr;
-    int reserved = 0;  // pages for known tokens that it does not have yet
+    int reserved = 0;  // pages for known tokens that it still needs
     bool preempted = false;
   };
   struct Caller {
     std::vector<const WaitingView*> waiting;
-    std::size_t next = 0;  // of waiting
+    std::size_t next = 0;  // index of the next waiting request
     bool blocked = false;
     int slots = 0, pages = 0;
     std::int64_t served_rows = 0;
@@ -57,8 +57,9 @@ class Admission {
   int available_, num_members_;
   int most_;  // members: each takes at least one row
   double slot_share_, page_share_;
-  bool head_waits_ = false;       // for pages: others may pass it within their shares only
-  bool counts_on_cache_ = false;  // a joined sequence attaches to pages of running ones
+  bool head_waits_ =
+      false;  // the head waits for pages: others may pass it only within their shares
+  bool counts_on_cache_ = false;  // an admitted sequence attaches to pages of running ones
 };
 
 Admission::Admission(const QueueView& queue, const SchedulerOptions& options, StepPlan& plan)
@@ -110,7 +111,8 @@ void Admission::undo_preemptions(std::size_t num_left) {
   }
 }
 
-// Its newest running sequence of the worst priority that may give way; kept_.size(): it has none.
+// Its newest running sequence of the worst priority that may be preempted; kept_.size(): there is
+// none.
 std::size_t Admission::newest_of(const Caller& caller) const {
   std::size_t newest = kept_.size();
   for (std::size_t i = kept_.size(); i > 0; --i) {
@@ -128,7 +130,8 @@ const Admission::Caller* Admission::largest(int Caller::*amount) const {
   return &*std::ranges::max_element(callers_, {}, amount);
 }
 
-// A running sequence needs a page: the newest one of the caller with the most pages goes.
+// If a running sequence needs a page, the newest sequence of the caller with the most pages is
+// preempted.
 std::size_t Admission::page_victim() {
   const std::size_t victim = newest_of(*largest(&Caller::pages));
   if (victim < kept_.size()) return victim;
@@ -142,7 +145,7 @@ std::size_t Admission::page_victim() {
   return newest;
 }
 
-// Reserves pages for all known tokens of those that stay.
+// Reserves pages for all known tokens of the sequences that stay.
 void Admission::keep_running() {
   for (std::size_t i = 0; i < kept_.size(); ++i) {
     const RunningView& sequence = *kept_[i].view;
@@ -168,7 +171,8 @@ Admission::Caller* Admission::next_caller() {
   return best;
 }
 
-// The caller whose first request is overdue; of several the oldest. Null: none is.
+// The caller whose first request is overdue; of several the one with the oldest. Null: there is
+// none.
 Admission::Caller* Admission::overdue_caller() {
   Caller* oldest = nullptr;
   for (Caller& caller : callers_) {
@@ -180,7 +184,7 @@ Admission::Caller* Admission::overdue_caller() {
   return oldest;
 }
 
-// While an overdue request waits, nobody else takes what becomes free.
+// While an overdue request waits, no other request gets pages or slots that become free.
 void Admission::admit() {
   if (Caller* caller = overdue_caller(); caller != nullptr && !join(*caller)) return;
   while (Caller* caller = next_caller()) caller->blocked = !join(*caller);
@@ -206,7 +210,7 @@ bool Admission::make_room(Caller& caller, const WaitingView& sequence) {
     return false;
   }
   const int blocks = blocks_for(sequence.num_tokens, options_.page_tokens);
-  // After a preemption the cached blocks may have lost their holder: each costs a page then.
+  // After a preemption the cached blocks may have no holder any more: then each costs a page.
   const auto wanted = [&] {
     return plan_.preempted.empty() ? blocks - sequence.num_cached_in_use : blocks;
   };
@@ -228,7 +232,7 @@ bool Admission::free_slot(Caller& caller) {
   if (counts_on_cache_ || other.slots <= slot_share_) return false;
   if (caller.slots + 1 <= slot_share_) {
     const std::size_t victim = newest_of(other);
-    if (victim == kept_.size()) return false;  // they all joined in this step
+    if (victim == kept_.size()) return false;  // all of them were admitted in this step
     preempt(victim);
     return true;
   }
@@ -242,7 +246,7 @@ bool Admission::free_slot(Caller& caller) {
   return false;
 }
 
-// Pages for `wanted` and one per member, from callers beyond their share.
+// Frees pages for `wanted` and one per member, from callers above their share.
 bool Admission::free_pages(Caller& caller, int wanted) {
   if (counts_on_cache_ || caller.pages + wanted > page_share_) return false;
   while (wanted + num_members_ > available_) {
@@ -255,7 +259,7 @@ bool Admission::free_pages(Caller& caller, int wanted) {
   return true;
 }
 
-// The same from sequences that had their turn, newest first, whoever asked for them.
+// The same from sequences that have had their turn, newest first, of any caller.
 bool Admission::free_pages_of_turns(int wanted) {
   for (std::size_t i = kept_.size(); i > 0 && wanted + num_members_ > available_; --i) {
     if (!kept_[i - 1].preempted && kept_[i - 1].view->had_turn) preempt(i - 1);
@@ -263,7 +267,7 @@ bool Admission::free_pages_of_turns(int wanted) {
   return wanted + num_members_ <= available_;
 }
 
-// From the caller's own sequences of worse priority.
+// Preempts one of the caller's own sequences with worse priority.
 bool Admission::free_slot_below(const Caller& caller, int priority) {
   const std::size_t victim = newest_of(caller);
   if (counts_on_cache_ || victim == kept_.size()) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a step: first the share of each caller, then its sequences.
+// Rows of a step: first the share of each caller, then of its sequences.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -49,7 +49,7 @@ class CallerRows {
                          [](const Member* member) { return !member->decodes(); });
     if (prompts.empty()) return;
     std::ranges::stable_sort(prompts, {}, &Member::priority);
-    // One that ends in this step holds up nobody for long, and cutting it costs time.
+    // A prompt that ends in this step does not delay others for long, and dividing it costs time.
     Member& oldest = *prompts.front();
     const bool ends = oldest.wanted() - oldest.num_rows <= left_;
     const bool is_best = prompts.size() == 1 || prompts[1]->priority > oldest.priority;
@@ -80,7 +80,8 @@ std::vector<CallerWish> wishes_of(const std::vector<std::vector<Member*>>& by_ca
   return wishes;
 }
 
-// The rows that each may get. Few are never none: the oldest sequence of a caller advances.
+// The upper limit of each caller's rows. It is never 0, so the oldest sequence of a caller
+// advances.
 std::vector<int> bounded_wishes(const std::vector<CallerWish>& wishes,
                                 const SchedulerOptions& options, bool& holds_back) {
   std::vector<int> wanted;
@@ -93,14 +94,14 @@ std::vector<int> bounded_wishes(const std::vector<CallerWish>& wishes,
   return wanted;
 }
 
-// Max-min: the callers that want least first, each at most an equal part of what is left. Among
-// those that want more than that, the one that was served least comes last and gets the odd rows.
+// Max-min: the callers that want least come first; each gets at most an equal part of the rest.
+// Among those that want more, the one that was served least comes last and gets the remaining rows.
 std::vector<int> shares_of(const std::vector<int>& wanted, const std::vector<CallerWish>& wishes,
                            int rows) {
   std::vector<std::size_t> order(wanted.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    const int most = rows;  // more than a step is no difference
+    const int most = rows;  // differences above a step do not count
     const int wanted_a = std::min(wanted[a], most), wanted_b = std::min(wanted[b], most);
     return wanted_a != wanted_b ? wanted_a < wanted_b
                                 : wishes[a].served_rows > wishes[b].served_rows;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scheduler: first slots and pages (who stays, who joins), then rows (how many for each), then
-// sub-batches.
+// The scheduler: first slots and pages (who runs), then rows (how many for each), then sub-batches.
 #include "engine/scheduler/scheduler.h"
 
 #include <algorithm>
@@ -13,8 +12,8 @@
 namespace tandem::engine {
 namespace {
 
-// Those that would get no row stay in the queue: they may find more of their prompt cached later.
-// Not where others gave way for them.
+// Sequences that would get no row stay in the queue, because more of their prompt may be cached
+// later. Exception: others were preempted for them.
 void leave_rowless(std::vector<Member>& members, StepPlan& plan) {
   if (!plan.preempted.empty()) return;
   std::erase_if(members, [&](const Member& member) {
@@ -24,7 +23,7 @@ void leave_rowless(std::vector<Member>& members, StepPlan& plan) {
   });
 }
 
-// Cuts the items, as listed, where the times of both sides differ least.
+// Divides the items, as listed, where the times of both sides differ least.
 void split(std::vector<StepItem>& items, const planner::StepCost& cost, StepPlan& plan,
            int num_sub_batches) {
   plan.num_sub_batches = items.empty() ? 0 : 1;
@@ -32,7 +31,7 @@ void split(std::vector<StepItem>& items, const planner::StepCost& cost, StepPlan
   const auto work_of = [](const StepItem& item) {
     return planner::work_of_rows(item.begin, item.num_rows);
   };
-  std::vector<planner::StepWork> behind(items.size());  // [i]: of items i and later
+  std::vector<planner::StepWork> behind(items.size());  // [i]: the work of items i and later
   behind.back() = work_of(items.back());
   for (std::size_t i = items.size() - 1; i > 0; --i) {
     behind[i - 1] = behind[i];

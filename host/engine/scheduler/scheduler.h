@@ -2,14 +2,14 @@
 //
 // The scheduler: a pure function from the state of the queue to the next StepPlan.
 //
-// Policy, of one caller: running sequences continue, oldest first. If one finds no page, the newest
+// Policy for one caller: running sequences continue, oldest first. If one finds no page, the newest
 // is preempted whole and computed again later. The head of the queue is admitted when pages for all
-// its known tokens are available and one page per running sequence remains; a step that preempts
-// for pages admits nothing. Decode rows come before prefill chunks. The oldest prompt gets at most
-// max_prefill_rows while others want rows, unless it ends in the step; then the shortest prompts.
-// So no prompt holds up all. Of two priorities the better one is admitted first, its prompts get
-// rows first, and for lack of a slot or of pages the newest of the worst gives way to it.
-// Policy between callers: shares.h. Threads: any. Errors: none.
+// its known tokens are available and one more page per running sequence remains, but not in a step
+// that preempts for pages. Decode rows come before prefill chunks. The oldest prompt gets at most
+// max_prefill_rows while others need rows, unless it ends in this step; the shortest prompts
+// follow. Better priorities are admitted first and get prompt rows first; if slots or pages are
+// short, the newest sequence of the worst priority is preempted for them. Policy between callers:
+// shares.h. Threads: any. Errors: none.
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@ struct WaitingView {
   SequenceId id = 0;
   int num_tokens = 0;  // known: the prompt, and tokens that were generated before a preemption
   int num_cached_tokens = 0;  // leading tokens whose KV is cached; < num_tokens
-  int num_cached_in_use = 0;  // their blocks that running sequences hold; these cost no page
+  int num_cached_in_use = 0;  // cached blocks that running sequences hold; they cost no page
   int caller = 0;             // index in QueueView::callers
   bool overdue = false;       // newer sequences of other callers were admitted before it too often
   int priority = 0;           // see Request
@@ -60,7 +60,7 @@ struct QueueView {
 struct SchedulerOptions {
   int max_running = 64;
   int max_step_tokens = 256;
-  int step_rows = 0;  // of this step, where it should be shorter; 0: max_step_tokens
+  int step_rows = 0;  // limit for this step if it should be shorter; 0: max_step_tokens
   // rows of one prompt while other sequences need rows; 0: half of max_step_tokens
   int max_prefill_rows = 0;
   int rows_beside = 0;  // rows of a caller while a prompt of a preferred caller runs; 0: no limit
@@ -68,9 +68,9 @@ struct SchedulerOptions {
   int page_tokens = 16;
 };
 
-// The oldest sequence of a caller always advances, and the oldest of all is not preempted while it
-// fits alone and its caller is within its share. `cost`: the time of a step; two sub-batches are
-// cut where their times differ least. Cost: O((running + waiting) log).
+// The oldest sequence of a caller always advances. The oldest of all is not preempted while it fits
+// alone and its caller is within its share. `cost`: predicts the time of a step; two sub-batches
+// are divided where their predicted times differ least. Cost: O((running + waiting) log).
 StepPlan plan_step(const QueueView& queue, const SchedulerOptions& options,
                    const planner::StepCost& cost);
 

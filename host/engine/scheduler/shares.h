@@ -40,22 +40,23 @@ struct Member {
 std::vector<Member> choose_members(const QueueView& queue, const SchedulerOptions& options,
                                    StepPlan& plan);
 
-// The rows that a caller wants in a step, and those that it got in earlier steps.
+// The rows that a caller wants in a step, and the rows that it got in earlier steps.
 struct CallerWish {
   int num_rows = 0;
   bool has_prompt = false;  // false: all rows are decode rows
   std::int64_t served_rows = 0;
 };
 
-// Whether `other` keeps few rows until the prompt of `first` is computed, so that the first token
-// of `first` comes soon. It does unless `first` was served a step's rows more than `other`. Of two
-// callers with prompts, only the one that wants fewer rows can go first.
+// Whether `other` gets few rows until the prompt of `first` is computed, so that the first token of
+// `first` comes soon. False if `first` was served more than `other` by at least the rows of a step.
+// Of two callers with prompts, only the one that wants fewer rows can go first.
 bool goes_before(const CallerWish& first, const CallerWish& other, const SchedulerOptions& options);
 
-// Sets `num_rows` of the members; true when a caller keeps few rows for another's prompt.
+// Sets `num_rows` of the members. Returns true if a caller gets few rows because of another's
+// prompt.
 //
-// Rows are dealt max-min: no caller gets more while another wants more and has less. The odd rows
-// go to the caller that was served least (deficit round robin over steps).
+// Rows are dealt max-min: no caller gets more while another wants more and has less. The remaining
+// rows go to the caller that was served least (deficit round robin over steps).
 bool deal_rows(std::span<Member> members, std::span<const CallerView> callers,
                const SchedulerOptions& options);
 

@@ -39,7 +39,7 @@ void DraftModel::draft(std::span<DraftWish> wishes) {
   for (DraftWish& wish : wishes) wish.drafts.clear();
 }
 
-// False if it can have no guess.
+// False if the sequence can have no guess.
 bool DraftModel::begin(DraftWish& wish, Pass& pass) {
   const auto is_unknown = [this](TokenId token) { return token >= vocab_size_; };
   Cached& cached = sequences_[wish.id];
@@ -56,7 +56,7 @@ bool DraftModel::begin(DraftWish& wish, Pass& pass) {
   return true;
 }
 
-// Those that are nearly there come first: they guess in this call.
+// Sequences that have nearly caught up come first, so that they guess in this call.
 void DraftModel::catch_up(std::vector<Pass>& passes) {
   if (passes.empty()) return;
   std::ranges::stable_sort(passes, {}, [](const Pass& pass) { return pass.pending.size(); });
@@ -100,7 +100,7 @@ void DraftModel::step(std::vector<Pass>& passes) {
   }
 }
 
-// A token that is none, as behind logits that are not finite, ends the guesses.
+// An invalid token, as after logits that are not finite, ends the guesses.
 void DraftModel::take(Pass& pass, TokenId token) {
   if (token < 0) return;
   std::vector<TokenId>& drafts = pass.wish->drafts;

@@ -2,13 +2,12 @@
 //
 // DraftModel: a Drafter that runs a smaller model with the same vocabulary, greedily.
 //
-// It has a step runner, a KV cache and an attention unit of its own. A call computes the known
-// tokens that are new to it, at most those of one step, so that streams do not wait for a long
-// prompt; then one token per step of each sequence that has caught up. Where its cache differs from
-// the known tokens, it is overwritten from there. A sequence that finds no page, or that has a
-// token outside the draft model's vocabulary, gets no guesses.
-// Threads: the engine's. Errors: a model whose device fails guesses nothing from then on;
-// on_failure gets the reason once.
+// It has its own step runner, KV cache and attention unit. A call first computes the known tokens
+// that are new to it, at most the rows of one step, so that streams do not wait for a long prompt.
+// Then it computes one token per step for each sequence that has caught up. Where its cache differs
+// from the known tokens, it is overwritten from there. A sequence gets no guesses if it finds no
+// page, or has a token outside the draft model's vocabulary. Threads: the engine's. Errors: after
+// its device has failed, it guesses nothing; on_failure gets the reason once.
 #pragma once
 
 #include <functional>
@@ -45,7 +44,7 @@ class DraftModel final : public Drafter {
     PageTable table;
     std::vector<TokenId> tokens;  // those whose KV is in the table's pages
   };
-  // A wish on its way: the tokens that the next steps compute, the last of them for its logits.
+  // A wish in progress: the tokens of the next steps; the logits of the last one are needed.
   struct Pass {
     DraftWish* wish = nullptr;
     Cached* cached = nullptr;
@@ -53,9 +52,10 @@ class DraftModel final : public Drafter {
   };
 
   bool begin(DraftWish& wish, Pass& pass);
-  // Computes known tokens of all passes, as many as a step takes, and drops those that stay behind.
+  // Computes known tokens of all passes, at most one step. Drops the passes that have not caught
+  // up.
   void catch_up(std::vector<Pass>& passes);
-  // Computes pending tokens of all passes, as many as a step takes; adds what follows the last.
+  // Computes pending tokens of all passes, at most one step. Appends the token that follows.
   void step(std::vector<Pass>& passes);
   void take(Pass& pass, TokenId token);
   void fail(const std::string& reason);

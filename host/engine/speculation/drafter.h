@@ -18,7 +18,7 @@ namespace tandem::engine {
 
 using model::TokenId;
 
-// The request for guesses behind the known tokens of a sequence.
+// A request for guesses of the tokens that follow the known tokens of a sequence.
 struct DraftWish {
   std::uint64_t id = 0;             // of the sequence
   std::span<const TokenId> tokens;  // known: the prompt, and what was generated
@@ -31,10 +31,10 @@ class Drafter {
  public:
   virtual ~Drafter() = default;
   virtual std::string_view name() const = 0;
-  // Fills in `drafts` of every wish; a drafter that is behind may catch up instead, over some
-  // calls. The known tokens of an id only grow from call to call.
+  // Fills in `drafts` of every wish. A drafter that is behind may catch up over several calls
+  // instead. The known tokens of an id only grow from call to call.
   virtual void draft(std::span<DraftWish> wishes) = 0;
-  // The sequence has ended.
+  // Called when the sequence has ended.
   virtual void forget(std::uint64_t id) = 0;
 };
 

@@ -19,7 +19,7 @@ std::uint64_t hash_of(std::span<const TokenId> run) {
 
 }  // namespace
 
-// Enters every run that has a token behind it.
+// Adds every run that is followed by a token.
 void PromptLookup::grow(Index& index, std::span<const TokenId> tokens) {
   const int num_tokens = static_cast<int>(tokens.size());
   for (int behind = std::max(index.num_indexed, kLeast); behind < num_tokens; ++behind) {
@@ -32,7 +32,7 @@ void PromptLookup::grow(Index& index, std::span<const TokenId> tokens) {
   index.num_indexed = num_tokens;
 }
 
-// The index of the token that followed the last tokens earlier; -1: they are new.
+// The index of the token that followed the last tokens at their earlier place; -1: they are new.
 int PromptLookup::find(const Index& index, std::span<const TokenId> tokens) {
   for (int length = kLongest; length >= kLeast; --length) {
     const auto size = static_cast<std::size_t>(length);
@@ -53,7 +53,7 @@ void PromptLookup::draft(std::span<DraftWish> wishes) {
     grow(index, wish.tokens);
     const int from = find(index, wish.tokens);
     if (from < 0) continue;
-    // A repetition that is shorter than the guess goes round.
+    // If the repetition is shorter than the guess, the guess repeats it.
     const std::size_t period = wish.tokens.size() - static_cast<std::size_t>(from);
     for (int i = 0; i < wish.most; ++i) {
       const std::size_t place =

@@ -3,9 +3,9 @@
 // PromptLookup: a Drafter without a model. It finds the last tokens of a sequence at an earlier
 // place of the same sequence and guesses that they continue as they did there.
 //
-// It serves where answers repeat their prompt: summaries, edits of a text or of source code,
-// retrieval. Of two places the one with the longer common ending counts, up to 3 tokens; then the
-// later one. Cost: O(1) per new token. Memory: about 100 bytes per token of a running sequence.
+// Useful when answers repeat their prompt: summaries, edits of a text or of source code, retrieval.
+// Of several earlier places, the one with the longest equal ending wins, up to 3 tokens; then the
+// latest one. Cost: O(1) per new token. Memory: about 100 bytes per token of a running sequence.
 // Source: prompt lookup decoding (A. Saxena, 2023).
 #pragma once
 
@@ -26,7 +26,7 @@ class PromptLookup final : public Drafter {
   static constexpr int kLeast = 2, kLongest = 3;  // tokens that must be equal
 
   struct Index {
-    // By the hash of a run of kLeast + i tokens: the index of the token behind its last occurrence.
+    // Maps the hash of kLeast + i tokens to the index of the token after their last occurrence.
     std::array<std::unordered_map<std::uint64_t, int>, kLongest - kLeast + 1> behind;
     int num_indexed = 0;  // runs that end before this token are in the index
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The slope is drawn towards the assumed one while the numbers of rows hardly differ.
+// The slope is pulled towards the assumed one while the numbers of rows hardly differ.
 #include "engine/speculation/row_pace.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 namespace tandem::engine {
 namespace {
 
-constexpr double kKept = 0.97;           // of the weight of earlier steps, per step
-constexpr double kAssumedRows = 7;       // a step takes the time of its rows and of so many more
+constexpr double kKept = 0.97;           // factor for the weight of earlier steps, per step
+constexpr double kAssumedRows = 7;       // a step takes the time of its rows and of this many more
 constexpr double kAssumedWeight = 0.02;  // in rows squared
 constexpr double kMostTimesMean = 3;
 

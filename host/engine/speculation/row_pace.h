@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RowPace: what one more row adds to the time of a decode step, learned from the steps that ran.
+// RowPace: the time that one more row adds to a decode step, learned from earlier steps.
 //
 // A straight line through the times of recent steps, by least squares; older steps count less.
-// While all steps had the same number of rows, a step is taken for seven rows and its own. A step
-// that took much longer than usual counts as three usual ones. Threads: one. Cost: O(1).
+// While all steps had the same number of rows, the line assumes that a step costs as much as seven
+// rows, plus its rows. A step that took much longer than usual counts as three usual ones. Threads:
+// one. Cost: O(1).
 #pragma once
 
 namespace tandem::engine {
@@ -12,7 +13,7 @@ namespace tandem::engine {
 class RowPace {
  public:
   void record(double rows, double seconds);
-  // The time of one more row, over that of a step of `rows` rows. In (0, 1].
+  // The time of one more row divided by the time of a step of `rows` rows. In (0, 1].
   double share_of_row(double rows) const;
   // The time of a step of `rows` rows; 0 while none was recorded.
   double step_seconds(double rows) const;

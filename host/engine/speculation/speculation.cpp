@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Acceptance is a mean of late guesses, drawn towards that of all sequences while there are few.
+// Acceptance is a mean over recent guesses. While these are few, it is pulled towards the mean of
+// all sequences.
 #include "engine/speculation/speculation.h"
 
 #include <algorithm>
@@ -12,8 +13,8 @@
 namespace tandem::engine {
 namespace {
 
-constexpr int kProbeSteps = 32;     // after so many steps without a guess one is tried
-constexpr double kKeptOfOwn = 0.9;  // of earlier guesses, per guess: a text may begin to repeat
+constexpr int kProbeSteps = 32;     // after this many steps without a guess, one is tried
+constexpr double kKeptOfOwn = 0.9;  // factor for the weight of earlier guesses, per guess
 constexpr double kKeptOfAll = 0.99;
 constexpr double kWeightOfAll = 2;  // guesses of others that count for a new sequence
 
@@ -64,7 +65,7 @@ void Speculation::draft(std::span<DraftWish> wishes, int room) {
     catches_up |= paying[i].num_caught_up > most_drafts_ + 1;
     wishes[of_wish[i]].drafts = std::move(paying[i].drafts);
   }
-  // A prompt is computed once, and says nothing of what a guess takes.
+  // A prompt is computed only once, so its time says nothing about the time of a guess.
   if (catches_up) num_last_ = 0;
 }
 
@@ -79,7 +80,7 @@ void Speculation::record(std::uint64_t id, int num_drafts, int num_accepted) {
   counts_.accepted += static_cast<std::uint64_t>(num_accepted);
   Guesses& guesses = sequences_[id];
   guesses.steps_without = 0;
-  // Guesses behind a wrong one tell nothing.
+  // Guesses after a wrong one give no information.
   for (int i = 0; i < std::min(num_accepted + 1, num_drafts); ++i) {
     const double right = i < num_accepted ? 1 : 0;
     count(right, kKeptOfOwn, guesses.right, guesses.tried);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waiting.
+// Submits operations, waits for them, and records their spans and times.
 #include "engine/steps/compute_queue.h"
 
 #include <chrono>

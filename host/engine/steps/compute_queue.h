@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ComputeQueue: the interface of a compute unit for the parts of a step. Every op leaves a span on
-// the timeline, and a wait that does not succeed is a DeviceError.
+// ComputeQueue: submits the operations of a step to the compute unit. Records a span on the
+// timeline for every operation, and throws DeviceError if a wait does not succeed.
 //
-// Threads: the engine's; trace() also a unit's submission thread, as step_trace.h says. Ownership:
-// borrows both arguments. Errors: the unit's; DeviceError when it needs more than 10 minutes.
+// Threads: the engine's; trace() also a unit's submission thread, see step_trace.h. Ownership:
+// borrows both arguments. Errors: the unit's; DeviceError if it needs more than 10 minutes.
 #pragma once
 
 #include <chrono>
@@ -35,7 +35,7 @@ class ComputeQueue {
     part_of(op) += std::chrono::duration<double>(StepTrace::Clock::now() - begin).count();
   }
 
-  // What the operations took, where they end with their calls. The caller empties it.
+  // Times of the operations, if they end with their calls. The caller resets them.
   StepTimes& times() { return times_; }
 
   device::Ticket record() { return unit_.record(); }

@@ -19,8 +19,9 @@ enum class EarlyQuery { kOff, kOn, kAuto };
 constexpr int kMaxLogitRows = 64;
 
 struct ExecutorOptions {
-  int max_rows = 256;                  // most rows of a step
-  int max_logit_rows = kMaxLogitRows;  // most rows of one output projection; more rows need several
+  int max_rows = 256;  // most rows of a step
+  int max_logit_rows =
+      kMaxLogitRows;  // most rows of one output projection; more rows need several projections
   int page_tokens = 16;
   DType kv_dtype = DType::kF16;
   std::chrono::milliseconds device_timeout{10000};

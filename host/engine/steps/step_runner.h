@@ -81,7 +81,7 @@ class StepRunner {
   virtual bool holds_lent() const = 0;
 
   virtual device::ComputeStats stats() const = 0;
-  // Of the last run(); nothing where operations end later than their calls.
+  // Times of the last run(); empty if operations end later than their calls.
   virtual std::optional<StepTimes> last_times() const { return {}; }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepTimes: what the parts of a step took on the compute device.
+// StepTimes: the time of each part of a step on the compute device.
 //
 // Threads: plain data.
 #pragma once
@@ -12,7 +12,7 @@ struct StepTimes {
   double dense = 0;     // the layers without attention
   double causal = 0;    // attention inside chunks of prompts
   double merge = 0;     // of partial results
-  double sampling = 0;  // logits and what takes them
+  double sampling = 0;  // logits and sampling from them
 };
 
 }  // namespace tandem::engine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names and tracks.
+// The names and tracks of the spans.
 #include "engine/steps/step_trace.h"
 
 #include <algorithm>

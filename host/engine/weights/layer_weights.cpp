@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One load() per distinct tensor.
+// Loads every distinct tensor once.
 #include "engine/weights/layer_weights.h"
 
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One matrix at a time.
+// Quantises and loads one matrix at a time.
 #include "engine/weights/weight_loader.h"
 
 #include <algorithm>

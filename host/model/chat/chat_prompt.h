@@ -3,11 +3,11 @@
 // Renders a conversation and encodes it as the tokens of the prompt. Only the template can write
 // control tokens.
 //
-// The text of a control token ("</s>", "<|assistant|>") inside a message or a tool stays text. To
-// this end a mark, a Unicode noncharacter that no message contains, is inserted into it before the
-// template runs, and removed by encoding. Templates can trim, compare and cut messages as usual.
-// User-defined tokens do not control the model and are left alone. Threads: any. Errors:
-// Error("chat", ...) of the template, or when every mark is in use.
+// The text of a control token ("</s>", "<|assistant|>") inside a message or a tool stays ordinary
+// text. To achieve this, a mark (a Unicode noncharacter that no message contains) is inserted into
+// it before the template runs, and encoding removes the mark. Templates can trim, compare and cut
+// messages as usual. User-defined tokens do not control the model, so they are not marked. Threads:
+// any. Errors: Error("chat", ...) of the template, or if every mark is in use.
 #pragma once
 
 #include <limits>
@@ -30,8 +30,8 @@ struct ChatPrompt {
 ChatPrompt render_chat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
                        std::span<const ChatMessage> messages, const ChatInputs& inputs = {});
 
-// Begins with exactly one BOS if the model expects one, also if the template has written it.
-// `max_tokens`: as EncodeOptions::max_tokens.
+// The result begins with exactly one BOS if the model expects one, also if the template has written
+// it. `max_tokens`: as EncodeOptions::max_tokens.
 std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, const ChatPrompt& prompt,
                                  std::size_t max_tokens = std::numeric_limits<std::size_t>::max());
 

@@ -18,8 +18,8 @@
 
 namespace tandem::model {
 
-// The template is at fault, not the conversation: it does not parse, it does what Jinja2 forbids,
-// or it passes a limit. The text names line and column.
+// The template is wrong, not the conversation: it does not parse, it does something that Jinja2
+// forbids, or it exceeds a limit. The text names line and column.
 class ChatTemplateError : public Error {
  public:
   using Error::Error;
@@ -28,8 +28,8 @@ class ChatTemplateError : public Error {
 struct ChatMessage {
   std::string role;  // "system", "user", "assistant", "tool"
   std::string content;
-  // A JSON object of what else the message has (tool_calls, tool_call_id, name). A "content" in it
-  // (null, or an array of parts) replaces the text above. Empty: nothing.
+  // The other fields of the message (tool_calls, tool_call_id, name) as a JSON object. A "content"
+  // in it (null, or an array of parts) replaces the text above. Empty: no other fields.
   std::string fields = {};
 };
 
@@ -50,9 +50,9 @@ class ChatTemplate {
   ChatTemplate(ChatTemplate&&) noexcept;
 
   // The prompt with control tokens as text. Encode it with parse_special, and without add_special
-  // if it begins with BOS. `filter` changes every text of messages and inputs before the template
-  // sees it. Throws Error("chat", ...) with the template's own message when the template calls
-  // raise_exception, and ChatTemplateError when it fails by itself.
+  // if it begins with BOS. `filter` is applied to every text of messages and inputs before the
+  // template gets it. Throws Error("chat", ...) with the template's own message if the template
+  // calls raise_exception, and ChatTemplateError if the template itself fails.
   using TextFilter = std::function<std::string(std::string_view text)>;
   std::string render(std::span<const ChatMessage> messages, const ChatInputs& inputs,
                      const TextFilter& filter = {}) const;

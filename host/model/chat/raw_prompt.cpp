@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts that differ are joined with a mark in the control tokens of the safe ones, as messages of a
-// chat are (chat_prompt.h).
+// Parts with different settings are joined into one text. A mark is put into the control tokens of
+// the parts that do not parse them, as in messages of a chat (chat_prompt.h).
 #include "model/chat/raw_prompt.h"
 
 #include <algorithm>

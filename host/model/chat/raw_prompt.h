@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Encodes a raw prompt as tokens. Its parts are encoded as one text, but control tokens such as
-// "</s>" are found only in parts that parse them. So a user's text can be placed beside a
+// "</s>" are found only in parts that parse them. A user's text can therefore be placed next to a
 // template's tokens.
 //
-// Threads: any. Errors: Error("prompt", ...) when parts that differ leave no noncharacter unused.
+// Threads: any. Errors: Error("prompt", ...) if parts differ in this and no noncharacter is unused.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct PromptPart {
 };
 
 // If BOS is added, the result begins with exactly one BOS, also if the text begins with the text of
-// BOS. `options`: parse_special and ignored_mark do not count.
+// BOS. Ignores parse_special and ignored_mark of `options`.
 std::vector<TokenId> encode_parts(const Tokenizer& tokenizer, std::span<const PromptPart> parts,
                                   EncodeOptions options);
 

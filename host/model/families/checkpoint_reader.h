@@ -32,27 +32,28 @@ class CheckpointReader {
   const std::string& architecture() const { return architecture_; }
   std::string key(std::string_view name) const { return architecture_ + "." + std::string(name); }
   bool has(std::string_view name) const { return file_.has(key(name)); }
-  // About the key; to throw.
+  // Makes an error about the key, to throw.
   Error error(std::string_view name, const std::string& what) const {
     return file_.field_error(key(name), what);
   }
 
-  // In 1..limit.
+  // A number in 1..limit.
   int positive(std::string_view name, std::uint32_t limit = kMaxWidth) const;
   int positive_or(std::string_view name, int fallback, std::uint32_t limit = kMaxWidth) const;
   // Greater than 0.
   float positive_float(std::string_view name, float fallback) const;
-  // A soft cap: at least 0, which means none.
+  // A soft cap >= 0; 0 means none.
   float soft_cap(std::string_view name, float fallback) const;
 
   // [rows, columns]
   TensorView matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
   // A norm or bias, [1, columns]: never quantised.
   TensorView vector(const std::string& name, std::int64_t columns);
-  // As above; empty if the file has no such tensor.
+  // The same; empty if the file has no such tensor.
   TensorView optional_matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
   TensorView optional_vector(const std::string& name, std::int64_t columns);
-  // Rows of one tensor that holds several matrices, one above the other; `rows` of each.
+  // The rows of one tensor that holds several matrices, one above the other. `rows`: of each
+  // matrix.
   std::vector<TensorView> row_slices(const std::string& name, std::vector<std::int64_t> rows,
                                      std::int64_t columns);
   // `count` matrices [rows, columns], stacked or one by one (Checkpoint::experts).

@@ -23,9 +23,9 @@ ModelConfig read_sizes(const CheckpointReader& reader, int vocab_size);
 // Keys rope.*: dimension_count, freq_base, scaling.{type: none, linear, yarn; factor; ...}; tensor
 // rope_freqs. Pairs are (i, i + n/2).
 RopeConfig read_rope(CheckpointReader& reader, const ModelConfig& config, float base = 10000.0f);
-// As above, with neighbours for pairs where the file's rows are ordered so: the Llama family's.
+// The same; the Llama family may order the file's rows so that pairs are neighbours.
 RopeConfig read_ordered_rope(CheckpointReader& reader, const ModelConfig& config);
-// The parts of it that other scalings share: dimensions, base (`base` without the key) and the
+// The parts that other scalings share: dimensions, base (`base` if the key is absent) and the
 // context of the first training.
 RopeScalingConfig read_rope_base(const CheckpointReader& reader, const ModelConfig& config,
                                  float base = 10000.0f);
@@ -33,13 +33,14 @@ RopeScalingConfig read_rope_base(const CheckpointReader& reader, const ModelConf
 // Scores times 1/sqrt(width / heads), unless attention.scale says otherwise.
 void scale_by_width(const CheckpointReader& reader, ModelConfig& config);
 
-// The window of every layer: attention.sliding_window where attention.sliding_window_pattern says
-// so, layer by layer, or all layers but the last of every `period` (0: all); the pattern may be
-// such a period itself. Empty if no layer has one.
+// The window of every layer: attention.sliding_window for the layers that
+// attention.sliding_window_pattern selects. Without a pattern: all layers except the last of every
+// `period` (0: all layers). The pattern may itself be a period. Empty if no layer has a window.
 std::vector<int> read_windows(const CheckpointReader& reader, const ModelConfig& config,
                               int period = 0);
 
-// Keys expert_count, expert_used_count, expert_weights_norm; `normalise`: without the last.
+// Keys expert_count, expert_used_count, expert_weights_norm; `normalise`: the default of the last
+// key.
 ExpertConfig read_experts(const CheckpointReader& reader, int ffn_width, bool normalise);
 
 // read(layer, tensors) for every layer.
@@ -58,7 +59,7 @@ std::string block_name(int layer);
 // attn_norm, attn_q, attn_k, attn_v and attn_output, with biases where the file has them.
 void read_attention(CheckpointReader& reader, const ModelConfig& config, int layer,
                     LayerTensors& tensors);
-// Refuses a layer of which read_attention() found no bias of q, k or v.
+// Refuses a layer for which read_attention() found no bias of q, k or v.
 void require_biases(const CheckpointReader& reader, int layer, const LayerTensors& tensors);
 // attn_q_norm and attn_k_norm.
 void read_head_norms(CheckpointReader& reader, const ModelConfig& config, int layer,

@@ -20,7 +20,7 @@ struct FamilyWeights {
   TensorView embedding, output_norm, output;
 };
 
-// By general.architecture; an unknown one is an Error that lists those supported.
+// Selects by general.architecture; Error for an unknown one lists the supported ones.
 FamilyWeights read_family(const Checkpoint& file, int vocab_size);
 
 FamilyWeights read_llama(const Checkpoint& file, int vocab_size);

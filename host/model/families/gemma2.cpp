@@ -5,7 +5,7 @@
 //
 // Keys gemma2.*: attn_logit_softcapping and final_logit_softcapping (50 and 30 where they are
 // absent, 0: none), attention.sliding_window. Tensors as in llama.cpp, and
-// blk.N.{post_attention_norm, post_ffw_norm}; norms are stored with 1 added. Files do not have the
+// blk.N.{post_attention_norm, post_ffw_norm}; norms are stored with 1 added. Files lack the
 // scale of the queries. It is 1/sqrt(head_dim), but 1/sqrt(width / heads) in the 27B model (46
 // layers). Source: Gemma Team 2024 (Gemma 2); the models' published configurations.
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mixtral: Mistral with experts for a feed-forward; the chosen ones' probabilities are scaled to
-// sum to 1.
+// Mixtral: Mistral with experts as feed-forward. The probabilities of the chosen experts are scaled
+// to sum to 1.
 //
 // Keys as in mistral.cpp, and expert_count, expert_used_count; feed_forward_length is an expert's.
 // Tensors ffn_gate_inp and ffn_{gate, up, down}_exps for ffn_{gate, up, down}, under the name

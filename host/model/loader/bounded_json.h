@@ -23,8 +23,8 @@ struct JsonLimits {
   std::size_t values = std::size_t{1} << 20;  // kept at a time
 };
 
-// The values of the container at `path` ({"model", "vocab"}; {}: the whole text) go to take(), one
-// by one, with their keys in an object. The result does not contain them.
+// Passes the values of the container at `path` ({"model", "vocab"}; {}: the whole text) one by one
+// to take(), with their keys if it is an object. The result does not contain them.
 struct JsonStream {
   std::vector<std::string> path;
   std::function<void(const std::string& key, nlohmann::json value)> take;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoint: what follows from the lookups of a format.
+// The functions that use only the lookups of a format.
 #include "model/loader/checkpoint.h"
 
 namespace tandem::model {

@@ -39,15 +39,15 @@ class Checkpoint {
   virtual bool has(std::string_view key) const = 0;
   virtual bool is_array(std::string_view key) const = 0;  // false if the key is absent
 
-  // Empty when the key is absent; Error when it has another type. Integers of any width are taken
-  // where they fit; f32 keys accept f64.
+  // Empty if the key is absent; Error if it has another type. Accepts integers of any width that
+  // fit; f32 keys accept f64.
   virtual std::optional<std::uint32_t> get_u32(std::string_view key) const = 0;
   virtual std::optional<float> get_f32(std::string_view key) const = 0;
   virtual std::optional<bool> get_bool(std::string_view key) const = 0;
   virtual std::optional<std::string_view> get_string(std::string_view key) const = 0;
   virtual std::optional<std::vector<float>> get_f32s(std::string_view key) const = 0;
   virtual std::optional<std::vector<std::int32_t>> get_i32s(std::string_view key) const = 0;
-  // Booleans of layers: an array of them, or of integers that are 0 or not.
+  // Booleans of layers: an array of booleans, or of integers (0: false).
   virtual std::optional<std::vector<bool>> get_bools(std::string_view key) const = 0;
   // One integer, or an array of integers that are all equal (per-layer values of uniform models).
   virtual std::optional<std::uint32_t> get_uniform_u32(std::string_view key) const = 0;
@@ -58,21 +58,21 @@ class Checkpoint {
       const std::function<void(const CheckpointTensor& tensor)>& visit) const = 0;
 
   // Whether the rows of q and k of the Llama family are ordered so that rotated pairs are
-  // neighbours; else a pair is (i, i + n/2).
+  // neighbours; otherwise a pair is (i, i + n/2).
   virtual bool rotates_neighbours() const = 0;
 
-  // An error about a key or a tensor, in the format's words; to throw.
+  // Makes an error about a key or a tensor in the format's terms, to throw.
   virtual Error field_error(std::string_view key, const std::string& what) const = 0;
   virtual Error tensor_error(const CheckpointTensor& tensor, const std::string& what) const = 0;
   virtual Error missing_tensor_error(std::string_view name) const = 0;
 
-  // Reads the weights into the page cache, telling `progress` fractions up to 1.
+  // Reads the weights into the page cache; calls `progress` with fractions up to 1.
   virtual void read_ahead(const std::function<void(double)>& progress) const = 0;
   // Releases the memory of a part of the tensors' data if it is mapped from a file. It can be read
   // again, from the page cache or the disk.
   virtual void release(std::span<const std::byte> part) const = 0;
 
-  // As above; Error when the key is absent.
+  // The same; Error if the key is absent.
   std::uint32_t require_u32(std::string_view key) const;
   std::string_view require_string(std::string_view key) const;
 
@@ -81,9 +81,9 @@ class Checkpoint {
   // A tensor [experts, rows, columns] as that many matrices; Error when it has another number of
   // dimensions.
   std::vector<TensorView> expert_views(const CheckpointTensor& tensor) const;
-  // A layer's experts, `name` as "blk.0.ffn_gate_exps.weight": that tensor, [count, rows, columns],
-  // or one tensor for each, "blk.0.ffn_gate.7.weight". Empty if there is neither; Error when
-  // there are others than `count`.
+  // A layer's experts, with a `name` such as "blk.0.ffn_gate_exps.weight": that tensor, [count,
+  // rows, columns], or one tensor for each expert, "blk.0.ffn_gate.7.weight". Empty if there is
+  // neither; Error if their number is not `count`.
   std::vector<TensorView> experts(std::string_view name, std::uint32_t count) const;
 };
 

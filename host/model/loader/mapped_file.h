@@ -23,7 +23,7 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  // Reads everything into the page cache, telling `progress` fractions up to 1.
+  // Reads everything into the page cache; calls `progress` with fractions up to 1.
   void read_ahead(const std::function<void(double)>& progress) const;
 
   // Unmaps the whole pages of `part` that belong to this file from the process's memory. They stay

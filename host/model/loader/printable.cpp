@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Untrusted text in messages.
+// Makes untrusted text safe for messages.
 #include "model/loader/printable.h"
 
 namespace tandem::model {

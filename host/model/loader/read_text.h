@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// read_text(): a text file within a limit.
+// read_text(): reads a text file within a size limit.
 //
-// Nothing is copied of a file that is longer than the limit. Threads: any; pure functions.
-// Errors: Error("model", "FILE: ...") on what is no regular file, cannot be read or is too long.
+// Reads nothing of a file that is longer than the limit. Threads: any; pure functions. Errors:
+// Error("model", "FILE: ...") if the file is not regular, cannot be read or is too long.
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 // Candidates: the tokens that a draw chooses from, after top-k, top-p and min-p.
 //
 // Weights are exp((logit - best) / temperature), not normalised. Of equal candidates the one with
-// the lower id is better. A token whose weight is 0 in f32 is no candidate. At least one candidate
-// is always left. Cost: O(vocab) per cut; nothing is sorted.
+// the lower id is better. A token whose weight is 0 in f32 is not a candidate. At least one
+// candidate always remains. Cost: O(vocab) per cut; nothing is sorted.
 #pragma once
 
 #include <span>

@@ -68,10 +68,10 @@ class Sampler {
   // most likely only if requested. `logits` [vocab] is not changed.
   SampledToken sample(std::span<const float> logits, std::optional<int> num_top);
 
-  // The next draw, for a device that holds the logits. None when bias, penalties or min-p are set.
-  // The result stays the same until accept_draw() or sample(), so that the draw can be repeated.
+  // The next draw, for a device that holds the logits. Empty if bias, penalties or min-p are set.
+  // The result does not change until accept_draw() or sample(), so the draw can be repeated.
   std::optional<PlainDraw> plain_draw();
-  // A token was drawn by plain_draw().
+  // Call it after a token was drawn by plain_draw().
   void accept_draw();
 
  private:

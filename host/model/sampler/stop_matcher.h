@@ -19,10 +19,11 @@ class StopMatcher {
  public:
   explicit StopMatcher(std::vector<std::string> stops);
 
-  // The text that is certainly not part of a stop text. After a stop text nothing more is returned.
+  // Returns the text that is certainly not part of a stop text. After a stop text it returns
+  // nothing.
   std::string push(std::string_view text);
 
-  // The text that was held back, at the end of all text. Empty after a stop text.
+  // Returns the text that was held back, at the end of all text. Empty after a stop text.
   std::string finish();
 
   bool stopped() const { return stopped_; }
@@ -32,7 +33,7 @@ class StopMatcher {
   struct Pattern {
     std::string text;
     std::vector<std::size_t> fallback;  // [text]: longest border of each prefix
-    std::size_t length = 0;             // of the prefix that the text so far ends with
+    std::size_t length = 0;  // length of the longest prefix with which the text so far ends
   };
   static void advance(Pattern& pattern, char c);
 

@@ -21,8 +21,8 @@ struct BpeSpec {
   MergeList merges;
   PreTokenizer pre_tokenizer;
   bool takes_whole_words = false;    // a word that is a token as a whole is not merged (Llama 3)
-  bool prefixes_space = false;       // before a text without one
-  bool composes_characters = false;  // Unicode's normal form C comes first
+  bool prefixes_space = false;       // adds a space before a text without one
+  bool composes_characters = false;  // applies Unicode's normal form C first
 };
 
 class BpeTokenizer : public VocabularyTokenizer {

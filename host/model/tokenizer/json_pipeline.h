@@ -3,11 +3,11 @@
 // JsonPipeline: the steps around the model of a tokenizer.json: normalizer, pre_tokenizer,
 // post_processor and decoder.
 //
-// Two kinds are read: byte-level (normal form C or none; splits; ByteLevel) and SentencePiece-like
-// (spaces become U+2581 by Replace or Metaspace). All else is an error that names the field: a step
-// that is ignored would change ids silently. Threads: any; pure functions.
-// Errors: Error("safetensors", "FILE: field 'normalizer.normalizers[1].type': ...").
-// Source: the tokenizers library (Hugging Face), its serialised form.
+// Supported: byte-level (normal form C or none; splits; ByteLevel) and SentencePiece-like (spaces
+// become U+2581 by Replace or Metaspace). Everything else is an error that names the field, because
+// ignoring a step would silently change ids. Threads: any; pure functions. Errors:
+// Error("safetensors", "FILE: field 'normalizer.normalizers[1].type': ..."). Source: the tokenizers
+// library (Hugging Face), its serialised form.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -27,7 +27,7 @@ struct JsonPipeline {
   // SentencePiece-like:
   SpacePrefix prefix = SpacePrefix::kNone;
   bool splits_words = false;
-  // Special tokens around every text, by their texts.
+  // The texts of the special tokens before and after every text.
   std::vector<std::string> before, behind;
 };
 

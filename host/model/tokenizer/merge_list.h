@@ -2,8 +2,8 @@
 //
 // MergeList: the pairs of tokens that byte-pair encoding merges, by rank.
 //
-// The rank of a pair is its place in the list; of equal pairs the first counts. Threads: immutable
-// once filled.
+// The rank of a pair is its position in the list; of equal pairs the first counts. Threads:
+// immutable once filled.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class MergeList {
     merges_.emplace(key(left, right), Merge{rank_++, merged});
   }
 
-  // None if the pair does not merge, or one side is no token.
+  // Empty if the pair does not merge, or one side is not a token.
   std::optional<PairMerge> find(TokenId left, TokenId right) const {
     if (left == kNoToken || right == kNoToken) return {};
     const auto found = merges_.find(key(left, right));

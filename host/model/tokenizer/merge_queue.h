@@ -28,8 +28,8 @@ struct PairMerge {
   TokenId id = kNoToken;
 };
 
-// Merges `symbols`, whose texts are adjacent in one string, until find(left, right), which returns
-// optional<PairMerge>, finds no more pair. The symbols keep their order; a symbol that was merged
+// Merges `symbols`, whose texts are adjacent in one string, until find(left, right) finds no more
+// pairs; find returns optional<PairMerge>. The symbols keep their order. A symbol that was merged
 // into its left neighbour has an empty text.
 template <typename Find>
 void merge_pairs(std::vector<Symbol>& symbols, const Find& find) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unicode's normal form C, which some tokenizers ask for (Qwen).
+// Unicode's normal form C, which some tokenizers require (Qwen).
 //
-// Uses utf8proc if the build found it. Bytes that are not UTF-8 stay as they are. Threads: any;
-// pure functions. Errors: Error("tokenizer", ...) without the library, for text that is not ASCII.
+// Uses utf8proc if the build found it. Invalid UTF-8 bytes do not change. Threads: any; pure
+// functions. Errors: Error("tokenizer", ...) for non-ASCII text if the library is missing.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tandem::model {
 
-// Whether this build can compose; a tokenizer that needs it is refused otherwise.
+// Whether this build supports the normal form; a tokenizer that needs it is refused otherwise.
 bool can_compose();
 
 std::string composed(std::string_view text);

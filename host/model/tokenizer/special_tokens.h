@@ -3,10 +3,10 @@
 // SpecialTokens: finds control and user-defined tokens in text: the leftmost one, and of several at
 // one place the longest.
 //
-// split() cuts a text into special tokens and the raw pieces between them. User-defined tokens are
-// always found, control tokens only on request. Cost: O(text length * longest special token), which
-// is bounded: texts longer than kMaxLength are never matched. White space that a special token
-// swallows is in no raw piece. Threads: immutable.
+// split() divides a text into special tokens and the raw pieces between them. User-defined tokens
+// are always found, control tokens only on request. White space that a special token swallows is in
+// no raw piece. Cost: O(text length * longest special token); special tokens longer than kMaxLength
+// are never matched. Threads: immutable.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ class SpecialTokens {
   struct Fragment {
     TokenId special = kNoToken;           // kNoToken: raw text
     std::string_view text;                // the part of the input, of either kind
-    std::string_view with_blanks = text;  // and the blanks around it that a special token swallows
+    std::string_view with_blanks = text;  // the text with the blanks that a special token swallows
   };
 
   SpecialTokens();
   void add(std::string_view text, TokenId id, bool is_control, SwallowedBlanks swallows = {});
-  // Calls for at least one fragment unless `text` is empty; raw fragments are never empty.
+  // Passes at least one fragment unless `text` is empty; raw fragments are never empty.
   std::vector<Fragment> split(std::string_view text, bool with_control) const;
-  // Whether `text` starts with a control token's text.
+  // Whether `text` starts with the text of a control token.
   bool control_begins(std::string_view text) const;
 
  private:

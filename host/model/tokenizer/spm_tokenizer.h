@@ -2,10 +2,10 @@
 //
 // SpmTokenizer: byte-pair encoding in the manner of SentencePiece.
 //
-// Spaces become U+2581; a text gets one at its begin if the spec says so. Characters merge into the
-// piece with the best score, or by a list of merges if there is one, leftmost on a tie. Text
-// without a piece becomes its bytes' tokens, else the unknown token. Cost: O(n log n). Source: Kudo
-// and Richardson 2018 (SentencePiece), BPE mode.
+// Spaces become U+2581; if the spec says so, a text gets one at its beginning. Characters merge
+// into the piece with the best score, or by a list of merges if there is one; leftmost on a tie.
+// Text without a piece becomes the tokens of its bytes, otherwise the unknown token. Cost: O(n log
+// n). Source: Kudo and Richardson 2018 (SentencePiece), BPE mode.
 #pragma once
 
 #include <array>
@@ -16,12 +16,12 @@
 
 namespace tandem::model {
 
-// Which texts get a space at their begin.
+// The texts that get a space at their beginning.
 enum class SpacePrefix {
   kNone,
-  kOpening,      // those that open or follow a special token
-  kOpeningBare,  // of those the ones that do not begin with a space
-  kFirstBare     // that without a special token before it, unless it begins with a space
+  kOpening,      // texts at the start or after a special token
+  kOpeningBare,  // the same, unless the text begins with a space
+  kFirstBare     // only the text at the start, unless it begins with a space
 };
 
 struct SpmSpec {

@@ -19,7 +19,7 @@ using TokenId = std::int32_t;
 constexpr TokenId kNoToken = -1;
 
 struct EncodeOptions {
-  bool add_special = true;  // BOS / EOS where the metadata asks for them
+  bool add_special = true;  // adds BOS / EOS if the metadata says so
   // text such as <|user|> becomes its control token (templates do, user input does not)
   bool parse_special = false;
   // The mark is dropped before ordinary text is encoded. A control token's text with a mark inside
@@ -37,8 +37,8 @@ class Tokenizer {
   virtual std::vector<TokenId> encode(std::string_view text,
                                       const EncodeOptions& options) const = 0;
 
-  // Puts `mark` after the first character of every control token's text in `text`. Encoded with
-  // that ignored_mark, no part of the result becomes a control token.
+  // Puts `mark` after the first character of every control token's text in `text`. If the result is
+  // encoded with that ignored_mark, no part of it becomes a control token.
   virtual std::string mark_control(std::string_view text, std::string_view mark) const = 0;
 
   // The bytes of a token in the output: a piece with its space, a single byte of a byte-fallback

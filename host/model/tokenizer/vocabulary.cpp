@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts by which files name the end of a turn or of a text without a key for it.
+// The texts of tokens that are known to end a turn or a text, for files that do not mark them.
 #include "model/tokenizer/vocabulary.h"
 
 #include <algorithm>

@@ -27,26 +27,27 @@ enum class TokenKind : std::uint8_t {
   kByte = 6
 };
 
-// White space next to a special token that belongs to it.
+// White space next to a special token that is part of the token.
 struct SwallowedBlanks {
   bool before = false, behind = false;
 };
 
-inline constexpr std::size_t kMaxTokens = std::size_t{1} << 26;  // of any file
+inline constexpr std::size_t kMaxTokens = std::size_t{1} << 26;  // limit for any file
 
 struct Vocabulary {
   std::vector<std::string> texts;  // as the file spells them
   std::vector<TokenKind> kinds;    // [texts]
   std::vector<float> scores;       // [texts], or empty if the file has none
   TokenId bos = kNoToken, eos = kNoToken, unknown = kNoToken;
-  bool adds_bos = false, adds_eos = false;  // to every text, where there is such a token
-  std::vector<bool> ends_generation;        // [texts]
+  bool adds_bos = false, adds_eos = false;                // to every text, if the token exists
+  std::vector<bool> ends_generation;                      // [texts]
   std::unordered_map<TokenId, SwallowedBlanks> swallows;  // of few tokens
 
   int size() const { return static_cast<int>(texts.size()); }
 };
 
-// Tokens whose texts are known to end a turn or a text end generation, and are not shown.
+// Marks tokens whose texts are known to end a turn or a text: they end generation and are not
+// shown.
 void mark_known_ends(Vocabulary& vocabulary);
 
 }  // namespace tandem::model

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests of these routes are not listed: they are over as soon as they are seen.
+// Requests of these routes are not listed, because they end at once.
 #include "server/access/admin.h"
 
 #include <spdlog/spdlog.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Admin: the operator's routes. Each takes a body where it needs one and returns the answer.
+// Admin: the operator's routes. Each takes a body if it needs one and returns the answer.
 //
 //   GET  /admin/requests     the requests in progress
 //   POST /admin/cancel       {"id": "..."}: ends the requests of that id
@@ -22,8 +22,8 @@ namespace tandem::server {
 
 class Admin {
  public:
-  // `drain`: begins the end of the program and returns at once; it is called once. Empty: the
-  // program has no such end.
+  // `drain`: starts the end of the program and returns at once; called at most once. Empty: the
+  // program cannot be ended by a route.
   Admin(GenerationService& service, const RequestLedger& ledger, std::function<void()> drain)
       : service_(service), ledger_(ledger), drain_(std::move(drain)) {}
 

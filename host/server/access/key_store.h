@@ -3,9 +3,9 @@
 // KeyStore: the API keys that are valid now. It finds a request's key, and reads the key file again
 // on demand.
 //
-// The given key is hashed and compared with every hash in constant time, so the time of an answer
-// reveals nothing about the keys. A reload replaces the whole set. A request keeps the key that it
-// began with, and the usage of a name is kept. Threads: any.
+// The given key is hashed and compared with every hash in constant time, so response times reveal
+// nothing about the keys. A reload replaces the whole set. A request in progress keeps its key, and
+// each name keeps its usage. Threads: any.
 #pragma once
 
 #include <map>
@@ -21,16 +21,17 @@
 
 namespace tandem::server {
 
-// A key, and what it has used.
+// A key and its usage.
 struct Caller {
-  std::shared_ptr<const ApiKey> key;  // null: nobody
+  std::shared_ptr<const ApiKey> key;  // null: no key
   std::shared_ptr<KeyUsage> usage;
   explicit operator bool() const { return key != nullptr; }
 };
 
 class KeyStore {
  public:
-  // No keys: none is needed, ever. `file`: where the keys came from; empty: reload() does nothing.
+  // Without keys no request needs one, and this never changes. `file`: the source of the keys;
+  // empty: reload() does nothing.
   KeyStore(std::vector<ApiKey> keys, std::string file, const Clock& clock = real_clock());
 
   bool required() const { return required_; }
@@ -39,7 +40,7 @@ class KeyStore {
   // and the key as password).
   Caller find(std::string_view authorization) const;
 
-  // Throws what load_api_keys() throws; then the keys stay as they were. Logs its warning. Returns
+  // Throws the errors of load_api_keys(); the keys then do not change. Logs its warning. Returns
   // the number of keys.
   std::size_t reload();
 

@@ -2,10 +2,11 @@
 //
 // KeyUsage: how much of its limits one key has used.
 //
-// The used requests and tokens decrease by the limit each minute. So a key may use the limit of a
-// minute at once. A request may begin while the key has tokens left. Its output may exceed them,
-// because its length is not known; then the next requests wait until the usage is below the limit.
-// The limits come with each call, as a reload changes them. Threads: any.
+// The used requests and tokens decrease continuously by the limit per minute, so a key may use the
+// limit of a whole minute at once. A request may begin while the key has tokens left. Its output
+// may exceed them, because its length is not known; later requests then wait until the usage is
+// below the limit. The limits are arguments of each call, because a reload can change them.
+// Threads: any.
 #pragma once
 
 #include <mutex>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RefusalDelay: how long answers of status 429 wait in the server.
+// RefusalDelay: delays answers with status 429.
 //
-// A caller that repeats refused requests without a pause takes the processors from the others. So
-// each caller gets kBurst refusals at once and then kPerSecond in a second; further ones wait for
-// their turn, but kMost at most. A waiting answer holds its connection and nothing else. At most
-// max_delayed wait at a time; beyond them answers go out at once. Threads: any; answers may outlive
-// this.
+// A caller that repeats refused requests without a pause takes processor time from other callers.
+// Each caller therefore gets kBurst refusals at once and then kPerSecond per second; further ones
+// are delayed, at most by kMost. A delayed answer holds only its connection. At most max_delayed
+// answers are delayed at a time; further ones are sent at once. Threads: any; answers may outlive
+// this object.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ class RefusalDelay {
       : max_delayed_(max_delayed), clock_(clock) {}
 
   // Counts one more refusal of this caller and sets the answer's delay. The answer counts as
-  // waiting until what it holds is destroyed.
+  // delayed until its `held` is destroyed.
   void apply(const std::string& caller, http::Response& answer);
 
  private:

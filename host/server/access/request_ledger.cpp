@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A record takes itself out when it ends.
+// A record removes itself when it ends.
 #include "server/access/request_ledger.h"
 
 #include <utility>

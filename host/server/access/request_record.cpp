@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The line at the end: [server] request id=... key=... route=... status=... and counts.
+// Writes the line at the end: [server] request id=... key=... route=... status=... and counts.
 #include "server/access/request_record.h"
 
 #include <openssl/rand.h>

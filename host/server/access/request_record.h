@@ -5,8 +5,7 @@
 //
 // It has the id and the key, occupies one of the key's concurrent requests, and counts tokens. It
 // logs one line when the exchange ends: in end(), or in the destructor if nobody called end().
-// Threads: any; the fields of RequestIdentity are set before other
-// threads see the record.
+// Threads: any; the fields of RequestIdentity are set before other threads see the record.
 #pragma once
 
 #include <atomic>
@@ -32,17 +31,17 @@ struct RequestIdentity {
   std::string id;
   std::string method, route;  // the route of the table, not the client's path
   std::string peer;           // address of the client
-  bool is_watch = false;      // asked for all the time: only what goes wrong is logged at info
+  bool is_watch = false;      // a frequent status request: only failures are logged at level info
 };
 
-// The client's own id (X-Request-Id) where it has 1 to 128 letters, digits or ._:/+=@- ; else a new
-// one of 32 hexadecimal digits.
+// Returns the client's own id (X-Request-Id) if it has 1 to 128 letters, digits or ._:/+=@- ;
+// otherwise a new id of 32 hexadecimal digits.
 std::string request_id(std::string_view given);
 
-// Why an answer that was sent is not the one that was asked for.
+// The reason why an answer is incomplete.
 enum class CutShort {
   kCancelled,  // by an operator
-  kDeadline,   // the seconds of a request were over
+  kDeadline,   // the time limit of a request has passed
   kFailed,     // the service failed after the stream had begun
 };
 
@@ -60,20 +59,22 @@ class RequestRecord {
   std::shared_ptr<const ApiKey> key() const;
 
   void set_caller(Caller caller);
-  // Takes a place among the key's requests, kept until the end; or says why there is none.
+  // Takes one of the key's concurrent requests until the end; otherwise returns the limit reached.
   std::optional<LimitReached> take_place();
 
-  // A generation of this request runs. False: the request has been cancelled, so must it be.
+  // Adds a running generation of this request. False: the request is already cancelled, so the
+  // caller must cancel the generation.
   bool add_generation(GenerationId id);
   void add_tokens(int prompt, int completion);
-  void set_queue_seconds(double seconds);  // the longest counts
+  void set_queue_seconds(double seconds);  // the longest time is kept
   void set_status(int status) { status_ = status; }
 
   // An operator ends the request: marks it and returns its generations.
   std::vector<GenerationId> cancel();
   bool is_cancelled() const;
 
-  // The log names this instead of how the exchange ended. The first call counts.
+  // Sets the reason that the log names instead of the end of the exchange. Only the first call
+  // counts.
   void note_cut_short(CutShort reason);
 
   void end(std::uint64_t bytes, http::ExchangeEnd how);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ChunkDecoder: decodes a body in chunks, within limits.
+// ChunkDecoder: decodes a body with chunked transfer coding, within limits.
 //
-// Sizes, line ends and trailers are read one byte after the other, so the result does not depend on
-// how the bytes arrive. Extensions and trailers are skipped; together they have a limit. A line
-// ends with CR LF only. Threads: one. Source: RFC 9112 section 7.1.
+// Reads sizes, line ends and trailers one byte at a time, so the result does not depend on how the
+// bytes arrive. Skips extensions and trailers, which have a common limit. A line must end with CR
+// LF. Threads: one. Source: RFC 9112 section 7.1.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,12 @@ class ChunkDecoder {
  public:
   enum class State { kMore, kComplete, kRefused };
 
-  // `max_extra_bytes`: of all extensions and trailers.
+  // `max_extra_bytes`: limit for all extensions and trailers together.
   ChunkDecoder(std::size_t max_body_bytes, std::size_t max_extra_bytes)
       : max_body_bytes_(max_body_bytes), max_extra_bytes_(max_extra_bytes) {}
 
-  // Takes bytes of `input` and appends data to `body`; `used` says how many were taken.
+  // Consumes bytes of `input` and appends data to `body`; sets `used` to the number of consumed
+  // bytes.
   State feed(std::string_view input, std::size_t* used, std::string* body);
 
   const Refusal& refusal() const { return refusal_; }
@@ -52,8 +53,8 @@ class ChunkDecoder {
 
   std::size_t max_body_bytes_, max_extra_bytes_;
   At at_ = At::kSize;
-  std::size_t left_ = 0;   // of the chunk
-  int digits_ = 0;         // of its size
+  std::size_t left_ = 0;   // remaining bytes of the chunk
+  int digits_ = 0;         // digits of its size so far
   std::size_t extra_ = 0;  // bytes of extensions and trailers
   std::size_t name_bytes_ = 0;
   Refusal refusal_;

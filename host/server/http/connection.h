@@ -4,11 +4,11 @@
 //
 // Phases: handshake -> idle -> reading -> handling -> (idle | lingering | closed). While it handles
 // a request it continues to read, up to max_header_bytes, and keeps the bytes for the next
-// (pipelined) request. End of file means that the client has closed, and its answer is abandoned.
-// So a client that waits for an answer must not shut down its sending side. Unsent bytes are
-// bounded. A client that takes no byte for stall_timeout, or reaches the bound, is dropped.
+// (pipelined) request. End of file means that the client has closed, and its answer is abandoned. A
+// client that waits for an answer must therefore not shut down its sending side. Unsent bytes are
+// limited. A client that takes no byte for stall_timeout, or reaches the limit, is dropped.
 // Threads: start, drain, abort and poster from any thread; all else on the socket's strand.
-// Ownership: pending socket operations and a request that is handled keep the connection alive.
+// Ownership: pending socket operations and a handled request keep the connection alive.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -31,24 +31,25 @@ namespace tandem::server::http {
 // What a server does with requests; shared by all of its connections, immutable.
 struct Hooks {
   Limits limits;
-  // Sees the head before the body is read; an answer here refuses the request.
+  // Gets the head before the body is read. If it returns an answer, the request is refused.
   std::function<std::optional<Response>(Request&)> admit;
-  // Whether the request asks if the server is alive; it is answered on reserved connections too.
+  // Whether the request is a probe (asks if the server is alive). Probes are also answered on
+  // reserved connections.
   std::function<bool(const Request&)> is_probe;
   std::function<void(Exchange&)> handle;
   // The answer for an error of the server (malformed HTTP, a limit, an exception of a handler).
   std::function<Response(int status, const std::string& message)> error_response;
-  // Sees every answer before its head is sent; may add headers.
+  // Gets every answer before its head is sent; may add headers.
   std::function<void(Request&, Response&)> finalize;
-  // The exchange is over. May be called twice; the first call counts.
+  // Called when the exchange is over. May be called twice; the first call counts.
   std::function<void(const Request&, std::uint64_t sent_bytes, ExchangeEnd)> ended;
   std::function<void()> opened, closed;  // a connection
 };
 
 class Connection final : public Exchange, public std::enable_shared_from_this<Connection> {
  public:
-  // `turned_away`: why only a probe is answered, where that is so; others get 503 with this text.
-  // Either way the connection closes after its first answer.
+  // `turned_away`: not empty if only probes are answered; other requests get 503 with this text.
+  // The connection then closes after its first answer.
   Connection(std::unique_ptr<Stream> stream, std::shared_ptr<const Hooks> hooks,
              std::shared_ptr<PostGate> gate, Peer peer, std::string turned_away,
              std::function<void()> on_destroyed);
@@ -115,14 +116,15 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   bool draining_ = false;
   bool end_of_input_ = false;
 
-  std::string input_;  // received, not yet consumed
+  std::string input_;  // bytes received but not yet consumed
   bool read_in_flight_ = false;
 
-  // Itself, while it handles a request: nothing is pending once the input buffer is full.
+  // Keeps the object alive while it handles a request: nothing is pending while the input buffer is
+  // full.
   std::shared_ptr<Connection> self_;
   Request request_;
   std::shared_ptr<PendingAnswer> pending_;
-  std::shared_ptr<const void> held_;  // by the answer
+  std::shared_ptr<const void> held_;  // kept for the answer
   Framing framing_ = Framing::kLength;
   bool keep_alive_ = true;
   bool answer_begun_ = false;
@@ -131,7 +133,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   std::string output_;     // to be sent after in_flight_
   std::string in_flight_;  // being sent
   std::size_t sent_bytes_ = 0;
-  std::uint64_t answer_bytes_ = 0;  // of this exchange, taken by the client
+  std::uint64_t answer_bytes_ = 0;  // bytes of this exchange that the client has taken
   bool write_in_flight_ = false;
   std::size_t largest_piece_bytes_ = 0;  // of the stream
   bool dropped_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts by address are of admitted connections only.
+// Counts by address include only admitted connections.
 #include "server/http/connection_set.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::optional<ConnectionSet::Admission> ConnectionSet::admit(const PeerAddress& 
   if (reserved) {
     replaced = take_oldest_reserved();
     if (replaced) replaced->abort();
-    // Those that were told to close need a moment; the bound holds in any case.
+    // Connections that were told to close need a moment. The limit holds anyway.
     if (entries_.size() - num_admitted_ >= 2 * kReserved) return std::nullopt;
   }
   ++next_id_;

@@ -2,8 +2,8 @@
 //
 // ConnectionSet: all connections of a server, and the limits on their number.
 //
-// Beyond the limits a new connection takes one of a few reserved places, on which only probes are
-// answered. If all of these are taken, the oldest is closed, so clients that connect and wait
+// A connection beyond the limits takes one of a few reserved places, on which only probes are
+// answered. If all of these are taken, the oldest is closed, so clients that connect and then wait
 // cannot block a probe. Each connection keeps the set alive, so the last one may outlive the
 // listener. Threads: any.
 #pragma once
@@ -26,18 +26,18 @@ namespace tandem::server::http {
 
 class ConnectionSet {
  public:
-  // Of connections that are turned away, at a time.
+  // The maximum number of connections on reserved places.
   static constexpr std::size_t kReserved = 64;
 
   explicit ConnectionSet(const Limits& limits) : limits_(limits) {}
 
   struct Admission {
     std::uint64_t id = 0;
-    std::string turned_away;  // why; empty: admitted
+    std::string turned_away;  // the reason; empty: admitted
   };
 
-  // A connection counts from admit() to remove(); from add() on it can be drained and aborted. None
-  // when even the reserved ones are closing.
+  // Admits a connection. It counts from admit() to remove(); from add() on it can be drained and
+  // aborted. Empty if even the reserved connections are all closing.
   std::optional<Admission> admit(const PeerAddress& peer);
   void add(std::uint64_t id, const std::shared_ptr<Connection>& connection);
   void remove(std::uint64_t id);
@@ -61,8 +61,9 @@ class ConnectionSet {
   std::mutex mutex_;
   std::condition_variable empty_;
   std::map<std::uint64_t, Entry> entries_;
-  std::map<std::uint64_t, std::weak_ptr<Connection>> reserved_;  // oldest first; not the closing
-  std::map<std::string, std::size_t> per_group_;                 // of admitted ones
+  std::map<std::uint64_t, std::weak_ptr<Connection>>
+      reserved_;                                  // oldest first; without closing ones
+  std::map<std::string, std::size_t> per_group_;  // of admitted ones
   std::size_t num_admitted_ = 0;
   std::uint64_t next_id_ = 1;
   bool draining_ = false, aborting_ = false;

@@ -27,7 +27,7 @@ struct Header {
   std::string value;
 };
 
-// Who is at the other end of the connection.
+// The client at the other end of the connection.
 struct Peer {
   std::string text;       // its address, without port; empty: a Unix socket
   bool is_local = false;  // on this machine
@@ -41,9 +41,10 @@ struct Request {
   std::string body;
   int minor_version = 1;  // of HTTP/1.x
   Peer peer;
-  std::shared_ptr<RequestRecord> record;  // what the server notes about it, from Hooks::admit on
+  std::shared_ptr<RequestRecord>
+      record;  // the server's record of the request, from Hooks::admit on
 
-  // The first header of that (lower-case) name; empty when there is none.
+  // The first header with this (lower-case) name; empty if there is none.
   std::string_view header(std::string_view name) const;
 };
 
@@ -52,15 +53,15 @@ struct Response {
   std::string content_type = "application/json";
   std::vector<Header> headers;
   std::string body;
-  std::shared_ptr<const void> held;    // destroyed when the client has taken the answer, or is gone
+  std::shared_ptr<const void> held;    // destroyed when the client has taken the answer or is gone
   std::chrono::milliseconds delay{0};  // respond() sends the answer after this time
 };
 
-// How an exchange ended, from the connection's view.
+// The end of an exchange as the connection sees it.
 enum class ExchangeEnd {
   kComplete,      // the client has taken all of the answer
   kClientGone,    // the client closed, or its machine does not answer
-  kClientSlow,    // the client left too much unread, or took no byte for too long
+  kClientSlow,    // the client left too many bytes unread, or took none for too long
   kServerClosed,  // the server stops, or needs a reserved connection for another client
   kFailed,        // an error of the server in the middle of the answer
 };
@@ -85,12 +86,13 @@ class Exchange {
 
   virtual Poster poster() = 0;
 
-  // Kept until the answer is complete or abandoned.
+  // Keeps the answer until it is complete or abandoned.
   virtual void keep(std::shared_ptr<PendingAnswer> answer) = 0;
 
   virtual void respond(Response response) = 0;
 
-  // Sends the head at once; the body of `head` is ignored. Chunked, or until close for HTTP/1.0.
+  // Sends the head at once; ignores the body of `head`. The stream is chunked, or ends with the
+  // connection for HTTP/1.0.
   virtual void begin_stream(Response head) = 0;
   virtual void write(std::string_view data) = 0;
   virtual void end_stream() = 0;

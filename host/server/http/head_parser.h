@@ -12,8 +12,8 @@
 
 namespace tandem::server::http {
 
-// Fills all of `request` but its body. `keep_alive`: whether the client wants the connection to
-// stay. Where the target names a host itself, that is the value of "host" (RFC 9112 3.2.2).
+// Fills in `request` except its body. `keep_alive`: whether the client wants the connection to stay
+// open. If the target contains a host, it becomes the value of "host" (RFC 9112 3.2.2).
 std::optional<Refusal> parse_head(std::string_view head, Request* request, bool* keep_alive);
 
 }  // namespace tandem::server::http

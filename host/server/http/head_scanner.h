@@ -3,10 +3,10 @@
 // HeadScanner: finds the end of a request's head and refuses heads that violate the grammar of
 // HTTP/1.x.
 //
-// It takes one byte after the other and stops at the first violation, so the result does not depend
-// on how the bytes arrive. It is stricter than RFC 9112 allows: a line ends with CR LF only, and
-// folded lines are refused, because a proxy in front may read such heads differently. Threads: one.
-// Cost: one copy of the head. Source: RFC 9112 sections 2 to 5, RFC 9110 section 5.
+// It reads one byte at a time and stops at the first violation, so the result does not depend on
+// how the bytes arrive. It is stricter than RFC 9112: a line must end with CR LF, and folded lines
+// are refused, because a proxy in front may interpret such heads differently. Threads: one. Cost:
+// one copy of the head. Source: RFC 9112 sections 2 to 5, RFC 9110 section 5.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,12 @@ class HeadScanner {
 
   explicit HeadScanner(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Takes bytes of `input` until the head is complete or refused; `used` says how many.
+  // Consumes bytes of `input` until the head is complete or refused; sets `used` to their number.
   State feed(std::string_view input, std::size_t* used);
 
-  // Some byte besides empty lines before the request (RFC 9112 2.2) has been taken.
+  // Whether a byte of the request was consumed. Empty lines before it (RFC 9112 2.2) do not count.
   bool started() const { return !head_.empty(); }
-  const std::string& head() const { return head_; }  // with the empty line at its end
+  const std::string& head() const { return head_; }  // including the empty line at its end
   const Refusal& refusal() const { return refusal_; }
 
  private:
@@ -55,16 +55,16 @@ class HeadScanner {
   State malformed(const char* what);
 
   std::size_t max_bytes_;
-  std::size_t taken_ = 0;  // with the empty lines before the request
+  std::size_t taken_ = 0;  // including the empty lines before the request
   At at_ = At::kBefore;
-  std::size_t token_bytes_ = 0;  // of the part of a line that is being read
+  std::size_t token_bytes_ = 0;  // bytes of the current part of a line
   std::string head_;
   Refusal refusal_;
 };
 
 // RFC 9110 section 5.6.2.
 bool is_token_byte(char c);
-// What a field's value may have: visible ASCII, blanks, bytes from 0x80 on.
+// The bytes that a field value may contain: visible ASCII, blanks, bytes from 0x80 on.
 bool is_value_byte(char c);
 
 }  // namespace tandem::server::http

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the server listens, and with which certificate. Plain data; names are checked when the
-// server starts.
+// The addresses where the server listens, and its certificate. Plain data; names are checked when
+// the server starts.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct ListenOptions {
 struct TlsFiles {
   std::string certificate;  // PEM, with the chain; empty: no TLS
   std::string key;          // PEM
-  // Set by the server's check(), which reads both files; null: they are not read yet.
+  // Set by the server's check(), which reads both files; null: not read yet.
   std::shared_ptr<TlsKeys> keys = nullptr;
 };
 

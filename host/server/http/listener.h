@@ -3,8 +3,8 @@
 // Listener: the listening sockets and their connections.
 //
 // Connections beyond the limits are refused (connection_set.h). TCP connections use TLS if keys are
-// set; Unix sockets never do. Threads: all calls from one controlling thread, but set_tls() from
-// any; the io_context may run on any number.
+// set; Unix sockets never do. Threads: all calls from one controlling thread, except set_tls(),
+// which any thread may call; the io_context may run on any number of threads.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -28,15 +28,15 @@ namespace tandem::server::http {
 
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
-  // Binds and listens. Throws Error("server", ...) naming what it cannot listen on.
+  // Binds and listens. Throws Error("server", ...) naming the address on which it cannot listen.
   Listener(boost::asio::io_context& io, const ListenOptions& options,
            std::shared_ptr<const Hooks> hooks, std::shared_ptr<PostGate> gate);
   ~Listener();
 
-  std::uint16_t port() const;  // of the first TCP socket; 0: there is none
+  std::uint16_t port() const;  // port of the first TCP socket; 0: there is none
   const std::vector<LocalAddress>& addresses() const { return addresses_; }
 
-  void set_tls(std::shared_ptr<TlsKeys> keys);  // of new connections; null: no TLS
+  void set_tls(std::shared_ptr<TlsKeys> keys);  // keys of new connections; null: no TLS
 
   void start();
   void stop_accepting();

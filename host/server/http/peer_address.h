@@ -11,11 +11,12 @@
 namespace tandem::server::http {
 
 struct PeerAddress {
-  std::string group;  // counted together: an IPv4 address, an IPv6 network of 64 bits; empty: none
+  std::string group;  // connections with the same group are counted together: an IPv4 address, an
+                      // IPv6 network of 64 bits; empty: none
   Peer shown;
 };
 
-// A peer that is gone already has no address and is not local.
+// A peer that has already gone has no address and is not local.
 PeerAddress peer_address(Socket& socket);
 
 }  // namespace tandem::server::http

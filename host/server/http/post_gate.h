@@ -2,9 +2,9 @@
 //
 // PostGate: lets other threads (the engine's) post onto an io_context until close().
 //
-// While a guard from enter() exists that converts to true, the io_context exists. close() waits for
-// such guards; later guards convert to false. Sinks may therefore outlive the server.
-// Threads: any. Cost: an uncontended shared lock.
+// While a guard from enter() exists and converts to true, the io_context exists. close() waits for
+// such guards; later guards convert to false. Sinks may therefore outlive the server. Threads: any.
+// Cost: an uncontended shared lock.
 #pragma once
 
 #include <mutex>

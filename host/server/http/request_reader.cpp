@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The head is parsed when all of it is here. What decides where a body ends has exactly one form:
-// one Content-Length of digits, or one `Transfer-Encoding: chunked`, never both. Everything else is
-// refused, because a proxy in front may see the end elsewhere and take the rest for a request.
+// The head is parsed when it is complete. Only two forms may determine the end of a body: one
+// Content-Length of digits, or one `Transfer-Encoding: chunked`, never both. Everything else is
+// refused, because a proxy in front may see another end and take the rest for a request.
 #include "server/http/request_reader.h"
 
 #include <algorithm>
@@ -39,8 +39,8 @@ std::optional<Refusal> check_singles(const Request& request) {
   return std::nullopt;
 }
 
-// Of a value that is not exactly "chunked". RFC 9112 6.3: where chunked is there but not the last
-// coding, the length is unknown (400); other codings are unknown here (501).
+// The refusal of a value that is not exactly "chunked". RFC 9112 6.3: if chunked is there but not
+// the last coding, the length is unknown (400); other codings are unknown here (501).
 Refusal refuse_coding(std::string_view value) {
   std::size_t num_chunked = 0;
   bool chunked_last = false;

@@ -2,11 +2,11 @@
 //
 // RequestReader: reads requests from the bytes of a connection, one after the other, within limits.
 //
-// It uses no socket, so that tests and the fuzz target can split bytes anywhere. Its results do not
-// depend on how the bytes arrive. It reports the head before it reads the body, so that a request
-// can be refused (and 100-continue decided) without its body. Threads: one. Cost: one copy of the
-// bytes. Source: RFC 9112; HeadScanner and ChunkDecoder hold the grammar, Boost.Beast's parser
-// lists the fields.
+// It uses no socket, so tests and the fuzz target can split bytes anywhere. Its results do not
+// depend on how the bytes arrive. It reports the head before it reads the body, so a request can be
+// refused (and 100-continue decided) without its body. Threads: one. Cost: one copy of the bytes.
+// Source: RFC 9112. HeadScanner and ChunkDecoder check the grammar; Boost.Beast's parser lists the
+// fields.
 #pragma once
 
 #include <cstddef>
@@ -33,17 +33,19 @@ class RequestReader {
  public:
   explicit RequestReader(const Limits& limits);
 
-  // `consumed`: how many bytes at the front of `input` were used; pass the others again.
+  // `consumed`: the number of bytes used at the front of `input`; pass the remaining bytes again.
   ReadState consume(std::string_view input, std::size_t* consumed);
   void restart();
 
-  bool started() const { return scanner_.started(); }  // some byte of the request is consumed
+  bool started() const {
+    return scanner_.started();
+  }  // true once a byte of the request is consumed
   const Request& request() const { return request_; }  // valid from kHead; the body from kComplete
   Request& request() { return request_; }
   Request take() { return std::move(request_); }
   const Refusal& refusal() const { return refusal_; }
 
-  // From kHead on.
+  // Valid from kHead on.
   bool keep_alive() const { return keep_alive_; }
   bool expects_continue() const { return expects_continue_; }
 
@@ -55,7 +57,7 @@ class RequestReader {
   Limits limits_;
   HeadScanner scanner_;
   std::optional<ChunkDecoder> chunks_;
-  std::size_t body_left_ = 0;  // of a body with a length
+  std::size_t body_left_ = 0;  // remaining bytes of a body with a length
   Request request_;
   Refusal refusal_;
   bool head_read_ = false;

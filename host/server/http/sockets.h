@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Listening sockets: of a host's addresses, of a path in the file system, or inherited from the
-// service manager; and the options of accepted ones. Threads: any; stateless but for the files.
+// Makes listening sockets: for a host's addresses, for a path in the file system, or inherited from
+// the service manager. Also sets options of accepted sockets. Threads: any; no state except the
+// files.
 #pragma once
 
 #include <boost/asio/basic_socket_acceptor.hpp>
@@ -19,35 +20,36 @@ namespace tandem::server::http {
 
 using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol>;
 
-// One listening socket per endpoint, each on its own strand. All listen on the port of the first
-// endpoint; if that is 0, on one port that is free on all addresses. Addresses that this machine
-// lacks are left out if another works. Throws boost::system::system_error.
+// Makes one listening socket per endpoint, each on its own strand. All use the port of the first
+// endpoint; if that is 0, one port that is free on all addresses. Skips addresses that this machine
+// lacks if another one works. Throws boost::system::system_error.
 std::vector<boost::asio::ip::tcp::acceptor> listen_on_all(
     boost::asio::io_context& io, std::vector<boost::asio::ip::tcp::endpoint> endpoints);
 
-// On every address of `host`; port 0 takes any free one. Throws Error("server", ...) naming both.
+// Listens on every address of `host`; port 0 takes a free one. Throws Error("server", ...) naming
+// both.
 std::vector<Acceptor> listen_on_host(boost::asio::io_context& io, const std::string& host,
                                      std::uint16_t port);
 
-// A file that a dead process has left is replaced. Throws Error("server", ...) when another process
-// listens there, or when something else than a socket is there.
+// Replaces a socket file that a dead process left. Throws Error("server", ...) if another process
+// listens there, or if the file is not a socket.
 Acceptor listen_on_path(boost::asio::io_context& io, const std::string& path, int mode);
 
-// What can be known before anything listens there: throws Error("server", ...) when the path is too
-// long, has no folder, or something else than a socket is there. Whether a socket is there.
+// Checks the path before anything listens there. Throws Error("server", ...) if it is too long, has
+// no folder, or names a file that is not a socket. Returns whether a socket exists there.
 bool check_unix_path(const std::string& path);
 
-// Removes the file of a Unix socket that nobody listens on; does nothing where there is no file.
-// Throws Error("server", ...) as listen_on_path() does.
+// Removes the file of a Unix socket on which nobody listens; does nothing if there is no file.
+// Throws the errors of listen_on_path().
 void remove_stale_socket(const std::string& path);
 
-// The domain of a listening stream socket. Throws Error("server", ...) when it is none.
+// The domain of a listening stream socket. Throws Error("server", ...) if it is not one.
 int check_inherited(int descriptor);
 
-// Takes over a listening socket. Throws Error("server", ...) when it is none.
+// Takes over a listening socket. Throws Error("server", ...) if it is not one.
 Acceptor adopt_socket(boost::asio::io_context& io, int descriptor);
 
-// What one end of a socket is: its port, whether others than this machine reach it.
+// The local end of a socket: its port, and whether only this machine can reach it.
 struct LocalAddress {
   bool is_unix = false;
   bool is_loopback = false;  // or a Unix socket
@@ -57,9 +59,10 @@ struct LocalAddress {
 
 LocalAddress local_address(Acceptor& acceptor);
 
-// For an accepted TCP socket: no delay, and the kernel ends it when the other machine acknowledges
-// nothing for `vanished`. While data waits for it, it has `stalled` if that is longer: the kernel
-// does not tell a client that takes nothing from one that is gone. Does nothing for others.
+// For an accepted TCP socket: disables delays, and lets the kernel end it if the other machine
+// acknowledges nothing for `vanished`. While data waits to be sent, the longer of `vanished` and
+// `stalled` applies, because the kernel cannot tell a client that takes nothing from one that is
+// gone. Does nothing for other sockets.
 void set_client_options(Socket& socket, std::chrono::seconds vanished,
                         std::chrono::milliseconds stalled);
 

@@ -3,8 +3,8 @@
 // Stream: the bytes of one connection, over TCP, a Unix socket or TLS.
 //
 // At most one read and one write are in flight. Handlers run on the socket's executor, a strand;
-// all calls come from it too. The stream must outlive its handlers: they hold its owner. An error
-// of close() is ignored; operations in flight then end with an error.
+// all calls must come from it too. The stream must outlive its handlers, so they hold its owner.
+// Errors of close() are ignored; operations in flight then end with an error.
 #pragma once
 
 #include <boost/asio/basic_stream_socket.hpp>
@@ -27,24 +27,24 @@ class Stream {
 
   virtual boost::asio::any_io_executor get_executor() = 0;
 
-  // Before the first read. A plain stream has nothing to do and calls back at once.
+  // Call it before the first read. A plain stream does nothing and calls back at once.
   virtual void handshake(std::function<void(const ErrorCode&)> done) = 0;
 
-  // Appends some bytes to `into`, which must stay where it is until the handler is called.
+  // Appends bytes to `into`, which must not move until the handler is called.
   virtual void read_some(std::string& into, Handler done) = 0;
   virtual void write_some(boost::asio::const_buffer data, Handler done) = 0;
 
-  // Whether the peer has closed, or sends nothing more, also where bytes before that are unread.
+  // Whether the peer has closed or will send nothing more, even if earlier bytes are unread.
   virtual bool peer_left() = 0;
 
-  // Tells the peer that nothing more comes; reading may go on.
+  // Tells the peer that no more data follows; reading may continue.
   virtual void finish() = 0;
   virtual void close() = 0;
 };
 
 bool peer_left(Socket& socket);
 
-// An idle connection holds no buffer: it waits until bytes are there and then reads them.
+// An idle connection holds no buffer: it waits for bytes and then reads them.
 std::unique_ptr<Stream> make_plain_stream(Socket socket);
 
 }  // namespace tandem::server::http

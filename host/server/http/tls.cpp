@@ -27,7 +27,7 @@ class TlsKeys {
 
 namespace {
 
-// Of TLS 1.2: keys that no later loss of the certificate's key opens, and ciphers with a tag.
+// TLS 1.2: only key exchanges with forward secrecy, and ciphers with authentication.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr std::size_t kTlsPieceBytes = 4 * 1024;
 

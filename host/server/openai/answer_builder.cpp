@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events of different choices have no order: a stream carries them as they come, each with its
+// Events of different choices have no order, so a stream carries them as they come, each with its
 // index.
 #include "server/openai/answer_builder.h"
 

@@ -3,9 +3,9 @@
 // AnswerBuilder: writes the answer of one request from the events of its choices, as they arrive.
 //
 // In a stream each event is written at once. A plain answer is collected as JSON text, not as a
-// tree. It has a limit in bytes, because the length of the generated text is not known before.
-// Threads: one at a time. Errors: ApiError when a choice has failed or the bound is passed.
-// Ownership: borrows the plan.
+// tree. Its size in bytes is limited, because the length of the generated text is not known in
+// advance. Threads: one at a time. Errors: ApiError if a choice has failed or the limit is
+// exceeded. Ownership: borrows the plan.
 #pragma once
 
 #include <cstddef>
@@ -25,33 +25,33 @@ class AnswerBuilder {
   AnswerBuilder(const GenerationService& service, const GenerationPlan& plan,
                 std::size_t max_plain_bytes, std::shared_ptr<AnswerMemory> memory);
 
-  // What a stream sends before anything is generated.
+  // Appends the start of a stream, before anything is generated.
   void append_opening(std::string& out) const;
 
-  // Appends what a stream sends for the event; nothing for a plain answer.
+  // Appends the event to a stream; only stores it for a plain answer.
   void take(std::size_t choice, GenerationEvent& event, std::string& out);
 
-  // Ends the unfinished choices where they are (finish_reason "length").
+  // Ends the unfinished choices with what they have (finish_reason "length").
   void cut_short(std::string& out);
 
   bool complete() const { return num_unfinished_ == 0; }
   bool has_output() const { return has_output_; }
 
-  // Once complete: the rest of a stream, or the whole plain answer.
+  // Call it once complete: appends the rest of a stream, or the whole plain answer.
   void append_end(std::string& out);
   std::string whole();
 
-  // What the plain answer takes of the memory for answers, until it is destroyed.
+  // The share of the memory for answers that the plain answer occupies until this is destroyed.
   std::shared_ptr<const void> held() const { return share_; }
 
  private:
   struct Choice {
     bool finished = false;
     bool echoed = false;
-    AnswerPiece piece;  // the answer so far, where it is not streamed
+    AnswerPiece piece;  // the answer so far, if it is not streamed
     std::unique_ptr<ChatLogprobs> chat_logprobs;
     std::unique_ptr<CompletionLogprobs> completion_logprobs;
-    std::size_t bytes = 0;  // of piece and log-probabilities
+    std::size_t bytes = 0;  // bytes of piece and log-probabilities
     int completion_tokens = 0, cached_tokens = 0;
   };
 

@@ -3,7 +3,7 @@
 // AnswerFormat: writes pieces of generated text as the JSON of OpenAI's API, as one answer or in
 // chunks.
 //
-// One object per request holds the id, the time and the model name that all chunks repeat. It
+// One object per request holds the id, the time and the model name, which all chunks repeat. It
 // writes text, not trees: a chunk costs a few appended strings. Threads: one at a time.
 #pragma once
 
@@ -32,16 +32,17 @@ struct Usage {
 
 class AnswerFormat {
  public:
-  // `with_usage`: chunks have "usage": null, since the last one will have the usage.
+  // `with_usage`: chunks have "usage": null, because the last chunk has the usage.
   AnswerFormat(AnswerKind kind, const std::string& model, bool with_usage);
 
-  // A whole answer: its begin, the choices with commas between them, its end.
+  // A whole answer: its beginning, the choices separated by commas, its end.
   void begin_whole(std::string& out) const;
   void append_choice(std::string& out, const AnswerPiece& choice) const;
   void end_whole(std::string& out, const Usage& usage) const;
 
   // Server-sent events ("data: ...\n\n").
-  void append_opening_event(std::string& out, int index) const;  // chat: the role; else nothing
+  void append_opening_event(std::string& out,
+                            int index) const;  // chat: the role; otherwise nothing
   void append_event(std::string& out, const AnswerPiece& piece) const;
   void append_usage_event(std::string& out, const Usage& usage) const;
   static void append_error_event(std::string& out, const std::string& error_body);
@@ -53,7 +54,7 @@ class AnswerFormat {
 
   AnswerKind kind_;
   bool with_usage_;
-  std::string whole_head_, chunk_head_;  // up to the list of choices
+  std::string whole_head_, chunk_head_;  // text before the list of choices
 };
 
 }  // namespace tandem::server::openai

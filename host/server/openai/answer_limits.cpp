@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes are estimated by what an entry of each kind takes in JSON.
+// Estimates bytes by the size of each kind of entry in JSON.
 #include "server/openai/answer_limits.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operator's limits on what one request may generate and hold in memory, before anything is
+// Checks the operator's limits on what one request may generate and hold in memory, before it is
 // submitted. Pure; threads: any. Errors: ApiError 400 with the numbers.
 #pragma once
 
@@ -9,12 +9,12 @@
 
 namespace tandem::server::openai {
 
-// Lowers the max_tokens that the server itself chose, and refuses one that the client `asked` for,
-// so that all choices together keep to limits.max_tokens.
+// Limits all choices together to limits.max_tokens. Lowers a max_tokens that the server chose;
+// refuses one that the client `asked` for.
 void limit_tokens(GenerationPlan& plan, const RequestLimits& limits, bool asked);
 
-// Refuses an answer that may not fit into limits.max_answer_bytes: a whole one that is not
-// streamed, or what is echoed.
+// Refuses an answer that may exceed limits.max_answer_bytes: a whole answer without streaming, or
+// an echo.
 void limit_bytes(const GenerationPlan& plan, const RequestLimits& limits);
 
 }  // namespace tandem::server::openai

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AnswerMemory: a bound on what all answers that are not streamed hold together, from their first
-// token until their clients have taken them. So clients that read slowly, or not at all, cannot
-// fill the memory however many they are. Small answers do not count. Units: bytes. Threads: any.
+// AnswerMemory: limits the memory of all answers without streaming, from their first token until
+// their clients have taken them. Clients that read slowly or not at all therefore cannot fill the
+// memory, however many there are. Small answers do not count. Units: bytes. Threads: any.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ class AnswerMemory {
  public:
   explicit AnswerMemory(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // Of one answer; gives its bytes back when it is destroyed. Threads: one at a time.
+  // The share of one answer; releases its bytes when destroyed. Threads: one at a time.
   class Share {
    public:
     explicit Share(std::shared_ptr<AnswerMemory> memory) : memory_(std::move(memory)) {}
@@ -24,7 +24,7 @@ class AnswerMemory {
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
-    // The answer has `bytes` now. Throws ApiError 503 where there is no room for more.
+    // Sets the answer's size to `bytes`. Throws ApiError 503 if there is no room.
     void hold(std::size_t bytes);
 
    private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ApiContext: the common data of the API's handlers: the service, the threads that work for it, and
-// the operator's options. Threads: immutable; shared by every call in progress.
+// ApiContext: the common data of the API's handlers: the service, its worker threads and the
+// operator's options. Threads: immutable; shared by all calls in progress.
 #pragma once
 
 #include <chrono>

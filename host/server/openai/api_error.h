@@ -2,7 +2,7 @@
 //
 // ApiError: an error for the client, in the form of OpenAI's error object.
 //
-// It is thrown while a request is read and caught where the request is answered, on one thread.
+// Thrown while a request is read, and caught on the same thread, which answers with it.
 #pragma once
 
 #include <stdexcept>
@@ -15,7 +15,7 @@
 namespace tandem::server::openai {
 
 struct ApiError : std::runtime_error {
-  // `param`: the field at fault ("messages[0].content"); empty: null. `code` likewise.
+  // `param`: the wrong field ("messages[0].content"); empty: null. The same for `code`.
   ApiError(int http_status, const std::string& message, std::string at_fault = {},
            std::string error_code = {})
       : std::runtime_error(message),
@@ -29,7 +29,7 @@ struct ApiError : std::runtime_error {
   int retry_after_seconds = 1;  // with 429 and 503
 };
 
-// 503 where the service is stopping, 429 where the queue takes no more. Not for kAccepted.
+// 503 if the service is stopping, 429 if the queue is full. Not for kAccepted.
 ApiError not_admitted(SubmitStatus status, int retry_after_seconds);
 
 // {"error": {"message", "type", "param", "code"}}; the type follows from the status.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// By who sends them: clients of llama.cpp, of vLLM and SGLang, of Ollama, of gateways.
+// The fields, by sender: clients of llama.cpp, of vLLM and SGLang, of Ollama, of gateways.
 #include "server/openai/common_fields.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the inputs of a chat's template: messages, tools, tool_choice, chat_template_kwargs and
+// Reads the inputs of a chat template: messages, tools, tool_choice, chat_template_kwargs and
 // reasoning_effort.
 //
 // The number and the size of tools, calls and variables are bounded. Fields that the template does

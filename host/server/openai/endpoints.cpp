@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From parsed requests to generation requests.
+// Turns parsed requests into generation requests.
 #include "server/openai/endpoints.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ GenerationRequest generation_request(GenerationOptions& options, std::vector<Tok
   return request;
 }
 
-// Of a header's value: quoted, and ASCII only.
+// Formats the value of a header: quoted, and only ASCII.
 std::string ignored_warning(const std::vector<std::string>& ignored) {
   std::string names;
   for (const std::string& name : ignored) {

@@ -3,9 +3,9 @@
 // The handlers of OpenAI's endpoints. They make a plan for GenerationCall from a request's body, on
 // a thread of the pool.
 //
-// A chat goes through the model's template. A prompt that leaves no room for output is 400
+// A chat is rendered by the model's template. A prompt that leaves no room for output gets 400
 // context_length_exceeded with both lengths. A max_tokens beyond the context is reduced to what
-// fits. A request beyond the operator's limits is 400 with the numbers. Threads: any; stateless.
+// fits. A request beyond the operator's limits gets 400 with the numbers. Threads: any; stateless.
 #pragma once
 
 #include <memory>
@@ -18,17 +18,17 @@
 
 namespace tandem::server::openai {
 
-// Throw ApiError; the caller answers it.
+// These throw ApiError; the caller answers with it.
 void handle_completion(http::Exchange& exchange, std::shared_ptr<const ApiContext> context);
 void handle_chat(http::Exchange& exchange, std::shared_ptr<const ApiContext> context);
 
-// The plans of these bodies.
+// Make the plans of these bodies.
 GenerationPlan plan_completion(const std::string& body, const ApiContext& context);
 GenerationPlan plan_chat(const std::string& body, const ApiContext& context);
 
 // Bodies of /v1/models and /v1/models/{id}.
 std::string model_list_body(const ModelCard& card);
-// Of /health: "ok", "degraded" with the devices that are lost, or "unhealthy".
+// The body of /health: "ok", "degraded" with the lost devices, or "unhealthy".
 std::string health_body(bool healthy, const std::vector<std::string>& lost_devices);
 std::string model_body(const ModelCard& card);
 bool is_named(const ModelCard& card, std::string_view name);  // by its id or an alias

@@ -24,16 +24,16 @@ struct NumberRange {
   bool open_low = false;  // low itself is excluded
 };
 
-// Throws the 400 that says what is wrong with the field at `path`.
+// Throws the error 400 for the field at `path`.
 [[noreturn]] void fail_field(const std::string& path, const std::string& problem);
 
-// What this server cannot honour: listed in `ignored`, or the 400 where that is null.
+// For a field that this server cannot honour: adds it to `ignored`, or throws 400 if that is null.
 void ignore_field(const std::string& path, const std::string& problem,
                   std::vector<std::string>* ignored);
 
 std::string indexed(const std::string& name, std::size_t index);  // "messages[0]"
 
-// 400 when there are more than `most` of the `things` ("texts").
+// Throws 400 if there are more than `most` of the `things` ("texts").
 void check_count(const std::string& path, const char* things, std::size_t count, int most);
 
 // Checked conversions of a value; `path` names it in messages.
@@ -47,10 +47,10 @@ const nlohmann::ordered_json& object_value(const nlohmann::ordered_json& value,
 
 class FieldReader {
  public:
-  // `prefix`: the path of the object itself with its dot; empty at the top. Borrows the object.
+  // `prefix`: the path of the object with a final dot; empty at the top. Borrows the object.
   FieldReader(const nlohmann::ordered_json& object, std::string prefix);
 
-  // Null when absent or null; marks the field as read.
+  // Null if the field is absent or null; marks the field as read.
   const nlohmann::ordered_json* find(std::string_view name);
   const nlohmann::ordered_json& require(std::string_view name);
 
@@ -60,8 +60,8 @@ class FieldReader {
 
   std::string path(std::string_view name) const { return prefix_ + std::string(name); }
 
-  // 400 for the first field that was not read, with a suggestion. With `ignored`, fields of common
-  // clients (common_fields.h) are listed there instead.
+  // Throws 400 for the first field that was not read, with a suggestion. With `ignored`, fields of
+  // common clients (common_fields.h) are added to it instead.
   void check_unread(std::vector<std::string>* ignored) const;
 
  private:

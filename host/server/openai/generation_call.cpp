@@ -16,10 +16,10 @@ namespace tandem::server::openai {
 namespace {
 
 constexpr std::size_t kPlainBatch = 64;  // events of a plain answer that are written at once
-// Of a stream that are sent at once: the connection allows one piece beyond its bound.
+// Bytes of a stream that are sent at once: the connection allows one piece beyond its limit.
 constexpr std::size_t kPieceBytes = 16 * 1024;
 
-// No 503: clients repeat a request after that by themselves.
+// Not 503, because clients repeat a request after that.
 ApiError cancelled_by_operator(RequestRecord& record) {
   record.note_cut_short(CutShort::kCancelled);
   return ApiError(403, "an operator of this server cancelled this request", "", "cancelled");

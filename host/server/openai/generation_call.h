@@ -3,11 +3,11 @@
 // GenerationCall: one API request in progress. A worker reads it and submits its choices; their
 // events become one answer or one stream.
 //
-// Threads: the pool prepares and submits. Events of plain answers, and of streams with echo or
-// log-probabilities, are written there too; those of other streams on the connection's strand. Only
-// the strand touches the exchange. Ownership: the exchange keeps the call until it is answered or
-// abandoned. Sinks hold it weakly, so that they may outlive it and the server. Errors: the service
-// takes all choices or none; when one fails, the others are cancelled. The client gets an HTTP
+// Threads: the pool prepares and submits. It also writes the events of plain answers, and of
+// streams with echo or log-probabilities; the connection's strand writes those of other streams.
+// Only the strand uses the exchange. Ownership: the exchange keeps the call until it is answered or
+// abandoned. Sinks hold it weakly, so they may outlive it and the server. Errors: the service
+// accepts all choices or none; when one fails, the others are cancelled. The client gets an HTTP
 // status, or an error event if the stream has begun.
 #pragma once
 
@@ -32,10 +32,10 @@ namespace tandem::server::openai {
 class GenerationCall final : public http::PendingAnswer,
                              public std::enable_shared_from_this<GenerationCall> {
  public:
-  // Body -> plan, on a thread of the pool. Throws ApiError.
+  // Turns the body into a plan, on a thread of the pool. Throws ApiError.
   using Prepare = std::function<GenerationPlan(const std::string& body)>;
 
-  // Hands the body to the pool and keeps the call on the exchange. Throws ApiError 503 when the
+  // Passes the body to the pool and keeps the call on the exchange. Throws ApiError 503 if the
   // pool's queue is full.
   static void start(http::Exchange& exchange, std::shared_ptr<const ApiContext> context,
                     Prepare prepare);
@@ -59,7 +59,7 @@ class GenerationCall final : public http::PendingAnswer,
   void push(std::size_t choice, GenerationEvent event);  // on the service's thread
   void note_progress(std::size_t choice, const GenerationEvent& event);
   void expire();
-  void schedule_drain();  // with the queue's lock
+  void schedule_drain();  // needs the queue's lock
   void drain();
   bool write_events(std::vector<QueuedEvent>& events, bool expired);  // false: the call is over
   void cut_short(std::string& out);
@@ -76,22 +76,22 @@ class GenerationCall final : public http::PendingAnswer,
   const std::shared_ptr<RequestRecord> record_;
   Submissions submissions_;
   GenerationPlan plan_;
-  std::optional<AnswerBuilder> builder_;  // of the thread that drains
+  std::optional<AnswerBuilder> builder_;  // used by the draining thread
   bool uses_pool_ = true;
 
-  std::mutex mutex_;  // of the queue: the next six
+  std::mutex mutex_;  // guards the queue: the next six members
   std::vector<QueuedEvent> queue_;
   std::vector<int> counted_tokens_;  // of each choice, in the record
-  std::size_t num_ends_ = 0;         // of choices, in the queue
+  std::size_t num_ends_ = 0;         // ends of choices in the queue
   bool started_ = false;             // all choices are submitted
-  bool scheduled_ = false;           // drain() will run, or runs
+  bool scheduled_ = false;           // drain() runs or will run
   bool expired_ = false;
 
   std::atomic<bool> dead_ = false;  // failed, finished or abandoned: events are dropped
-  // The strand's:
+  // Used only on the strand:
   bool over_ = false;       // the exchange must not be touched any more
   bool streaming_ = false;  // the head of a stream has been sent
-  bool silent_ = true;      // since the last heartbeat
+  bool silent_ = true;      // nothing was sent since the last heartbeat
   Timers::Id deadline_, heartbeat_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranges are OpenAI's where OpenAI has the field. top_k of -1 is "off", as other servers have it.
+// Ranges are OpenAI's for OpenAI's fields. top_k of -1 means "off", as in other servers.
 #include "server/openai/generation_options.h"
 
 #include <array>

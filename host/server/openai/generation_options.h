@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields that both kinds of request share. Errors: ApiError 400 naming the field.
+// Reads the fields that both kinds of request share. Errors: ApiError 400 naming the field.
 #pragma once
 
 #include <vector>

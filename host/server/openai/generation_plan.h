@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GenerationPlan: one API request, checked and tokenised, before it is submitted.
-// Plain data.
+// GenerationPlan: one API request, checked and tokenised, before submission. Plain data.
 #pragma once
 
 #include <string>
@@ -13,9 +12,9 @@
 namespace tandem::server::openai {
 
 struct PlannedPrompt {
-  GenerationRequest request;   // of all its choices; choice i draws with the seed + i
+  GenerationRequest request;   // for all choices; choice i draws with seed + i
   std::string echo;            // text put before the output
-  bool echo_logprobs = false;  // and the log-probabilities of the prompt
+  bool echo_logprobs = false;  // also echo the prompt's log-probabilities
   bool scores_only = false;    // no output: the one token that the service generates is dropped
 };
 
@@ -31,7 +30,7 @@ struct GenerationPlan {
   std::size_t num_choices() const {
     return prompts.size() * static_cast<std::size_t>(choices_per_prompt);
   }
-  // Choices count prompt by prompt.
+  // Choices are numbered prompt by prompt.
   std::size_t prompt_of(std::size_t choice) const {
     return choice / static_cast<std::size_t>(choices_per_prompt);
   }

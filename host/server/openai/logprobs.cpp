@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cost: a few appended strings per token and alternative; only for requests that ask.
+// Cost: a few appended strings per token and alternative, only for requests with log-probabilities.
 #include "server/openai/logprobs.h"
 
 #include <algorithm>

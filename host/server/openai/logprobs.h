@@ -27,7 +27,7 @@ class ChatLogprobs {
   bool empty() const { return content_.empty(); }
   std::size_t bytes() const { return content_.size(); }
 
-  // Appends the object of the tokens that were added since the last call.
+  // Appends the objects of the tokens that were added since the last call.
   void take(std::string& out);
 
  private:
@@ -40,15 +40,15 @@ class CompletionLogprobs {
  public:
   CompletionLogprobs(const GenerationService& service, int num_top);
 
-  // The echoed prompt: the first token has no log-probability, none has alternatives. `logprobs`
-  // [tokens - 1]. `text`: the echo. A token that is not part of it, such as BOS, has width 0. An
+  // Adds the echoed prompt: the first token has no log-probability, and no token has alternatives.
+  // `logprobs`: [tokens - 1]. `text`: the echo. A token outside of it, such as BOS, has width 0. An
   // artificial leading space that the echo lacks is left out.
   void add_prompt(const std::vector<TokenId>& tokens, const std::vector<float>& logprobs,
                   std::string_view text);
   void add(const std::vector<OutputToken>& tokens);
   std::size_t bytes() const;
 
-  // As ChatLogprobs::take().
+  // The same as ChatLogprobs::take().
   void take(std::string& out);
 
  private:

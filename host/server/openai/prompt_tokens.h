@@ -3,7 +3,7 @@
 // Tokenises texts of clients, within limits. Threads: any.
 //
 // Errors: ApiError 400: context_length_exceeded with both lengths, or a text that cannot be
-// tokenised. Tokenising stops once the limit is passed.
+// tokenised. Tokenising stops when the limit is exceeded.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace tandem::server::openai {
 
 struct PromptTokens {
   std::vector<TokenId> tokens;
-  int room = 0;  // how many tokens may follow
+  int room = 0;  // number of tokens that may follow
 };
 
-// `param`: the field at fault, in errors.
+// `param`: the field that errors name.
 PromptTokens with_room(std::vector<TokenId> tokens, const GenerationService& service,
                        const char* param);
 std::vector<TokenId> tokens_of_text(const std::vector<TextPart>& parts,

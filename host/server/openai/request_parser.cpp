@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields that belong to one kind of request: prompt, echo, and the two forms of logprobs and of
+// The fields that only one kind of request has: prompt, echo, and the two forms of logprobs and of
 // the output limit.
 #include "server/openai/request_parser.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The service is called without the lock.
+// Calls the service without holding the lock.
 #include "server/openai/submissions.h"
 
 namespace tandem::server::openai {

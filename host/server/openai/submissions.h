@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Submissions: the generations of one request that the service still works on. The destructor
-// cancels them. Threads: any.
+// Submissions: the unfinished generations of one request. The destructor cancels them. Threads:
+// any.
 #pragma once
 
 #include <mutex>
@@ -18,7 +18,7 @@ class Submissions {
   Submissions(const Submissions&) = delete;
   Submissions& operator=(const Submissions&) = delete;
 
-  // The choice of this number was accepted. After cancel_all() it is cancelled at once.
+  // Adds the accepted generation of this choice. After cancel_all() it is cancelled at once.
   void add(std::size_t choice, GenerationId id);
   void finished(std::size_t choice);
   void cancel_all();

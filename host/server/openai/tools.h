@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tools that a chat describes, and the calls of tools that its messages carry.
+// The tools that a chat describes, and the tool calls in its messages.
 //
-// Tools and calls go to the chat template as they are, in their order; only the arguments of a call
-// become an object, because templates expect one. Nothing enforces a call: the model writes text.
-// Errors: ApiError 400 naming the field. Threads: one.
+// Tools and calls are passed to the chat template unchanged and in order; only the arguments of a
+// call become an object, because templates expect one. Nothing enforces a call: the model writes
+// text. Errors: ApiError 400 naming the field. Threads: one.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ namespace tandem::server::openai {
 
 struct ChatReading {
   const RequestContext& context;
-  std::vector<std::string>* ignored;  // as GenerationOptions::unknown_fields()
+  std::vector<std::string>* ignored;  // see GenerationOptions::unknown_fields()
   std::size_t template_bytes = 0;     // of JSON so far, within max_template_bytes
 
   bool reads(std::string_view name) const {
     return !context.template_reads || context.template_reads(name);
   }
-  // Counts the bytes; 400 naming `path` beyond the limit.
+  // Counts the bytes; throws 400 naming `path` above the limit.
   void take(std::size_t bytes, const std::string& path);
 };
 
@@ -33,10 +33,10 @@ struct ChatReading {
 const std::string& name_value(const nlohmann::ordered_json& value, const std::string& path,
                               const ChatReading& reading);
 
-// "tools" as JSON; empty where there is none, or "tool_choice" is "none".
+// "tools" as JSON; empty if there are none, or "tool_choice" is "none".
 std::string read_tools(FieldReader& fields, ChatReading& reading);
 
-// The calls of a message: an array.
+// Reads the tool calls of a message: an array.
 nlohmann::ordered_json read_tool_calls(const nlohmann::ordered_json& calls, const std::string& path,
                                        ChatReading& reading);
 

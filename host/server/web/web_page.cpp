@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Browsers keep no copy: a new program has a new page, and it comes from the same machine.
+// Browsers keep no copy, because a new program has a new page, and it comes from the same machine.
 #include "server/web/web_page.h"
 
 #include <string>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// reproduce: published results by the simulation's own code, with every assumption and the error.
+// reproduce: computes published results with the simulator, and states every assumption and the
+// error.
 //
-// No constant is fitted to a result: what a publication does not state is taken from data sheets or
-// named as an assumption. Threads: any. Errors: Error("simulate", ...) for an unknown name.
+// No constant is fitted to a result. What a publication does not state comes from data sheets, or
+// is named as an assumption. Threads: any. Errors: Error("simulate", ...) for an unknown name.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// two_digits: a simulated figure inside an assumption's text, as "1.41".
+// two_digits: a number with two decimals, "1.41", for the texts of assumptions.
 #pragma once
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The language of loads, and the requests that they give. Own draws from the 64-bit Mersenne
-// twister, because the standard's distributions differ between libraries.
+// Parses loads and draws their requests. Draws directly from the 64-bit Mersenne twister, because
+// the standard's distributions differ between libraries.
 #include "simulation/serving/load.h"
 
 #include <algorithm>

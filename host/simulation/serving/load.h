@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Load: which requests arrive when, from a line of text or a recorded trace.
+// Load: the arrival times and lengths of requests, from a line of text or a recorded trace.
 //
 //   batch:64,prompt=1024,output=1024,requests=256   64 in flight until 256 are done
 //   poisson:8,prompt=100..2000,output=256           8 requests per second
 //   burst:32,every=10                               32 at once every 10 seconds
-// Lengths are numbers or ranges A..B, drawn evenly. `requests` bounds the run, or `seconds`. A
-// trace is CSV with a header; columns are known by the names of published traces (load.cpp).
-// The same seed gives the same requests. Threads: one. Errors: Error("load" or "trace", ...).
+// Lengths are numbers or ranges A..B, drawn uniformly. `requests` or `seconds` limits the run. A
+// trace is CSV with a header; load.cpp lists the names of columns that published traces use. The
+// same seed gives the same requests. Threads: one. Errors: Error("load" or "trace", ...).
 #pragma once
 
 #include <cstdint>
@@ -35,29 +35,29 @@ struct LengthRange {
 struct LoadSpec {
   enum class Kind { kBatch, kPoisson, kBurst };
   Kind kind = Kind::kBatch;
-  double amount = 1;  // in flight; per second; at once
+  double amount = 1;  // requests in flight, per second, or at once
   double every_s = 10;
   LengthRange prompt{512, 512}, output{128, 128};
-  std::int64_t requests = 0;  // 0: by seconds, or four rounds of a batch
+  std::int64_t requests = 0;  // 0: limited by seconds, or four rounds of a batch
   double seconds = 0;
 };
 
 LoadSpec parse_load(std::string_view text);
 
 // Reads arrival, prompt and output of every line. Times are seconds, or dates with a time of day;
-// the first is 0. Lines with an output of 0 are left out. Refused with the line: other numbers of
-// fields, no numbers, lengths that are negative or above kMostTokens, times that are negative or
-// not sorted.
+// the first time becomes 0. Skips lines with an output of 0. Throws an error with the line number
+// for a wrong number of fields, text that is not a number, a length that is negative or above
+// kMostTokens, and a time that is negative or not sorted.
 std::vector<SimulatedRequest> read_trace(std::istream& in);
 
-// Requests in the order of their arrival.
+// A sequence of requests in the order of their arrival.
 class Load {
  public:
   Load(const LoadSpec& spec, std::uint64_t seed);
   explicit Load(std::vector<SimulatedRequest> trace);
 
-  // In flight at a time; then next() gives requests whose time the caller sets. 0: they arrive by
-  // themselves.
+  // The number of requests in flight; the caller then sets the time of each next(). 0: requests
+  // have their own arrival times.
   int in_flight() const;
   std::optional<SimulatedRequest> next();
   std::int64_t num_requests() const { return num_requests_; }  // 0: not known

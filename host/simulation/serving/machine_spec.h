@@ -7,9 +7,9 @@
 //   h100-sxm+4*h20@400gbe    units behind another link
 //   8x(l40s+4*u55c)          eight such servers; requests go to the one with the least to do
 //   a100:40                  with 40 GB of memory
-// Or from the table of costs that `tandem devices --measure --json` printed. Such a machine has
-// memory for all, and neither power nor price.
-// Threads: values. Errors: Error("devices", ...) with the word that is wrong.
+// Or a cost table that `tandem devices --measure --json` printed. Such a machine has unlimited
+// memory, and neither power nor price.
+// Threads: plain data. Errors: Error("devices", ...) with the wrong word.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ struct MachineSpec {
 
 MachineSpec parse_machine(std::string_view text);
 
-// The first device with dense layers computes; the others attend. `name` is for messages.
+// The first device with dense layers becomes the compute device; the others attend. `name` is for
+// messages.
 MachineSpec measured_machine(std::string_view table, const std::string& name);
 
 }  // namespace tandem::simulation

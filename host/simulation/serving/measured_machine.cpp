@@ -21,7 +21,7 @@ planner::DeviceSheet sheet_of_measured(const std::string& id) {
   return sheet;
 }
 
-// Enough for all that may run.
+// Enough pages for all sequences that may run.
 std::uint32_t plenty(const ServingOptions& options) {
   const std::int64_t of_one = options.model.context_length / options.page_tokens + 1;
   return static_cast<std::uint32_t>(std::min(options.max_running * of_one, kMostMeasuredPages));

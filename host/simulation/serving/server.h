@@ -2,11 +2,11 @@
 //
 // Server: one compute group with its attention units, serving in virtual time.
 //
-// Decisions are those of the engine's own code: plan_step() says who runs, KvCache says where pages
-// lie, choose_batch() deals shares. Only the clock is other: a step takes the time that step_time()
-// predicts. Requests are lengths without tokens, so no prefix is shared. Threads: one. Ownership:
-// borrows the model and the record. Cost of a step: O(running x units), of one that is planned
-// alike O(units).
+// Decisions come from the engine's own code: plan_step() chooses what runs, KvCache places pages,
+// choose_batch() deals shares. Only the clock differs: a step takes the time that step_time()
+// predicts. Requests are lengths without tokens, so they share no prefix. Threads: one. Ownership:
+// borrows the model and the record. Cost: O(running x units) per planned step, O(units) per step
+// that repeats the previous plan.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct ServingRecord {
   }
 };
 
-// Seconds of a device, and what bound it meanwhile.
+// The busy seconds of a device, by the resource that limited it.
 struct DeviceUse {
   double busy = 0, memory_bound = 0, arithmetic_bound = 0, link = 0;
 };
@@ -53,14 +53,15 @@ class Server {
  public:
   Server(const ServerModel& model, const ServingOptions& options, ServingRecord& record);
 
-  // Errors: Error("simulate", ...) for a request that no memory can hold, with what is missing.
+  // Errors: Error("simulate", ...) for a request that fits in no memory; the text says what is
+  // missing.
   void submit(const SimulatedRequest& request);
   bool idle() const { return running_.empty() && waiting_.empty(); }
   int num_requests() const { return static_cast<int>(running_.size() + waiting_.size()); }
   double now() const { return now_; }
   void wait_until(double time) { now_ = std::max(now_, time); }
-  // Returns how many requests ended. The step ends at now(). Steps that the scheduler would plan
-  // alike follow at once, while now() is before `until` and no request ends.
+  // Returns the number of requests that ended. The step ends at now(). If the scheduler would plan
+  // the same step again, it runs at once too, while now() is before `until` and no request ends.
   int step(double until);
 
   const DeviceUse& compute_use() const { return compute_use_; }
@@ -79,7 +80,7 @@ class Server {
 
   Sequence& sequence(engine::SequenceId id) { return *slots_[id]; }
   int most_running() const;
-  int num_known(const Sequence& sequence) const;  // tokens whose KV is there on admission
+  int num_known(const Sequence& sequence) const;  // tokens that have KV on admission
   void make_views();
   bool may_join(const Sequence& next, int prompt_rows) const;
   engine::StepPlan next_plan();
@@ -121,12 +122,12 @@ class Server {
   std::vector<planner::SubBatch> whole_, halves_;
   planner::StepTime time_, time_of_halves_;
   std::vector<bool> is_open_;                              // [units] may get new pages
-  int pages_of_shares_ = std::numeric_limits<int>::max();  // of units with a share
+  int pages_of_shares_ = std::numeric_limits<int>::max();  // pages of the units with a share
   DeviceUse compute_use_;
   std::vector<DeviceUse> unit_use_;
   double now_ = 0;
   std::uint64_t num_steps_ = 0;
-  planner::Outlook dealt_{0, 0, 0};  // when shares were dealt
+  planner::Outlook dealt_{0, 0, 0};  // the outlook at the last change of shares
   std::vector<std::size_t> growth_;  // [units] blocks
   std::uint64_t num_sampled_ = 0;
   double ended_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the planner is asked: how many sequences run, where their pages lie, how long chunks are.
+// The questions to the planner: how many sequences run, where their pages are placed, how long
+// chunks are.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,15 +12,16 @@
 namespace tandem::simulation {
 namespace {
 
-// Shares are dealt anew when the load has changed by so much.
+// Shares are computed again when the load has changed by this fraction.
 constexpr double kNoticedChange = 0.1;
 constexpr double kLeastShare = 1e-9;
 constexpr int kLeastChunk = 16;
 
 }  // namespace
 
-// Pages that the scheduler may give: those of units with a share. A unit without one would hold up
-// every step, so what grows beyond its mean waits, or gives way, as it does without that unit.
+// The pages that the scheduler may use: those of units with a share. A unit without a share would
+// slow down every step, so sequences that grow beyond its mean wait, or are preempted, as they are
+// without that unit.
 Server::OpenPages Server::open_pages() const {
   OpenPages open;
   for (std::size_t u = 0; u < model_.machine.units.size(); ++u) {
@@ -31,9 +33,9 @@ Server::OpenPages Server::open_pages() const {
   return open;
 }
 
-// Means over what runs and what could join. The output is predicted by all tokens so far over the
-// requests that have ended, as those that end first are the short ones, and is at most what the
-// requests ask for.
+// Means over the sequences that run and that could join. The predicted output is all tokens so far
+// divided by the requests that have ended, because the requests that end first are the short ones.
+// It is at most what the requests ask for.
 planner::Outlook Server::outlook() const {
   planner::Outlook outlook;
   const auto most = static_cast<std::size_t>(most_running());
@@ -63,7 +65,8 @@ planner::Outlook Server::outlook() const {
   return outlook;
 }
 
-// Before somebody joins, where the outlook has changed: how many run, and where their pages lie.
+// Called before an admission if the outlook has changed: chooses how many sequences run and where
+// their pages are placed.
 void Server::deal_shares() {
   if (model_.machine.units.size() < 2 || waiting_.empty()) return;
   const planner::Outlook now = outlook();
@@ -87,13 +90,14 @@ void Server::deal_shares() {
     kv_.set_share(static_cast<int>(u), std::max(kLeastShare, shares[u] / sum));
   }
   const bool shares_units = open_units(shares, now.prompt + now.output / 2);
-  // One that is chosen because no more wait is no limit; nor is one that a memory sets by itself.
+  // A number that equals all waiting sequences is not a limit; neither is one that memory alone
+  // determines.
   const bool is_limit = is_auto && shares_units && choice.rows < now.most_rows;
   scheduler_.max_running = is_limit ? static_cast<int>(choice.rows) : most_running();
 }
 
-// Units that get half a sequence or more, or a page where those are dealt; or all, where those
-// cannot hold the longest request. Returns whether another one than the own memory is open.
+// Opens the units that get half a sequence or more (or a page, if pages are dealt); or all, if
+// those cannot hold the longest request. Returns whether any unit besides the own memory is open.
 bool Server::open_units(const std::vector<double>& shares, double mean_tokens) {
   int longest = 0;
   const auto look = [&](engine::SequenceId id) {
@@ -119,7 +123,8 @@ bool Server::needs_all_units(const SimulatedRequest& request) const {
   return kv_.blocks_for(tokens) > static_cast<std::size_t>(pages_of_shares_);
 }
 
-// Tokens that the sequence is expected to have in the end, by the outputs at the last deal.
+// The number of tokens that the sequence will probably have at its end, by the outputs at the last
+// deal.
 std::size_t Server::num_expected(const Sequence& sequence) const {
   const SimulatedRequest& request = sequence.request;
   const double likely =
@@ -141,7 +146,7 @@ void Server::expect_growth() {
   kv_.expect_growth(growth_);
 }
 
-// [units] Tokens of the oldest prompt that lie there already; a chunk of it attends to them.
+// [units] The tokens of the oldest prompt that are already there; its next chunk attends to them.
 std::vector<double> Server::past_of_oldest_prompt() const {
   std::vector<double> past(model_.machine.units.size());
   for (const engine::SequenceId id : running_) {
@@ -157,7 +162,7 @@ std::vector<double> Server::past_of_oldest_prompt() const {
   return past;
 }
 
-// Rows of the step: those that decode, and as much of prompts as the target allows beside them.
+// Chooses the rows of the step: the decode rows, and as many prompt rows as the target allows.
 void Server::size_chunks() {
   if (options_.target_between_tokens_s <= 0) return;
   planner::SubBatch& decode = whole_[0];

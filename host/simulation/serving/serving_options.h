@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ServingOptions: how the simulated servers serve, and what they may use.
+// ServingOptions: the policies and limits of simulated servers.
 //
-// Threads: values.
+// Threads: plain data.
 #pragma once
 
 #include "engine/kv_cache/kv_cache.h"
@@ -16,9 +16,9 @@ namespace tandem::simulation {
 
 // Which units may hold KV.
 enum class AttentionPolicy {
-  kAuto,   // all; shares and sub-batches by predicted time
-  kOwn,    // the memory of the compute device alone
-  kUnits,  // the other units alone, as systems that offload everything
+  kAuto,   // all units; shares and sub-batches by predicted time
+  kOwn,    // only the memory of the compute device
+  kUnits,  // only the other units, as in systems that offload all attention
 };
 
 struct ServingOptions {
@@ -28,30 +28,31 @@ struct ServingOptions {
   int num_sub_batches = 0;  // 1 or 2; 0: by predicted time, in every step
   engine::Placement placement = engine::Placement::kSequences;
   int page_tokens = 16;
-  // Every running sequence has room for so many tokens set aside, as contiguous caches have; 0:
-  // pages are taken as they fill.
+  // Memory is reserved for this many tokens per running sequence, as contiguous caches do; 0: pages
+  // are allocated as they fill.
   int reserved_tokens = 0;
   // Keys and values are stored once per query head: without grouped-query attention.
   bool repeats_kv = false;
   int max_running = 256;
   int max_step_tokens = 512;
-  // Above 0: prompts are not cut, and join a step until it has so many rows of prompts.
+  // Above 0: prompts are not divided. They join a step until it has this many prompt rows.
   int whole_prompt_rows = 0;
   double memory_share = 0.9;   // of GPU and host memory, for weights and KV
-  double row_value_bytes = 4;  // of q, k, v and O on a link
+  double row_value_bytes = 4;  // bytes per value of q, k, v and O on a link
   bool early_query = true;
-  double host_s = 2e-4;  // per step
-  // Chunks of prompts are as long as steps within this allow; 0: max_step_tokens alone bounds them.
+  double host_s = 2e-4;  // time of the host per step
+  // Prompt chunks are limited so that steps end within this time; 0: only max_step_tokens limits
+  // them.
   double target_between_tokens_s = 0;
-  // Other machines compute the prompts: their KV is there on admission, and the first token costs a
+  // Other machines compute the prompts: the KV exists on admission, and the first token costs one
   // decode row.
   bool prompts_elsewhere = false;
-  bool jumps = true;            // over steps that are planned alike; the result is the same
+  bool jumps = true;            // skips over steps with equal plans; the result is the same
   bool keeps_requests = false;  // ServingRecord::ended
 };
 
-// A server of the machine as the planner sees it. Errors: Error("simulate", ...) where the weights
-// or one page do not fit, with the memory and what is missing.
+// A server of the machine as the planner sees it. Errors: Error("simulate", ...) if the weights or
+// one page do not fit; the text names the memory and what is missing.
 struct ServerModel {
   planner::MachineModel machine;
   std::vector<std::string> names;            // [units] "l40s", "u55c:1"
@@ -61,7 +62,7 @@ struct ServerModel {
 };
 
 ServerModel model_server(const MachineSpec& spec, const ServingOptions& options);
-// Of a machine that was measured.
+// Makes the model of a measured machine.
 ServerModel model_measured_server(const MachineSpec& spec, const ServingOptions& options,
                                   const planner::ServingShape& shape);
 

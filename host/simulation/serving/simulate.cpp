@@ -14,7 +14,7 @@ namespace tandem::simulation {
 namespace {
 
 constexpr double kSecondsPerHour = 3600;
-constexpr std::uint64_t kStepsBetweenLooks = 1024;  // at the real clock
+constexpr std::uint64_t kStepsBetweenLooks = 1024;  // steps between two looks at the real clock
 
 class Run {
  public:
@@ -88,8 +88,8 @@ class Run {
     stepping_ = kNone;
   }
 
-  // Before this nothing can come to the server that steps: the next arrival, or the end of a
-  // request at another server.
+  // The time before which no request can reach the server that steps: the next arrival, or the end
+  // of a request at another server.
   double until(bool replace_ended) const {
     constexpr double kNever = std::numeric_limits<double>::infinity();
     if (replace_ended) return busy_.empty() ? kNever : busy_.top().time;
@@ -113,7 +113,7 @@ class Run {
   std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now();
 };
 
-// `uses`: of equal devices.
+// `uses`: of the devices of one kind.
 DeviceReport report_of(const std::string& name, const planner::DeviceSheet& sheet,
                        const std::vector<DeviceUse>& uses, int per_use, double seconds) {
   DeviceUse sum;

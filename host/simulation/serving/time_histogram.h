@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TimeHistogram: percentiles of very many times in little memory.
+// TimeHistogram: percentiles of many times in little memory.
 //
-// Buckets grow by 0.5 %, from a microsecond to ten days, so a percentile is within 0.5 %. Cost of
-// add(): a logarithm, or nothing but a comparison where the time is that of the last call.
+// Buckets grow by 0.5 %, from one microsecond to ten days, so a percentile is exact within 0.5 %.
+// Cost of add(): a logarithm; only a comparison if the time equals that of the last call.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ class TimeHistogram {
   TimeHistogram();
 
   void add(double seconds, std::uint64_t count = 1);
-  // 0 without times. `quantile` 0..1; the least time that at least so many times do not exceed.
+  // The smallest time t such that at least this fraction (0..1) of all times is <= t. 0 without
+  // times.
   double quantile(double quantile) const;
   double mean() const { return count_ > 0 ? sum_ / static_cast<double>(count_) : 0; }
   double most() const { return most_; }

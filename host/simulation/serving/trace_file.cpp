@@ -31,7 +31,7 @@ constexpr std::size_t kDateLength = 19;  // to the second
   throw Error("trace", "line " + std::to_string(line) + ": " + what);
 }
 
-// Without blanks and quotes.
+// The field without blanks and quotes.
 std::string_view bare(std::string_view field) { return trimmed(field, " \t\r\""); }
 
 struct Columns {
@@ -54,7 +54,7 @@ Columns columns_of(const std::string& line) {
           header.size()};
 }
 
-// Takes "Z", "+02:00" or "-07:00" from the end; nothing for anything else behind the seconds.
+// Removes "Z", "+02:00" or "-07:00" from the end; empty for any other text after the seconds.
 std::optional<double> take_offset(std::string_view& text) {
   const std::size_t at = text.find_first_of("Z+-", std::min(text.size(), kDateLength));
   if (at == std::string_view::npos) return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every switch is a change of the options that have all parts.
+// Each row switches off parts in a copy of the options with all parts.
 #include "simulation/suggest/design_gains.h"
 
 #include <algorithm>

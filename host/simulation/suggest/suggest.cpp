@@ -79,7 +79,8 @@ Suggestion simulated(MachineSpec machine, const ServingOptions& options, Load lo
   return suggestion;
 }
 
-// More servers until the target is met; what a server cannot do at all, more cannot either.
+// Doubles the servers until the target is met. If one server cannot serve a request at all, more
+// cannot either.
 std::optional<Suggestion> best_number(MachineSpec machine, const ServingOptions& options,
                                       const std::function<Load()>& make_load,
                                       const LatencyTarget& target) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// suggest: which devices, in which number, serve a load within a latency target at least cost.
+// suggest: the cheapest number and kind of devices that serve a load within a latency target.
 //
-// Candidates: of every GPU given, as many as hold the weights and twice as many; each alone, with
-// host memory, and with 1, 2, 4 or 8 of every card; 1 to 64 such servers, doubled until the target
-// is met. Every candidate is simulated. A batch is ranked by the price of a token, an arriving load
-// by the price of an hour. Threads: any. Errors: Error("simulate", ...) where no GPU is given, or
-// none holds the weights.
+// Candidates: for every given GPU, the smallest number that holds the weights, and twice that
+// number; each alone, with host memory, and with 1, 2, 4 or 8 of every card; 1 to 64 such servers,
+// doubled until the target is met. Every candidate is simulated. A batch is ranked by the price of
+// a token, an arriving load by the price of an hour. Threads: any. Errors: Error("simulate", ...)
+// if no GPU is given, or none holds the weights.
 #pragma once
 
 #include <functional>
@@ -29,8 +29,9 @@ struct Suggestion {
   double first_token_s = 0, between_tokens_s = 0;  // 99th percentiles
 };
 
-// `devices`: names of presets; GPUs compute, all others attend. Best first; those that miss the
-// target come last. `make_load` gives the same load every time. `progress` hears each candidate.
+// `devices`: presets; GPUs compute, all others attend. The best comes first; those that miss the
+// target come last. `make_load` must return the same load every time. `progress` is called for each
+// candidate.
 std::vector<Suggestion> suggest(const std::vector<planner::DeviceSheet>& devices,
                                 const ServingOptions& options,
                                 const std::function<Load()>& make_load, const LatencyTarget& target,

@@ -2,10 +2,10 @@
 //
 // Conversions between a user's memory and SparseVector.
 //
-// coalesce() takes indices and values as they come: sorted or not, repeated or not. Values of
-// entries with one index are reduced in the order given, in the accumulation type. extract() takes
-// the units of a dense tensor that hold any value other than +0 and -0 (a NaN is one). export_*()
-// and scatter() go back, rounding to nearest even.
+// coalesce() accepts indices and values in any order, also repeated ones. It reduces the values of
+// repeated indices in the order given, in the accumulation type. extract() takes the units of a
+// dense tensor that hold any value other than +0 and -0 (also a NaN). export_*() and scatter()
+// convert back and round to nearest even.
 // Threads: any, on different outputs. Errors: Error naming the entry and its index; bad_alloc.
 // Cost: one pass where the input is sorted and unique; otherwise a radix sort of (index, position)
 // and a gather.

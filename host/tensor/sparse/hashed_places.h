@@ -23,7 +23,8 @@ constexpr std::uint64_t mix(std::uint64_t value) {
   value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
   return value ^ (value >> 31);
 }
-// The high word of mix * num_owners, in pieces that vectors have; num_owners below 2^32.
+// The high word of mix * num_owners, computed in parts that fit vector instructions; num_owners
+// below 2^32.
 constexpr std::uint64_t rotation(std::uint64_t group, std::uint64_t seed,
                                  std::uint64_t num_owners) {
   const std::uint64_t mixed = mix(group + seed);
@@ -43,26 +44,26 @@ void places_of(const HashedOwners& hashed, const std::uint32_t* units, std::size
 void units_of(const HashedOwners& hashed, std::uint32_t owner, const std::uint32_t* locals,
               std::size_t count, std::uint32_t* units);
 
-// The values that are neither +0 nor -0 (a NaN is found), with first + their places; returns how
-// many. values: [count]; units, found: [count + kSlack].
+// Finds the values that are neither +0 nor -0 (a NaN is found) and writes first + their positions.
+// Returns their number. values: [count]; units, found: [count + kSlack].
 std::size_t find_values(const float* values, std::size_t count, std::uint32_t first,
                         std::uint32_t* units, float* found);
 
-// Their places in `values` alone. count: at most 65,536; offsets: [count + kSlack].
+// Writes only their positions in `values`. count: at most 65,536; offsets: [count + kSlack].
 std::size_t find_offsets(const float* values, std::size_t count, std::uint16_t* offsets);
 
-// Words of 64 bits per owner in a table of bits: of 512 consecutive groups.
+// The number of 64-bit words per owner in a table of bits for 512 consecutive groups.
 constexpr std::size_t kBitWords = 8;
 
-// [count + kSlack] each. The unit's bit is bits[i] of table word words[i], in a table of kBitWords
-// words per owner that starts at a multiple of 512 groups.
+// Arrays of [count + kSlack]. The bit of unit i is bits[i] of table word words[i], in a table of
+// kBitWords words per owner that starts at a multiple of 512 groups.
 struct BitPlaces {
   std::uint32_t* owners;
   std::uint32_t* words;
   std::uint64_t* bits;
 };
 
-// The bit places of the units first + offsets[i]. offsets: [count + kSlack].
+// Computes the bit positions of the units first + offsets[i]. offsets: [count + kSlack].
 void bit_places_of(const HashedOwners& hashed, std::uint32_t first, const std::uint16_t* offsets,
                    std::size_t count, const BitPlaces& places);
 

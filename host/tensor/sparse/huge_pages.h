@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// advise_huge_pages: asks for 2 MiB pages under large buffers that are about to be written.
+// advise_huge_pages: requests 2 MiB pages for large buffers that will be written soon.
 //
-// A fresh buffer's page faults cost as much as filling it. Memory comes from malloc, which maps
-// large blocks one by one, so the advice ends with the buffer. Does nothing below 4 MiB, or if the
-// system refuses. Threads: any.
+// The page faults of a new buffer cost as much as filling it. The memory must come from malloc,
+// which maps large blocks one by one, so the advice ends with the buffer. Does nothing below 4 MiB,
+// or if the system refuses. Threads: any.
 #pragma once
 
 #include <cstddef>

@@ -25,8 +25,8 @@ SparseVector compact(const DenseVector& dense, Reduction reduction);
 // Divides every value by `divisor` (mean; u64 rounds down).
 void divide(SparseVector& vector, int divisor);
 
-// Rounds values to what `wire` can carry (f16, bf16; nothing for a vector of that type already), so
-// that a rank which keeps its own part keeps what its peers receive.
+// Rounds values to the precision of `wire` (f16 or bf16; does nothing if the vector already has
+// that type), so that a rank keeps the same values that it sends to its peers.
 void round_to_wire(SparseVector& vector, DType wire);
 
 }  // namespace tandem::sparse

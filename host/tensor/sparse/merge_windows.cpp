@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // merge_by_windows() for AVX-512, AVX2 and the baseline, chosen at run time. A sum starts at -0.0,
-// the one value that addition leaves every other as it is, so the first part needs no branch.
-// Windows with few entries find their words by a bitmap of the bitmap; dense words are packed by
-// compressing stores, which write whole vectors: the output has a vector's room at its end.
+// the only value x with x + y = y for every y, so the first part needs no branch. Windows with few
+// entries find their words by a second bitmap over the words of the bitmap. Dense words are packed
+// by compressing stores, which write whole vectors; the output therefore has the room of one vector
+// at its end.
 #include "tensor/sparse/merge_windows.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ways merge() works; see merge.cpp for which is taken when.
+// The algorithms of merge(); merge.cpp chooses among them.
 //
-// All give the bits of adding the parts' values in the order of the parts, from the first that
-// holds the index. Threads: any, on different outputs. Errors: std::bad_alloc.
+// All give the same bits as adding the parts' values in the order of the parts, starting with the
+// first part that holds the index. Threads: any, on different outputs. Errors: std::bad_alloc.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ constexpr T neutral_of(Reduction reduction) {
   return identity_of<T>(reduction);
 }
 
-// For width 1. Cuts the index range into windows; scatters each part's slice into dense sums with a
-// presence bitmap, in the order of the parts, and packs what is present. Cost: two passes over the
-// entries and one over the bitmap of the windows that have any.
+// For width 1. Divides the index range into windows. In each window, adds the parts in order into
+// dense sums with a presence bitmap, then packs the units that are present. Cost: two passes over
+// the entries and one over the bitmaps of the non-empty windows.
 SparseVector merge_by_windows(std::span<const SparseVector> parts, Reduction reduction);
 
 // For two parts of width 1. One step per unit of the union, without branches on data.

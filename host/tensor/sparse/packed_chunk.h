@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A chunk of 4,096 values as few entries: 12-bit places in the chunk, 2-bit values, two levels.
+// A chunk of 4,096 values, stored as few entries: 12-bit positions in the chunk, 2-bit values, two
+// levels.
 //
 // Layout: the lower and the upper level (f32 each), then the places, then the codes, packed from
 // the lowest bit on, padded to a byte at the end. Code: bit 0 the sign, bit 1 the upper level. The

@@ -2,10 +2,10 @@
 //
 // Partition maps each unit to the rank that owns it, and to an index among the units of that owner.
 //
-// All ranks compute unit -> (owner, local) alike, without a table. The function is invertible and
-// keeps the order of units inside an owner. So split vectors stay sorted, and a bitmap over an
-// owner's local indices is the "hash bitmap" of balanced parallelism. Threads: immutable, any.
-// Source: Wang et al., ZEN, OSDI 2025, section 3 (h0); the grouping is ours.
+// All ranks compute unit -> (owner, local) in the same way, without a table. The function is
+// invertible and keeps the order of units inside an owner. Split vectors therefore stay sorted, and
+// a bitmap over an owner's local indices is the "hash bitmap" of balanced parallelism. Threads:
+// immutable, any. Source: Wang et al., ZEN, OSDI 2025, section 3 (h0); the grouping is ours.
 #pragma once
 
 #include <cstdint>
@@ -47,10 +47,10 @@ class Partition {
   // parts: [num_owners]; moved from.
   SparseVector join(std::vector<SparseVector> parts, Domain domain) const;
 
-  std::uint64_t seed() const { return seed_; }  // of hashed
+  std::uint64_t seed() const { return seed_; }  // only for hashed
 
  private:
-  std::uint64_t first_unit(int owner) const;  // of even and bounded
+  std::uint64_t first_unit(int owner) const;  // only for even and bounded
 
   Kind kind_ = Kind::kEven;
   int num_owners_ = 1;

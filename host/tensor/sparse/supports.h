@@ -2,8 +2,8 @@
 //
 // Exact statistics of the ranks' supports, from the supports themselves.
 //
-// For tests and simulations, where one process has every rank's vector. Definitions of skew and
-// overlap: generate/synthetic.h. Cost: one merge pass of all supports. Threads: any.
+// For tests and simulations, where one process has the vectors of all ranks. Definitions of skew
+// and overlap: generate/synthetic.h. Cost: one merge pass of all supports. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,11 @@ struct UnionStatistics {
   // [ranks + 1]; [k]: ids in the union of k ranks' supports, the mean over every choice of k ranks
   // (an id that m of n ranks hold is in the union with probability 1 - C(n - m, k) / C(n, k)).
   std::vector<double> sizes;
-  // Busiest of n even ranges over the mean, at least 1: of the worst rank, and of the union of all.
+  // The load of the busiest of n even ranges divided by the mean, at least 1. First for the worst
+  // rank, then for the union of all.
   double push_imbalance = 1;
   double pull_imbalance = 1;
-  std::size_t most_ids = 0;  // of one rank
+  std::size_t most_ids = 0;  // the most ids of one rank
 };
 
 UnionStatistics measure_unions(std::span<const SparseVector> by_rank, std::uint64_t units_per_id);

@@ -29,7 +29,7 @@ struct Box {
     return std::max<std::int64_t>(upper[d] - lower[d], 0);
   }
 
-  // Points inside.
+  // The number of points inside.
   std::int64_t size() const {
     std::int64_t points = 1;
     for (std::size_t d = 0; d < kDims; ++d) points *= extent(d);
@@ -56,7 +56,7 @@ struct Box {
     return both;
   }
 
-  // By `cells` at every face; negative cells shrink it.
+  // The box grown by `cells` at every face; negative cells shrink it.
   Box grown(std::int64_t cells) const {
     Box result = *this;
     for (std::size_t d = 0; d < kDims; ++d) {
@@ -101,7 +101,8 @@ struct Box {
   }
 };
 
-// The nodes along dimension d of a box of cells: node i lies below cell i, so there is one more.
+// The nodes along dimension d of a box of cells. Node i is below cell i, so there is one more node
+// than cells.
 template <std::size_t kDims>
 Box<kDims> nodes_of(Box<kDims> cells, std::size_t d) {
   ++cells.upper[d];
@@ -115,7 +116,7 @@ Box<kDims> nodes_of_tile(const Box<kDims>& tile, const Box<kDims>& whole, std::s
   return tile.upper[d] == whole.upper[d] ? nodes_of(tile, d) : tile;
 }
 
-// The tile and its share of the ghost cells of `whole`: it grows at the faces of `whole` alone.
+// The tile with its share of the ghost cells of `whole`: it grows only at the faces of `whole`.
 template <std::size_t kDims>
 Box<kDims> grown_tile(Box<kDims> tile, const Box<kDims>& whole, std::int64_t ghosts) {
   for (std::size_t d = 0; d < kDims; ++d) {

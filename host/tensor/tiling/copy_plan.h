@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CopyPlan: which points go from the boxes of one layout to those of another, and with whom a rank
-// exchanges them.
+// CopyPlan: the points that are copied from the boxes of one layout to those of another, and the
+// ranks that exchange them.
 //
 // ghost_plan() fills ghost cells from the boxes that own them, also across the ends of periodic
-// dimensions; cells outside of the domain elsewhere stay as they are. copy_plan() copies between
-// layouts of one domain. A plan depends on layouts alone: make it once, keep it beside the field.
-// Cost to make: pairs of boxes times 3^kDims. Memory: a list of pieces. Threads: any may read it.
-// Errors: Error where ghosts reach further than a periodic domain. Source: as box.h.
+// dimensions; other cells outside of the domain do not change. copy_plan() copies between layouts
+// of one domain. A plan depends only on the layouts: make it once and keep it with the field. Cost:
+// pairs of boxes times 3^kDims. Memory: a list of pieces. Threads: any may read it. Errors: Error
+// if ghost cells reach further than a periodic domain. Source: see box.h.
 #pragma once
 
 #include <map>
@@ -18,8 +18,8 @@
 
 namespace tandem::tiling {
 
-// Points `region` of box `to` come from `region` shifted by `shift` of box `from`; boxes are
-// numbers in their layouts.
+// The points `region` of box `to` come from the points `region` shifted by `shift` of box `from`.
+// `from` and `to` are indices in their layouts.
 template <std::size_t kDims>
 struct CopyPiece {
   std::size_t from = 0, to = 0;
@@ -29,13 +29,14 @@ struct CopyPiece {
 
 template <std::size_t kDims>
 struct CopyPlan {
-  std::vector<CopyPiece<kDims>> local;                           // both boxes are this rank's
-  std::map<int, std::vector<CopyPiece<kDims>>> sends, receives;  // by peer; in one order on both
+  std::vector<CopyPiece<kDims>> local;  // both boxes belong to this rank
+  // by peer; in the same order on both ranks
+  std::map<int, std::vector<CopyPiece<kDims>>> sends, receives;
 };
 
 namespace copies {
 
-// All shifts of a periodic domain, none of them first.
+// All shifts of a periodic domain; the first one is zero.
 template <std::size_t kDims>
 std::vector<Point<kDims>> shifts_of(const Layout<kDims>& layout) {
   std::vector<Point<kDims>> shifts{Point<kDims>{}};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FieldCopy: a copy plan under way. It starts in the constructor and ends with finish().
+// FieldCopy: a copy plan in progress. The constructor starts it and finish() ends it.
 //
-// The constructor sends to the other ranks and copies what is this rank's own; finish() takes what
-// the others sent. Between the two the caller may read all but the target's copied points, and
-// write none of the source's. The pieces of one rank's own boxes are spread over the pool. One
-// message to each peer. Ownership: borrows all it is given. Threads: one caller; `pool` runs the
-// pieces. Errors: those of the courier; Error for a message of another size.
+// The constructor sends to the other ranks and copies between this rank's own boxes; finish()
+// stores what the others sent. In between the caller may read everything except the target's copied
+// points, and must not write the source's. `pool` copies the rank's own pieces. There is one
+// message per peer. Ownership: borrows all arguments. Threads: one caller; `pool` runs the pieces.
+// Errors: those of the courier; Error for a message of the wrong size.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace tandem::tiling {
 template <typename Value, std::size_t kDims>
 class FieldCopy {
  public:
-  // courier: null where there is one rank.
+  // courier: null if there is only one rank.
   FieldCopy(const Field<Value, kDims>& source, Field<Value, kDims>& target,
             const CopyPlan<kDims>& plan, Courier* courier, ThreadPool& pool)
       : target_(target), plan_(plan) {

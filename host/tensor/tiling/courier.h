@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Courier: how the ranks of a field exchange bytes. The caller binds it to what connects them.
+// Courier: exchanges bytes between the ranks of a field. The caller connects it to a transport.
 //
 // A delivery is one step: bytes to some ranks, and one parcel from each of some ranks. All ranks
-// begin their deliveries in the same order. Ownership: a delivery must not outlive its courier.
-// Threads: one at a time. Errors: those of the connection.
+// start their deliveries in the same order. Ownership: a delivery must not outlive its courier.
+// Threads: one at a time. Errors: those of the transport.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct Received {
 class Delivery {
  public:
   virtual ~Delivery() = default;
-  virtual Received next() = 0;  // in any order; once for each source
+  virtual Received next() = 0;  // called once per source; in any order
   virtual void finish() = 0;    // waits until all is sent
 };
 

@@ -2,11 +2,11 @@
 //
 // Field: the values of a layout's boxes that one rank owns, each box with ghost cells around it.
 //
-// Every box has an allocation of its own (a region of TiDA): rows contiguous along the last
-// dimension, first value of a row at a multiple of 64 bytes, rows a multiple of 64 bytes apart but
-// never of 4096. Values are uninitialised: who writes them first decides their NUMA node
+// Every box has its own allocation (a region of TiDA). Rows are contiguous along the last
+// dimension. Each row starts at a multiple of 64 bytes; the distance of rows is a multiple of 64
+// bytes but never of 4096. Values are uninitialised: the first writer decides their NUMA node
 // (tile_schedule.h). Ownership: the field owns its values; a view must not outlive it. Threads: any
-// on different points. Source: as box.h.
+// on different points. Source: see box.h.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace tandem::tiling {
 
-// Values at points of an index space; at() takes points of the box and of its ghost cells.
+// A view of values in an index space; at() accepts points of the box and of its ghost cells.
 template <typename Value, std::size_t kDims>
 struct FieldView {
   Value* first = nullptr;  // the value at `lower`
@@ -54,7 +54,7 @@ void for_rows(const Box<kDims>& box, const Visit& visit) {
 template <typename Value, std::size_t kDims>
 class Field {
  public:
-  // ghosts: cells around every box.
+  // ghosts: the number of ghost cells at every face of a box.
   Field(std::shared_ptr<const Layout<kDims>> layout, int rank, std::int64_t ghosts)
       : layout_(std::move(layout)), rank_(rank), ghosts_(ghosts), local_(layout_->boxes_of(rank)) {
     for (const std::size_t box : local_) allocate(layout_->boxes[box].grown(ghosts));
@@ -86,7 +86,7 @@ class Field {
   static std::int64_t rounded(std::int64_t values) { return (values + kLine - 1) / kLine * kLine; }
 
   void allocate(const Box<kDims>& all) {
-    const std::int64_t before = rounded(ghosts_);  // the first cell that is no ghost is aligned
+    const std::int64_t before = rounded(ghosts_);  // aligns the first cell that is not a ghost cell
     FieldView<Value, kDims> view;
     view.lower = all.lower;
     std::int64_t stride = 1;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layout: which boxes a domain consists of, who owns each, and where the domain repeats.
+// Layout: the boxes of a domain, their owners, and the dimensions in which the domain is periodic.
 //
-// Boxes come from cuts of the domain, so they are disjoint and cover it.
-// cut_to_size() makes boxes of a greatest extent, cut_in() a number of boxes as cubic as its
-// factors allow; both cut evenly. Owners: by_curve() gives each rank a run of boxes along the
-// Morton order, so neighbours meet on one rank; by_knapsack() balances points, the largest box
-// first. Plain values. Threads: any. Errors: Error. Source: as box.h.
+// The domain is cut into boxes, so they are disjoint and cover it. cut_to_size() makes boxes of a
+// limited extent; cut_in() makes a given number of boxes, as cubic as its factors allow. Owners:
+// by_curve() gives each rank consecutive boxes along the Morton order, so neighbouring boxes are on
+// one rank; by_knapsack() balances points, largest box first. Plain values. Threads: any. Errors:
+// Error. Source: see box.h.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace tandem::tiling {
 template <std::size_t kDims>
 using BoxArray = std::vector<Box<kDims>>;
 
-// Boxes of at most these extents.
+// Cuts the domain into boxes of at most these extents.
 template <std::size_t kDims>
 BoxArray<kDims> cut_to_size(const Box<kDims>& domain, const Point<kDims>& most) {
   Point<kDims> even{};
@@ -40,8 +40,9 @@ BoxArray<kDims> cut_to_size(const Box<kDims>& domain, const Point<kDims>& most) 
   return {tiles.begin(), tiles.end()};
 }
 
-// `count` boxes. Each factor of it, the greatest first, cuts the dimension that is longest then;
-// among equal ones the outermost, along which memory is contiguous.
+// Cuts the domain into `count` boxes. Each factor of `count`, the largest first, cuts the dimension
+// that is then the longest. Of equal dimensions it cuts the outermost one, along which memory is
+// contiguous.
 template <std::size_t kDims>
 BoxArray<kDims> cut_in(const Box<kDims>& domain, std::int64_t count) {
   std::vector<std::int64_t> factors;
@@ -86,7 +87,7 @@ struct Layout {
   Box<kDims> domain;
   BoxArray<kDims> boxes;
   std::vector<int> owners;             // [boxes] ranks
-  std::array<bool, kDims> periodic{};  // the domain repeats in this dimension
+  std::array<bool, kDims> periodic{};  // whether the domain is periodic in this dimension
 
   std::vector<std::size_t> boxes_of(int rank) const {
     std::vector<std::size_t> result;
@@ -99,14 +100,14 @@ struct Layout {
 
 namespace curve_order {
 
-// Whether a comes before b on the Morton curve; points from 0 on.
+// Whether a comes before b on the Morton curve; coordinates are not negative.
 template <std::size_t kDims>
 bool is_before(const Point<kDims>& a, const Point<kDims>& b) {
   std::size_t decides = 0;
   std::uint64_t highest = 0;
   for (std::size_t d = 0; d < kDims; ++d) {
     const auto differs = static_cast<std::uint64_t>(a[d]) ^ static_cast<std::uint64_t>(b[d]);
-    // The highest bit of `differs` is above that of `highest`.
+    // True if the highest bit of `differs` is above the highest bit of `highest`.
     if (highest < differs && highest < (highest ^ differs)) {
       decides = d;
       highest = differs;
@@ -117,7 +118,8 @@ bool is_before(const Point<kDims>& a, const Point<kDims>& b) {
 
 }  // namespace curve_order
 
-// [boxes] owners: runs of about equal points along the curve through the boxes' lower corners.
+// [boxes] owners: consecutive boxes along the curve of their lower corners, with about equal
+// points.
 template <std::size_t kDims>
 std::vector<int> by_curve(const Box<kDims>& domain, const BoxArray<kDims>& boxes, int ranks) {
   std::vector<std::size_t> along(boxes.size());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// reduce_ranks: one value of all ranks, combined in the order of ranks; the same on every rank.
+// reduce_ranks: combines one value of every rank in rank order. All ranks get the same result.
 //
-// One message to and from every other rank. It is also a barrier. Threads: one caller a rank.
-// Errors: those of the courier; Error for a value of another size.
+// Sends one message to every other rank and receives one from each. It is also a barrier. Threads:
+// one caller per rank. Errors: those of the courier; Error for a value of the wrong size.
 #pragma once
 
 #include <cstring>
@@ -16,7 +16,7 @@
 
 namespace tandem::tiling {
 
-// courier: null where there is one rank. combine(a, b) -> Value.
+// courier: null if there is only one rank. combine(a, b) -> Value.
 template <typename Value, typename Combine>
 Value reduce_ranks(Courier* courier, const Value& value, const Combine& combine) {
   static_assert(std::is_trivially_copyable_v<Value>);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Regions: REGIONAL tiling. A box divided among homes (NUMA nodes, or workers). Each region has its
-// own memory, which its home touches first, and is divided into tiles.
+// Regions: REGIONAL tiling. A box divided among homes (NUMA nodes or workers). Each home touches
+// the memory of its region first; the region is divided into tiles.
 //
-// The box is cut along one dimension in whole tiles, so a tile has one home. A home's share is
-// proportional to its weight, to within a tile; it may be empty. Tiles are numbered region by
-// region (bounds() has the first tile of each), as ThreadPool::run_regions() takes them. Memory: if
-// the cut dimension of an array is its outermost, its regions are contiguous. Threads: any. Source:
-// as box.h; the placing of regions is Unat et al., "TiDA", ISC 2016.
+// The box is cut along one dimension between tiles, so a tile has one home. The share of a home is
+// proportional to its weight, within one tile; it may be empty. Tiles are numbered region by
+// region, as ThreadPool::run_regions() requires; bounds() has the first tile of each region. If the
+// cut dimension is the outermost one of an array, the memory of a region is contiguous. Threads:
+// any. Source: see box.h; the placement of regions is Unat et al., "TiDA", ISC 2016.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tiles: LOGICAL tiling. A box cut into tiles that are visited in order; the array stays as it is.
+// Tiles: LOGICAL tiling. Cuts a box into tiles that are visited in order; the array does not
+// change.
 //
 // Cut::kClipped: tiles begin at the box's lower corner and have the tile's extents, except the last
 // of a dimension, which is clipped to the box. Cut::kBalanced: a dimension of n points has
@@ -92,7 +93,7 @@ class Tiles {
   Box<kDims> domain_;
   Point<kDims> tile_;
   Point<kDims> counts_{};
-  Point<kDims> longer_{};  // how many tiles have a point more than tile_
+  Point<kDims> longer_{};  // number of tiles that are one point longer than tile_
   std::int64_t num_tiles_ = 1;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TileSchedule: the tiles of all local boxes of a field, and which thread visits them.
+// TileSchedule: assigns the tiles of all local boxes of a field to threads.
 //
-// Schedule::kStatic: thread t always has the same run of tiles, so memory that a thread touched
-// first stays with it. Schedule::kDynamic: a thread begins with that run and then takes tiles of
-// others. first_touch() is kStatic whatever the schedule. Tiles are cut evenly (Cut::kBalanced).
-// Threads: one caller; `pool` runs the bodies. Errors: those of bodies. Source: as box.h.
+// Schedule::kStatic: thread t always has the same consecutive tiles, so it uses the memory that it
+// touched first. Schedule::kDynamic: a thread begins with those tiles and then takes tiles of
+// others. first_touch() always uses kStatic. Tiles are cut evenly (Cut::kBalanced). Threads: one
+// caller; `pool` runs the bodies. Errors: those of bodies. Source: see box.h.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ enum class Schedule : std::uint8_t { kStatic, kDynamic };
 
 template <std::size_t kDims>
 struct LocalTile {
-  std::size_t local = 0;  // the box, of this rank
+  std::size_t local = 0;  // index of the box among this rank's boxes
   Box<kDims> box;
 };
 
@@ -45,7 +45,7 @@ class TileSchedule {
 
   const std::vector<LocalTile<kDims>>& tiles() const { return tiles_; }
 
-  // The same tiles without those for which `leaves_out` says so.
+  // The same schedule without the tiles for which `leaves_out` returns true.
   template <typename Predicate>
   TileSchedule without(const Predicate& leaves_out) const {
     TileSchedule result = *this;
@@ -64,7 +64,7 @@ class TileSchedule {
     pool_->place(bounds_, [&](std::size_t at, std::size_t worker) { body(tiles_[at], worker); });
   }
 
-  // The results of all tiles, in the order of tiles; so their sum does not depend on threads.
+  // The results of all tiles in the order of tiles, so their sum does not depend on threads.
   template <typename Result, typename Map>
   std::vector<Result> map(const Map& each) const {
     std::vector<Result> results(tiles_.size());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What gloo's TLS transport overrides, for observing: the loop's events, reads, writes, states.
+// Overrides the functions that gloo's TLS transport also overrides, to observe the loop's events,
+// reads, writes and states.
 #include "transport/gloo/link.h"
 
 #include <sys/epoll.h>

@@ -2,10 +2,10 @@
 //
 // Link: gloo's TCP connection to one peer, extended to report completions and its end.
 //
-// A peer that breaks gloo's protocol closes the link instead of ending the process, one that sends
-// much does not keep the others from being read, and connecting ends at a deadline. Threads: gloo's
-// loop calls the overrides with the link's lock held, so they only mark() the activity; the loop
-// publishes after the lock. interrupt() from any thread.
+// A peer that violates gloo's protocol closes the link and does not end the process. A peer that
+// sends much does not delay reads from the others. Connecting ends at a deadline. Threads: gloo's
+// loop calls the overrides while it holds the link's lock, so they only mark() the activity; the
+// loop calls publish() after it releases the lock. interrupt() from any thread.
 #pragma once
 
 #include <gloo/transport/tcp/context.h>
@@ -27,8 +27,8 @@ class Link final : public ::gloo::transport::tcp::Pair {
        Activity& activity, std::atomic<bool>& closed);
 
   void connect_by(Deadline deadline, const std::vector<char>& address);
-  // Ends the connection in both directions, after what has been handed to the network; gloo's loop
-  // then closes it.
+  // Ends the connection in both directions after all data given to the network; gloo's loop then
+  // closes it.
   void interrupt() noexcept;
   bool connected();
 
@@ -48,7 +48,7 @@ class Link final : public ::gloo::transport::tcp::Pair {
   Deadline deadline_ = Deadline::never();
 };
 
-// Makes links where gloo makes pairs.
+// Makes Link objects where gloo would make pairs.
 class LinkContext final : public ::gloo::transport::tcp::Context {
  public:
   LinkContext(std::shared_ptr<::gloo::transport::tcp::Device> device, int rank, int world,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Polling, as gloo's stores do: a directory on a network file system has no notifications.
+// Polls, like gloo's stores, because a directory on a network file system sends no notifications.
 #include "transport/gloo/meeting.h"
 
 #include <algorithm>
@@ -155,7 +155,8 @@ std::vector<int> agree_on_survivors(const Options& options, int next_generation,
     }
     const bool all = here.size() == static_cast<std::size_t>(options.world);
     if (all || (all_living && grace.expired()) || close_list.expired()) {
-      store->put(members_key, list_of(here));  // or somebody else has; the next look tells
+      store->put(members_key,
+                 list_of(here));  // another rank may have done it; the next read shows the list
     } else {
       sleep_until_next_look(deadline);
     }

@@ -22,8 +22,8 @@ namespace tandem::transport::gloo {
 // Connects `options.rank` with the others of generation `generation`.
 std::unique_ptr<Mesh> meet(const Options& options, int generation);
 
-// The old ranks, ascending, that form the next generation; the caller is among them. `dead`: old
-// ranks whose connection ended; they are waited for half a second at most.
+// The old ranks, ascending, that form the next generation, including the caller. `dead`: old ranks
+// whose connection ended; the caller waits for them at most half a second.
 std::vector<int> agree_on_survivors(const Options& options, int next_generation,
                                     const std::set<int>& dead, Deadline deadline);
 

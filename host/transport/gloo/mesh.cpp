@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two slots above all tags carry control messages: a greeting, and a farewell whose receive is
-// posted before the greeting is sent, so that a farewell can leave at any time after.
+// Two slots above all tags carry control messages: a greeting and a farewell. The receive of the
+// farewell is posted before the greeting is sent, so a farewell can be sent at any later time.
 #include "transport/gloo/mesh.h"
 
 #include <algorithm>

@@ -2,14 +2,14 @@
 //
 // Mesh: a TCP connection to every peer through gloo's tcp transport, made observable.
 //
-// gloo waits for one buffer at a time, and poisons all connections when such a wait times out. A
-// thread that waits for a buffer of a dying connection may wait for ever. So this code never waits
-// in gloo: it extends gloo's classes where gloo's TLS transport extends them, to count completions,
-// to note closed connections and to wake the rank (Activity). Data moves on gloo's own thread.
-// Ownership: regions borrow memory; destroying one ends all access to it. Regions are destroyed
-// before the mesh. Threads: regions and sends from the rank's thread, farewell() and interrupt()
-// from any. Errors: gloo's exceptions for use of a closed connection; TransportError where stated.
-// Source: facebookincubator/gloo of May 2022, gloo/transport/tcp.
+// gloo waits for one buffer at a time, and makes all connections unusable when such a wait times
+// out. A thread that waits for a buffer of a dying connection may wait for ever. This code
+// therefore never waits in gloo. Like gloo's TLS transport, it extends gloo's classes: to count
+// completions, to note closed connections and to wake the rank (Activity). Data moves on gloo's own
+// thread. Ownership: regions borrow memory; destroying one ends all access to it. Regions are
+// destroyed before the mesh. Threads: regions and sends from the rank's thread, farewell() and
+// interrupt() from any. Errors: gloo's exceptions for use of a closed connection; TransportError
+// where stated. Source: facebookincubator/gloo of May 2022, gloo/transport/tcp.
 #pragma once
 
 #include <gloo/transport/tcp/context.h>
@@ -37,7 +37,7 @@ class Activity {
   // Returns when the count is no longer `seen`, or false at the deadline.
   bool wait(std::uint64_t seen, Deadline deadline) const;
 
-  // mark() where locks of gloo are held, publish() after they are released.
+  // Call mark() while locks of gloo are held, and publish() after they are released.
   void mark() { marked_.store(true); }
   void publish() {
     if (marked_.exchange(false)) bump();
@@ -70,16 +70,17 @@ class Mesh {
   int rank() const { return rank_; }
   int world() const { return world_; }
 
-  // The addresses that peers need to connect: one for each, the own one empty.
+  // The addresses that peers need to connect: one per peer, the own one empty.
   std::string addresses() const;
   // Connects to `peer`, whose addresses() are given, or waits for it to connect.
   void connect(int peer, const std::string& addresses, Deadline deadline);
-  // After all are connected: checks with every peer that it is the one that was meant.
+  // Call it when all are connected: checks that every peer belongs to the same group and has the
+  // expected rank.
   void greet(const std::string& group, Deadline deadline);
 
   std::unique_ptr<Region> make_region(const void* bytes, std::size_t size);
 
-  // Call it before checking completions: data that arrived before the end has then been counted.
+  // Call it before checking completions: all data that arrived before the end is then counted.
   bool closed(int peer) const { return closed_[static_cast<std::size_t>(peer)].load(); }
   int num_closed() const;
   // The reason that `peer` gave for breaking the group; empty if none.
@@ -88,7 +89,7 @@ class Mesh {
   // Sends the reason to the peer, as much as the connection accepts at once, and ends the
   // connection. A second call does nothing.
   void farewell(int peer, const std::string& reason) noexcept;
-  // The same for one whose protocol is broken: it gets no farewell.
+  // The same for a peer that violated the protocol: it gets no farewell.
   void interrupt(int peer) noexcept;
   // Closes every connection; returns when gloo's thread has released them.
   void close() noexcept;

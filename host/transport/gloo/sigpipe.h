@@ -2,8 +2,9 @@
 //
 // SigpipeBlock: while it exists, writing to a closed socket is an error and not a signal.
 //
-// gloo writes without MSG_NOSIGNAL. Blocks SIGPIPE for this thread and the threads that it starts,
-// and takes back one that came meanwhile; the process's disposition stays as it was. Threads: one.
+// gloo writes without MSG_NOSIGNAL. This object blocks SIGPIPE for this thread and the threads that
+// it starts, and removes one that came meanwhile; the process's disposition does not change.
+// Threads: one.
 #pragma once
 
 #include <pthread.h>

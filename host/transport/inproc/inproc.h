@@ -3,10 +3,10 @@
 // The inproc transport: ranks are threads of one process, messages are shared pointers.
 //
 // A World holds the mailboxes; every rank's transport is made from it and may outlive the handle.
-// Connections fail alone. close() and abort() are seen at once. A rank whose transport is destroyed
-// is lost: peers that wait for it throw kPeerLost at once. shrink() gathers those who call it until
-// all living ranks have, or the deadline. Cost: one lock and one condition variable per rank; no
-// copies.
+// Connections fail alone. close() and abort() take effect at once. A rank whose transport is
+// destroyed is lost: peers that wait for it throw kPeerLost at once. shrink() waits until all
+// living ranks have called it, or until the deadline. Cost: one lock and one condition variable per
+// rank; no copies.
 #pragma once
 
 #include <memory>

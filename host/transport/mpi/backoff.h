@@ -3,9 +3,9 @@
 // Backoff: the pauses of a polling wait between two polls without a result.
 //
 // At first it polls again at once, because an answer often comes within microseconds. Then it
-// yields the processor, then it sleeps for 50, 100 and 200 us. So 16 ranks on 2 cores leave the
-// processor to the rank that has work. The buffers of a 10 Gb/s link hold data for more than 200
-// us. Threads: one.
+// yields the processor, then it sleeps for 50, 100 and 200 us. With 16 ranks on 2 cores, the rank
+// that has work therefore gets the processor. The buffers of a 10 Gb/s link hold data for more than
+// 200 us. Threads: one.
 #pragma once
 
 #include <sched.h>

@@ -27,13 +27,13 @@ std::string unavailable_reason();  // empty where available
 struct Options {
   // of one MPI message; at most 2^31 - 1; longer messages travel in parts
   std::size_t max_part_bytes = std::size_t{1} << 30;
-  // How long the last owner waits for the other ranks. Then it leaves without MPI_Finalize, which
-  // would block for ever on a rank that hangs; the launcher then ends the job.
+  // The time that the last owner waits for the other ranks. Then it leaves without MPI_Finalize,
+  // which would block for ever if a rank hangs; the launcher then ends the job.
   std::chrono::milliseconds leave_timeout{10'000};
 };
 
-// Starts MPI (MPI_THREAD_SERIALIZED or better) unless the program has, and ends it in the
-// destructor. One per process, on the main thread; it outlives its transports.
+// Starts MPI (MPI_THREAD_SERIALIZED or better) unless the program has started it, and ends it in
+// the destructor. One per process, on the main thread; it outlives its transports.
 class Environment {
  public:
   // Blocks as MPI_Init does. Throws Error if MPI is absent, has too low a thread level, or was

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exchanges: Progress moves the messages; how long and how often to poll is decided here.
+// Exchanges. Progress moves the messages; this file decides how long and how often to poll.
 #include "transport/mpi/transport.h"
 
 #include <utility>

@@ -4,11 +4,12 @@
 // GPUs by grouped ncclSend and ncclRecv.
 //
 // Messages are in host memory, as in the whole library, and pass through pinned memory and a device
-// buffer on both sides. next() and finish() drive rounds. A round takes at most one message to and
-// one from every peer, of all started exchanges. So a message arrives with its whole round: a rank
-// must not make one message wait for another of the same step from a third rank. NCCL names no
-// failed rank: errors carry peer -1 and list the ranks of the round. libnccl.so.2 is loaded at the
-// first use; programs start without it. Measured on a GPU: benchmarks/gpu/RESULTS.md.
+// buffer on both sides. next() and finish() run rounds. A round transfers at most one message to
+// and one from every peer, over all started exchanges. A message arrives only with its whole round:
+// a rank must not make one message wait for another message of the same step from a third rank.
+// NCCL does not name a failed rank: errors have peer -1 and list the ranks of the round.
+// libnccl.so.2 is loaded at the first use; programs start without it. Measured on a GPU:
+// benchmarks/gpu/RESULTS.md.
 #pragma once
 
 #include <array>
@@ -32,8 +33,8 @@ struct Options {
   int device_index = 0;
   Deadline deadline = Deadline::after(std::chrono::seconds(60));  // for the arrival of all ranks
 
-  // Called by shrink(): the ranks of the old group that are alive, ascending, the same answer on
-  // each of them. NCCL cannot agree on it; without this function shrink() throws Error.
+  // Called by shrink(). Returns the living ranks of the old group, ascending, and the same on each
+  // of them. NCCL cannot agree on them; without this function shrink() throws Error.
   std::function<std::vector<int>(Deadline)> agree_on_survivors;
 };
 

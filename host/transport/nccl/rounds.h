@@ -2,11 +2,12 @@
 //
 // Rounds: moves the messages of one rank over one NCCL communicator.
 //
-// post() and expect() only note messages; run() makes one round. In a round every pair of ranks
-// moves at most one message each way, the first that was posted. So both ends know what the round
-// moves, however many messages they have noted. Messages are kept by (peer, tag) until taken. Cost
-// of a round: 2 copies, 1 group launch and 1 wait; the same again for messages over 16 KiB.
-// Threads: one for all calls but abort(). Errors: TransportError, after which every call throws.
+// post() and expect() only record messages; run() makes one round. In a round every pair of ranks
+// transfers at most one message each way, the first one posted. Both ends therefore know the
+// messages of the round, however many they have recorded. Messages are kept by (peer, tag) until
+// taken. Cost of a round: 2 copies, 1 group launch and 1 wait; the same again for messages over 16
+// KiB. Threads: one for all calls but abort(). Errors: TransportError, after which every call
+// throws.
 #pragma once
 
 #include <atomic>
@@ -46,7 +47,7 @@ class Rounds {
   bool broken() const { return broken_.load(); }
   void throw_if_broken();
 
-  // The communicator of the ranks that are not excluded; this one is spent.
+  // The communicator of the ranks that are not excluded; this one cannot be used any more.
   ncclComm_t shrink(std::vector<int> excluded, Deadline deadline);
 
  private:
@@ -60,7 +61,8 @@ class Rounds {
     std::size_t bytes;
   };
 
-  // The messages of one round; rest_ holds the rests of long messages, one after the other.
+  // The messages of one round; rest_ holds the remaining bytes of long messages, one after the
+  // other.
   struct Round {
     std::vector<Transfer> sends, receives, long_sends, long_receives;
     std::vector<std::pair<std::pair<int, Tag>, ByteBuffer>> messages;  // of receives

@@ -3,7 +3,7 @@
 // Staging: a pinned buffer and a device buffer of equal size, and copies between them on a stream.
 //
 // Grows on demand; its contents are then lost. Threads: one. Errors: DeviceError with the runtime's
-// text. Freeing waits for the device, so release() gives the memory up where kernels may hang.
+// text. Freeing waits for the device, so release() leaks the memory when kernels may hang.
 #pragma once
 
 #include <cuda_runtime_api.h>

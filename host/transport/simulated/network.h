@@ -3,8 +3,8 @@
 // Network: computes when a message sent at a virtual time arrives, given the links that it shares
 // with others.
 //
-// A message of b bytes crosses stages (Stage, route()). So the capacity of a stage is never
-// exceeded, and an uncontended message takes latency + b / lowest rate. Buffers are unlimited and
+// A message of b bytes passes stages (Stage, route()). The capacity of a stage is never exceeded,
+// and a message without contention takes latency + b / lowest rate. Buffers are unlimited and
 // nothing is lost: no congestion control, no back pressure on senders. Threads: one at a time.
 // Deterministic: results depend on times, senders and order of sending.
 #pragma once
@@ -72,7 +72,7 @@ class Network {
   // `horizon`.
   std::optional<Flight> next_arrival(double horizon);
 
-  // No message sent at t or later arrives, or disturbs another, before t + lookahead().
+  // No message sent at or after t arrives, or delays another, before t + lookahead().
   double lookahead() const { return lookahead_; }
   const NetworkOptions& options() const { return options_; }
   int node_of(int rank) const { return rank / options_.ranks_per_node; }

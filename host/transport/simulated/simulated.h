@@ -2,11 +2,11 @@
 //
 // The simulated transport: ranks are threads of one process, messages take virtual time.
 //
-// Every rank has a clock; computing takes no virtual time. Times depend on the messages alone,
-// never on how threads run: the network advances only when every rank waits, and then only by the
-// least latency, within which no new message can arrive. A rank without a running thread blocks all
-// others until their deadlines. When all wait and nothing is in flight, waits for a rank that has
-// left throw kPeerLost at once; if there are none, all throw kTimeout. Connections fail alone.
+// Every rank has a clock; computing takes no virtual time. Times depend only on the messages, not
+// on the scheduling of threads: the network advances only when every rank waits, and then only by
+// the least latency, within which no new message can arrive. A rank without a running thread blocks
+// all others until their deadlines. When all wait and nothing is in flight, waits for a rank that
+// has left throw kPeerLost at once; if there are none, all throw kTimeout. Connections fail alone.
 // Deadlines are real time. shrink() throws Error. Cost: one lock; a wait is a thread switch; tested
 // with up to 1,024 ranks.
 #pragma once
@@ -30,8 +30,8 @@ std::vector<std::unique_ptr<Transport>> make_world(const NetworkOptions& options
 double now(const Transport& transport);
 
 // Runs `body` on a thread per rank (stacks of 512 KiB), each with its transport, and joins them. A
-// rank that throws aborts its group; the first exception by rank is rethrown, the cause before the
-// aborts that followed.
+// rank that throws aborts its group. Rethrows the first exception by rank, but a cause before the
+// aborts that followed from it.
 void run_ranks(const NetworkOptions& options, const std::function<void(Transport&)>& body);
 
 }  // namespace tandem::transport::simulated

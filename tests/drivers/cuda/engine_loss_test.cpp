@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An interpreted GPU is lost during a step: the engine goes on without it, with the same tokens.
+// An interpreted GPU is lost during a step: the engine continues without it, with the same tokens.
 #include <algorithm>
 
 #include "drivers/cuda/gpu_rig.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Log lines as text and as JSON: zone, fields, and text of clients that tries to be more than text.
+// Log lines as text and as JSON: zone, fields, and text of clients that tries to forge lines.
 #include "common/log_event.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last lines of the log: how many are kept, and that the other sinks go on.
+// The last lines of the log: how many are kept, and that the other sinks still get all lines.
 #include "common/recent_log.h"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests whose end a proxy in front may see elsewhere: public smuggling techniques, one per file
-// of corpus/smuggling. A file's name ends with the status that it must get. Behind each stands a
-// second request that must never be answered.
+// Requests whose end a proxy may determine differently: public smuggling techniques, one per file
+// of corpus/smuggling. A file's name ends with the status that it must get. After each there is a
+// second request, which must never be answered.
 #include <gtest/gtest.h>
 
 #include <algorithm>

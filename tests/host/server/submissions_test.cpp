@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Submissions: nothing goes on for a request that is over.
+// Submissions: no generation continues after its request has ended.
 #include "server/openai/submissions.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stranger on a gloo rank's port: what it sends is an error that names the rank it stands for,
-// and never the end of the process, which gloo by itself would choose for some of it.
+// A foreign process connects to a gloo rank's port: whatever it sends is an error that names the
+// rank that it claims to be, and never ends the process. gloo alone would end it for some input.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inproc transport: conformance on every world, and what it does when ranks fail.
+// The inproc transport: conformance on every world, and the behaviour when ranks fail.
 #include <gtest/gtest.h>
 
 #include <atomic>

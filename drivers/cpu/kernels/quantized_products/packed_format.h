@@ -2,14 +2,8 @@
 //
 // The order in which quantised weights are kept for products, the same for every instruction set.
 //
-// A panel is 16 outputs. Its codes come first: per block of 32 inputs `code_bits` lines of 64
-// bytes, [16 outputs][4 inputs]. Lines 0..3 hold the low nibbles of quads (4 inputs) 0..3 in the
-// low and of quads 4..7 in the high half of each byte; 5 bits: line 4 has bit 4 of quad q at bit q;
-// 6 bits: lines 4 and 5 have bits 4-5 of quads 0..3 and 4..7 at bits 2q; 8 bits: line q is quad q.
-// The scales follow the codes: per block [16] f16 scales, then [16] f16 minima; with super-blocks
-// (8 blocks) [16] f16 and [16] f16 of the minima, then per block [16] bytes of scales (two times
-// when halves have their own), [16] bytes of minima. A weight is
-//   x = scale * (code - offset) + min   (super-blocks: d * s * (code - offset) - dmin * m).
+// A panel is 16 outputs: first all its codes, then all its scales (see PackedFormat). Plain values;
+// threads: any.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +16,16 @@ inline constexpr std::size_t kPanelOutputs = 16;
 inline constexpr std::size_t kBlockInputs = 32;
 inline constexpr std::size_t kSuperBlocks = 8;  // blocks of a super-block
 
+// Codes: per block of 32 inputs `code_bits` lines of 64 bytes, [16 outputs][4 inputs]. Quad q is
+// inputs 4 q .. 4 q + 3 of the block.
+//   4 bits   line q, q < 4: quad q in the low half of each byte, quad q + 4 in the high half
+//   5 bits   as 4 bits; line 4: bit 4 of quad q at bit q
+//   6 bits   as 4 bits; lines 4 and 5: bits 4-5 of quads 0..3 and 4..7, at bits 2 (q mod 4)
+//   8 bits   line q: quad q
+// Scales: per block [16] f16 scales, then [16] f16 minima. With super-blocks (8 blocks): per
+// super-block [16] f16 d and [16] f16 dmin; then per block [16] bytes of scales (twice if halves
+// have their own) and [16] bytes of minima. A weight is
+//   x = scale * (code - offset) + min   (super-blocks: d * s * (code - offset) - dmin * m).
 struct PackedFormat {
   int code_bits = 0;
   int offset = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading memory as fast as the core can, for measuring bandwidth only.
+// Reads memory as fast as the core can. Only for measuring bandwidth.
 #pragma once
 
 #include <cstddef>

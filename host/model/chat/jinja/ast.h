@@ -71,7 +71,7 @@ enum class StatementKind {
   kBreak,
   kContinue,
   kBlock,     // body, in a scope of its own: {% block %}, {% generation %}
-  kNoLoader,  // text: what no template here can do
+  kNoLoader,  // text: names an unsupported feature
 };
 
 struct Statement;

@@ -35,7 +35,7 @@ class Evaluator {
   std::string run(const std::vector<Statement>& program);
 
  private:
-  // A scope while its statements run; the evaluator keeps it longer when it was captured.
+  // A scope while its statements run. The evaluator keeps it longer if a macro captured it.
   class InnerScope {
    public:
     InnerScope(Evaluator& evaluator, Scope* parent);
@@ -50,8 +50,8 @@ class Evaluator {
     std::unique_ptr<Scope> scope_;
   };
   enum class Flow { kNormal, kBreak, kContinue };
-  // Bounds the recursion over expressions, statements and macros, both its depth and its stack: the
-  // stack per level differs by a factor of ten between builds.
+  // Limits the recursion over expressions, statements and macros, both its depth and its stack,
+  // because the stack per level differs by a factor of ten between builds.
   class Nesting {
    public:
     explicit Nesting(Evaluator& evaluator);
@@ -105,7 +105,7 @@ class Evaluator {
   std::vector<std::shared_ptr<Object>> namespaces_;  // emptied at the end
   std::vector<std::unique_ptr<Scope>> captured_;
   Budget budget_;
-  Value block_text_;  // what the first filter of a set block takes
+  Value block_text_;  // the input of the first filter of a set block
   int nesting_ = 0;
   std::uintptr_t stack_base_ = 0;  // of run()
   Place place_;                    // of what is being evaluated

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The filters by name, and what several of them need.
+// The filters by name, and helper functions that several of them use.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@
 
 namespace tandem::model::jinja {
 
-// The steps that a rendering has left. Failure when none is left.
+// The remaining steps of a rendering. Failure if none is left.
 class Budget {
  public:
   explicit Budget(std::uint64_t steps) : left_(steps) {}
@@ -23,7 +23,7 @@ class Budget {
     if (steps > left_) throw Failure("rendering takes too many steps");
     left_ -= steps;
   }
-  // A search compares the texts at every place, in the worst case.
+  // In the worst case a search compares the texts at every position.
   void spend_search(std::size_t text_bytes, std::size_t wanted_bytes) {
     spend(text_bytes * wanted_bytes / 1024);
   }
@@ -56,24 +56,24 @@ bool apply_test(const std::string& name, const Value& input, const Arguments& ar
 
 // Whether Python's type of `object` has a method of this name; calling it may still be an error.
 bool has_method(const Value& object, const std::string& name);
-// Failure when templates may not call this one, as append() of a list.
+// Failure for methods that templates may not call, such as append() of a list.
 Value call_method(const Value& object, const std::string& name, const Arguments& arguments,
                   Budget& budget);
 
-// object.name: a method, else an entry. object[key]: an entry, else a method. Both: undefined when
-// there is none; Failure when `object` is undefined.
+// object.name: a method, otherwise an entry. object[key]: an entry, otherwise a method. Both are
+// undefined if there is neither; Failure if `object` is undefined.
 Value attribute_of(const Value& object, const std::string& name);
 Value item_of(const Value& object, const Value& key);
 
-// object[start:stop:step] of a string or list; none if a bound is left out.
-// Undefined when the object has no slices or a bound is no number.
+// object[start:stop:step] of a string or list; a bound that is none is left out. Undefined if the
+// object has no slices or a bound is not a number.
 Value slice_of(const Value& object, const Value& start, const Value& stop, const Value& step);
 
 // The items of an iteration: of a list its items, of a string its characters, of a map its keys, of
 // undefined none.
 List items_of(const Value& value, Budget& budget);
 
-// pairs[key] = value. Failure when a key can change.
+// pairs[key] = value. Failure if the key is mutable.
 void put_pair(Pairs& pairs, const Value& key, const Value& value);
 
 bool contains(const Value& container, const Value& item, Budget& budget);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layout of numbers and texts.
+// Formats numbers and texts.
 #include "model/chat/jinja/format_spec.h"
 
 #include <algorithm>

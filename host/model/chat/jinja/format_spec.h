@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FormatSpec: how one value is laid out, in Python's format language.
+// FormatSpec: the format of one value, in Python's format language.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ struct FormatSpec {
 FormatSpec parse_format_spec(std::string_view text);
 std::string format_value(const Value& value, const FormatSpec& spec);
 
-// A decimal number at the front of `text`, which loses it; `none` if there is none.
+// Removes a decimal number from the front of `text` and returns it; `none` if there is none.
 int take_number(std::string_view& text, int none);
 
 }  // namespace tandem::model::jinja

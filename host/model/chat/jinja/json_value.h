@@ -3,8 +3,8 @@
 // Reads JSON text as a Value, in the way of Python's json.loads. Objects keep their order. If a key
 // occurs twice, its last value counts.
 //
-// Nesting and size are bounded as those of every Value. Cost: linear. Errors: Error("chat", ...)
-// that begins with `what`, the name of the text.
+// Nesting and size have the limits of every Value. Cost: linear. Errors: Error("chat", ...) that
+// begins with `what`, the name of the text.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace tandem::model::jinja {
 
-// Applied to every text of a conversation before the template sees it. Empty: nothing is done.
+// Applied to every text of a conversation before the template gets it. Empty: no filter.
 using TextFilter = std::function<std::string(std::string_view text)>;
 
 Value value_of_json(std::string_view json, const std::string& what, const TextFilter& filter = {});

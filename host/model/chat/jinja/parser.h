@@ -24,14 +24,15 @@ class ExpressionParser {
   ExpressionPtr parse();                          // with a conditional
   ExpressionPtr parse_tuple();                    // one expression, or several with commas: a tuple
   ExpressionPtr parse_tuple_without_condition();  // as after `if`, and `in` of a for
-  // The filters after `input`. Null stands for the text of a set block.
+  // The filters after `input`. A null `input` stands for the text of a set block.
   ExpressionPtr parse_filters(ExpressionPtr input);
   ExpressionPtr parse_block_filters();  // of a filter block: the first name has no |
-  ExpressionPtr parse_call();           // what {% call %} names
+  ExpressionPtr parse_call();           // the callee of {% call %}
   Target parse_target();                // of a set or for, with commas: a tuple
   Target parse_single_target();
 
-  // Throws the first unknown name since the last call; inside an `if` it is forgotten.
+  // Throws for the first unknown name since the last call; inside an `if` the name is only
+  // forgotten.
   void check_names(bool inside_if);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What follows an operand: attributes, subscripts, calls, filters, tests; and the targets of
+// Parses what follows an operand: attributes, subscripts, calls, filters, tests; and targets of
 // assignments (declared in parser.h).
 #include <algorithm>
 

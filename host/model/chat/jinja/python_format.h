@@ -12,10 +12,11 @@
 
 namespace tandem::model::jinja {
 
-// `values`: a tuple gives several, a map gives those of %(name)s, anything else is the only one.
+// `values`: a tuple gives several values, a map gives those of %(name)s, anything else is one
+// value.
 std::string format_percent(std::string_view text, const Value& values);
 
-// As above; markup escapes the texts among the values, and stays markup.
+// The same for values of templates: markup escapes the texts among the values, and stays markup.
 Value percent(const Value& text, const Value& values);
 
 // The texts inside a list or map, escaped.

@@ -121,15 +121,16 @@ class Value {
   bool is_markup_ = false;
 };
 
-// A mutable object with an identity. A loop's items and place are those of its current turn.
+// A mutable object with an identity. For a loop, `items` and `at` are those of the current
+// iteration.
 struct Object {
   enum class Kind { kNamespace, kLoop, kCycler, kJoiner };
   Kind kind = Kind::kNamespace;
   Entries entries;        // of a namespace
   List items;             // of a loop or a cycler
-  std::size_t at = 0;     // among them; of a joiner: how often it was called
+  std::size_t at = 0;     // index in items; of a joiner: number of calls
   std::size_t depth = 0;  // of a recursive loop
-  List changed;           // what loop.changed() was called with last
+  List changed;           // the last arguments of loop.changed()
   bool was_asked = false;
   Value separator;                  // of a joiner
   const Statement* loop = nullptr;  // recursive

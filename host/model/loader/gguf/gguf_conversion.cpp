@@ -37,7 +37,7 @@ TensorView as_rows(const GgufTensor& tensor) {
 
 void copy_fields(const GgufFile& file, GgufWriter& writer) {
   for (const GgufFile::RawField& field : file.raw_fields()) {
-    // Written anew, or true of the old file only.
+    // These are written again, or hold only for the old file.
     if (field.key == "general.alignment" || field.key == "general.file_type" ||
         field.key == "general.quantization_version") {
       continue;

@@ -2,10 +2,10 @@
 //
 // Converts the tensors of a model file to other types.
 //
-// Metadata is copied, except for the general.* keys about types and layout. Only matrices change
-// their type: token_embd, output and blk.N.*, but no routers and convolutions. Norms, biases and
-// frequencies stay as they are. Threads: uses the pool alone while the writer writes. Errors: those
-// of quantize_matrix().
+// Metadata is copied, except for the general.* keys about types and layout. Only matrices of
+// products change their type: token_embd, output and blk.N.*, but not routers and convolutions.
+// Norms, biases and frequencies keep theirs. Threads: uses the pool alone while the writer writes.
+// Errors: those of quantize_matrix().
 #pragma once
 
 #include <functional>

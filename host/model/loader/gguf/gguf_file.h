@@ -64,7 +64,8 @@ class GgufFile final : public Checkpoint {
   std::optional<std::vector<std::string_view>> get_strings(std::string_view key) const;
   std::vector<std::string_view> require_strings(std::string_view key) const;
 
-  // Every field without conversion, in the file's order; an array's payload begins with its header.
+  // Every field without conversion, in the file's order; the payload of an array begins with its
+  // header.
   struct RawField {
     std::string_view key;
     GgufType type;

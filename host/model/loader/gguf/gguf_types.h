@@ -34,10 +34,10 @@ std::string_view gguf_type_name(GgufType type);  // "u32", "string", ...
 std::uint64_t gguf_type_bytes(GgufType type);    // of one value; 0: strings and arrays
 bool gguf_is_integer(GgufType type);
 
-// The element type of a tensor whose description states `id`; none when it is unknown or cannot be
-// read here.
+// The element type of a tensor whose description states `id`; empty if it is unknown or
+// unsupported.
 std::optional<DType> gguf_tensor_dtype(std::uint32_t id);
-// The reverse; none for types that GGUF does not have or that are not read.
+// The reverse; empty for types that GGUF does not have or that are unsupported.
 std::optional<std::uint32_t> gguf_tensor_type(DType dtype);
 
 std::string gguf_tensor_type_name(std::uint32_t id);  // "Q4_K (12)"; "77" when unknown

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GgufWriter: a GGUF file (version 3, little endian) from metadata and tensors.
+// GgufWriter: writes a GGUF file (version 3, little endian) from metadata and tensors.
 //
 // Metadata is kept in memory. Callbacks supply the bytes of each tensor during the write, so only
-// one tensor is in memory. Only the tensors' types are checked: keys may repeat and payloads may be
-// wrong, since tests write damaged files with it. Threads: one per writer.
-// Errors: Error("gguf", ...) with the system's reason when a write fails, before the next callback;
-// or for a type that GGUF does not have.
+// one tensor is in memory. Only the types of tensors are checked: keys may repeat and payloads may
+// be wrong, because tests write damaged files with it. Threads: one per writer. Errors:
+// Error("gguf", ...) with the system's reason if a write fails, before the next callback; or for a
+// type that GGUF does not have.
 #pragma once
 
 #include <cstddef>

@@ -2,11 +2,10 @@
 //
 // HubConfig: config.json of a published directory as GGUF's keys, field by field.
 //
-// For every key the field that it came from is kept, also for an absent field, so that errors name
-// a field that the user can find. Absent fields get the defaults of the model's class, and fields
-// that the class does not use are left out. Divisors of rotary frequencies, which are tensors in
-// GGUF, are computed here. Known fields that demand what no family supports are refused; unknown
-// fields are ignored.
+// For every key it records the source field, also if that field is absent, so errors name a field
+// that the user can find. Absent fields get the defaults of the model's class; fields that the
+// class does not use are left out. Divisors of rotary frequencies, which are tensors in GGUF, are
+// computed here. Known fields with an unsupported value are refused; unknown fields are ignored.
 // Threads: immutable. Errors: Error("safetensors", "DIR/config.json: field 'x': ...").
 // Source: Transformers' configuration classes; GGUF's key names.
 #pragma once

@@ -22,7 +22,7 @@ namespace tandem::model {
 
 struct HubQuantization {
   bool has_f8 = false;
-  bool per_matrix = false, per_row = false;        // what the scales may be
+  bool per_matrix = false, per_row = false;        // the allowed forms of scales
   std::int64_t block_rows = 0, block_columns = 0;  // 0: not in blocks
   // Full names of excluded modules, each with the field that lists it. Patterns ("re:...") are not
   // kept: the types of the tensors decide.
@@ -33,9 +33,9 @@ struct HubQuantization {
 // field 'quantization_config".
 HubQuantization read_hub_quantization(const nlohmann::json& config, const std::string& path);
 
-// NAME where `name` is that of scales of NAME's weight; else empty.
+// NAME if `name` is that of the scales of NAME's weight; otherwise empty.
 std::string_view module_of_weight_scale(std::string_view name);
-// Whether it is a scale of activations or of KV pages.
+// Whether `name` is a scale of activations or of KV pages.
 bool is_unused_scale(std::string_view name);
 
 }  // namespace tandem::model

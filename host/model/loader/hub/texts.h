@@ -16,15 +16,15 @@ inline constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
 
 struct HubTexts {
   std::string directory;  // for messages
-  // Absent: there is no such file.
+  // Empty: there is no such file.
   std::optional<std::string> config, generation_config, tokenizer, tokenizer_config;
   std::optional<std::string> chat_template_jinja, chat_template_json;
 };
 
 HubTexts read_hub_texts(const std::string& directory);
 
-// The template for chats: chat_template.jinja, else that of tokenizer_config.json (the one named
-// "default" of several), else of chat_template.json. Error on one that is no text.
+// The chat template: chat_template.jinja, otherwise that of tokenizer_config.json (of several the
+// one named "default"), otherwise of chat_template.json. Error if it is not a text.
 std::optional<std::string> hub_chat_template(const HubTexts& texts);
 
 }  // namespace tandem::model

@@ -16,7 +16,7 @@
 
 namespace tandem::model {
 
-// Scales and the file that they are in.
+// Stored scales and the file that contains them.
 struct StoredScales {
   const SafetensorsFile* file = nullptr;
   const SafetensorsTensor* tensor = nullptr;

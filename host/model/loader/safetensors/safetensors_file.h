@@ -31,7 +31,7 @@ namespace tandem::model {
 struct SafetensorsTensor {
   std::string name;
   std::string type;                  // as the file spells it: "BF16"
-  std::optional<DType> dtype;        // none: a type that is not read
+  std::optional<DType> dtype;        // empty: an unsupported type
   std::vector<std::uint64_t> shape;  // outermost first
   const std::byte* data = nullptr;
   std::uint64_t size_bytes = 0;
@@ -48,7 +48,7 @@ class SafetensorsFile {
   const std::vector<SafetensorsTensor>& tensors() const { return tensors_; }  // in the file's order
   const SafetensorsTensor* find(std::string_view name) const;
 
-  // About a tensor of this file; to throw.
+  // Makes an error about a tensor of this file, to throw.
   Error tensor_error(std::string_view name, const std::string& what) const;
 
   void read_ahead(const std::function<void(double)>& progress) const;

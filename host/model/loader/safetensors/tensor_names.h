@@ -11,14 +11,14 @@
 
 namespace tandem::model {
 
-// The meaning of names that differs between families.
+// The names whose meaning differs between families.
 struct NameStyle {
   bool has_post_norms = false;  // Gemma: post_attention_layernorm comes after the attention
 };
 
 // GGUF's name; empty if `name` is unknown.
 std::string gguf_tensor_name(std::string_view name, NameStyle style);
-// The reverse, for messages; the name itself where it is not known.
+// The reverse, for messages; `gguf_name` itself if it is unknown.
 std::string hub_tensor_name(std::string_view gguf_name, NameStyle style);
 
 }  // namespace tandem::model

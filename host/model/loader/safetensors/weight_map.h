@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// model.safetensors.index.json: which shard holds which tensor.
+// Reads model.safetensors.index.json: the shard of each tensor.
 //
-// Threads: any; pure functions. Errors: Error("safetensors", "FILE: field 'weight_map': ...") when
-// a shard is not a plain file name, since a model may name only files of its own directory.
+// Threads: any; pure functions. Errors: Error("safetensors", "FILE: field 'weight_map': ...") if a
+// shard is not a plain file name, because a model may name only files of its own directory.
 #pragma once
 
 #include <cstddef>

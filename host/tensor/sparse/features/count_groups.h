@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CountTally: sums over the counts of slices or fibres, from which their summary follows.
+// CountTally: sums over the counts of slices or fibres, from which the summary is computed.
 //
-// Integers only, so the order in which counts arrive does not matter. FiberCounts: the entries of
-// every fibre of one mode; its slices are derived from it. Threads: each object one at a time.
-// Cost: see features.h.
+// Only integers, so the order in which counts arrive does not matter. FiberCounts: the number of
+// entries of every fibre of one mode; the counts of slices are derived from it. Threads: one at a
+// time per object. Cost: see features.h.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class CountTally {
     min_ = count < min_ ? count : min_;
   }
 
-  // all: how many there are, those that were never added too.
+  // all: the number of slices or fibres, including those that were never added.
   CountSummary summary(double all) const;
 
  private:
@@ -50,10 +50,10 @@ class FiberCounts {
   SliceTallies slices(std::size_t other, ThreadPool& pool) const;
 
  private:
-  // One for each possible fibre, in lexicographic order of the fixed modes.
+  // One count for each possible fibre, in lexicographic order of the fixed modes.
   using Array = RawVector<std::uint32_t>;
-  struct Groups {                        // one for each fibre with an entry
-    RawVector<std::uint64_t> positions;  // an entry of it
+  struct Groups {                        // one element for each fibre with an entry
+    RawVector<std::uint64_t> positions;  // position of one entry of the fibre
     RawVector<std::uint64_t> counts;
   };
 

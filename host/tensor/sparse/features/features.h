@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The features of a sparse tensor: how its entries are spread over slices and fibres.
+// The features of a sparse tensor: how its entries are distributed over slices and fibres.
 //
-// A fibre is what remains when all modes but one are fixed, a slice when all but two are. Three
-// kinds of counts are described, by one definition for every order: entries of each slice (a row
-// for each pair of modes), entries of each fibre (a row for each mode), and fibres of each slice (a
-// row for each pair): of the pair (a, b), a < b, the fibres along b that are not empty. Slices and
-// fibres without entries count 0. Names: Torun et al., "A Sparse Tensor Generator with Efficient
-// Feature Extraction", arXiv 2405.04944; imbalance is max / average - 1 here.
-// Cost: a count of each mode's fibres, in an array where their number allows it, else by a sort.
-// Threads: one caller. A result does not depend on the number of threads.
+// A fibre has one free mode, a slice has two; all other modes are fixed. Three kinds of counts, for
+// every order: entries of each slice (a row for each pair of modes), entries of each fibre (a row
+// for each mode), and non-empty fibres of each slice (a row for each pair a < b: its fibres along
+// b). Slices and fibres without entries count as 0. Names: Torun et al., "A Sparse Tensor Generator
+// with Efficient Feature Extraction", arXiv 2405.04944; imbalance is max / average - 1 here. Cost:
+// a count of each mode's fibres, in an array if it is small enough, otherwise by a sort. Threads:
+// one caller. A result does not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +23,12 @@ enum class CountKind : std::uint8_t { kEntriesPerSlice, kEntriesPerFiber, kFiber
 
 const char* count_kind_name(CountKind kind);
 
-// Counts of the slices, or fibres, of one kind. Without any entry all but `all` is 0.
+// The summary of the counts of one kind. In a tensor without entries all fields but `all` are 0.
 struct CountSummary {
-  double all = 0;                                 // how many there are, empty ones too
-  std::uint64_t nonempty = 0;                     // how many have an entry
-  double density = 0;                             // nonempty / all
-  std::uint64_t max = 0, min = 0, deviation = 0;  // of those with an entry; max - min
+  double all = 0;              // number of slices or fibres, including empty ones
+  std::uint64_t nonempty = 0;  // number of those with an entry
+  double density = 0;          // nonempty / all
+  std::uint64_t max = 0, min = 0, deviation = 0;  // of those with an entry; deviation = max - min
   std::uint64_t sum = 0;
   double average = 0, imbalance = 0, standard_deviation = 0, cv = 0;  // empty ones count as 0
   double average_nonempty = 0, imbalance_nonempty = 0, standard_deviation_nonempty = 0,
@@ -38,7 +37,7 @@ struct CountSummary {
 
 struct FeatureRow {
   CountKind kind = CountKind::kEntriesPerSlice;
-  std::vector<std::size_t> modes;  // that are free: the fibre's mode, or the slice's pair
+  std::vector<std::size_t> modes;  // the free modes: the fibre's mode, or the slice's pair
   CountSummary counts;
 };
 

@@ -2,9 +2,9 @@
 //
 // The features of a tensor as JSON, CSV, and a page of HTML.
 //
-// JSON: the fields of the whole tensor, and `rows` with kind, modes and the counts. Read back, it
-// gives the same features. CSV: the whole tensor, an empty line, and the rows, each with its names
-// first. Pure; threads: any. Errors: Error("tensor", ...) naming the field.
+// JSON: the fields of the whole tensor, and `rows` with kind, modes and the counts; reading it back
+// gives the same features. CSV: the whole tensor, an empty line, and the rows; each part starts
+// with a line of names. Pure; threads: any. Errors: Error("tensor", ...) naming the field.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A picture of where a tensor's entries lie in two of its modes.
+// A picture that shows where a tensor's entries are in two of its modes.
 //
-// The plane of the two modes is divided into at most rows x columns equal fields; each field counts
-// its entries, over all indices of the other modes. A small mode has a field for each index. As
-// text, a field is one of ten characters; as SVG, a grey square; both grow with the logarithm of
-// the count. Cost: one pass over the entries. Threads: one caller.
+// The plane of the two modes is divided into at most rows x columns equal fields. Each field counts
+// its entries, over all indices of the other modes. A small mode has one field per index. In text a
+// field is one of ten characters, in SVG a grey square; both darken with the logarithm of the
+// count. Cost: one pass over the entries. Threads: one caller.
 #pragma once
 
 #include <cstdint>

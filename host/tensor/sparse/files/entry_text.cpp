@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Digits by hand, values by std::from_chars. Why a word is wrong is found out afterwards, off the
-// fast path.
+// Digits are parsed by hand, values by std::from_chars. The reason why a word is wrong is
+// determined later, outside of the fast path.
 #include "tensor/sparse/files/entry_text.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines of entries: indices from 1, then a value, with blanks between.
+// Lines of entries: the indices, counted from 1, then a value, separated by blanks.
 //
-// parse_entries() reads many lines, in parallel parts. Empty lines and those that begin with '#' or
-// '%' are skipped. The first wrong line is reported, whichever part finds it. Cost: about 60 ns for
+// parse_entries() parses many lines in parallel parts. It skips empty lines and lines that begin
+// with '#' or '%'. It reports the first wrong line, whichever part finds it. Cost: about 60 ns for
 // an entry of three indices. Threads: parse_part() from any.
 #pragma once
 
@@ -20,10 +20,10 @@
 
 namespace tandem::sparse {
 
-// What an entry of a file has.
+// The form of an entry in a file.
 struct EntryForm {
   std::size_t order = 0;
-  bool has_value = true;             // without: the value is 1
+  bool has_value = true;             // false: every value is 1
   std::vector<std::uint64_t> sizes;  // [order] greatest indices; empty: not known
 };
 
@@ -36,24 +36,24 @@ struct EntryPart {
   RawVector<std::uint64_t> indices;     // [num_entries, order] from 0
   RawVector<double> values;             // [num_entries]
   std::vector<std::uint64_t> greatest;  // [order] greatest index; 0 without entries
-  std::optional<EntryFault> fault;      // then entries of later lines are missing
+  std::optional<EntryFault> fault;      // if set, the entries of later lines are missing
 };
 
 EntryPart parse_part(std::string_view lines, const EntryForm& form);
 
-// Parts in the order of the lines. Those behind a fault are missing.
+// Returns the parts in the order of the lines. Parts after a fault are missing.
 std::vector<EntryPart> parse_entries(std::string_view lines, const EntryForm& form,
                                      ThreadPool& pool);
 
-// Between blanks.
+// Splits a line at blanks.
 std::vector<std::string_view> words_of(std::string_view line);
-// An empty line counts as one.
+// True for a comment or an empty line.
 bool is_comment(std::string_view line);
 
-// A number of a header; nothing for what is no integer above 0.
+// Parses a number of a header; returns nothing unless the word is an integer above 0.
 std::optional<std::uint64_t> positive_integer(std::string_view word);
 
-// The word in quotes, cut at 40 letters, with '?' for what does not print.
+// The word in quotes, cut after 40 letters, with '?' for unprintable characters.
 std::string quoted(std::string_view word);
 
 }  // namespace tandem::sparse

@@ -2,10 +2,10 @@
 //
 // LineBlocks: a text file, plain or gzip, as blocks of whole lines.
 //
-// So a file may be larger than memory: only one block is held at a time. The content decides
-// whether it is gzip, not the name. Threads: one. Errors: Error("tensor", ...) with the path, for a
-// file that cannot be read, a gzip stream that is damaged or cut off, and a line of more than 1
-// MiB.
+// A file may be larger than memory, because only one block is held at a time. The content, not the
+// name, decides whether the file is gzip. Threads: one. Errors: Error("tensor", ...) with the path,
+// for a file that cannot be read, a gzip stream that is damaged or truncated, and a line of more
+// than 1 MiB.
 #pragma once
 
 #include <cstddef>
@@ -25,20 +25,20 @@ class LineBlocks {
   LineBlocks(const LineBlocks&) = delete;
   LineBlocks& operator=(const LineBlocks&) = delete;
 
-  // The next line without its end; "\r\n" ends lines too. False at the end of the file.
+  // Returns the next line without its end ("\n" or "\r\n"). False at the end of the file.
   bool next_line(std::string_view& line);
 
-  // What next_line() would give, which still gives it.
+  // Returns the line that next_line() will return, without consuming it.
   bool peek_line(std::string_view& line);
 
-  // The lines that next_line() would give next, as many as are held. Valid until the next call.
-  // False at the end of the file. Takes them.
+  // Returns and consumes all lines that are held, at least one. Valid until the next call. False at
+  // the end of the file.
   bool next_block(std::string_view& lines);
 
-  // Of the line that was given last, or of the first one of the block; from 1.
+  // The number of the last line returned, or of the first line of the last block; from 1.
   std::uint64_t line_number() const { return line_number_; }
 
-  // Error("tensor", "PATH, line N: text").
+  // Throws Error("tensor", "PATH, line N: text").
   [[noreturn]] void fail(std::uint64_t line_number, const std::string& text) const;
   [[noreturn]] void fail(const std::string& text) const;  // without a line
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix Market coordinate files: read_tensor() hands them on once it has seen the banner.
+// Reads Matrix Market coordinate files. read_tensor() calls it when a file begins with the banner.
 //
-// Format: Boisvert, Pozo, Remington, "The Matrix Market Exchange Formats", NISTIR 5935. Stored
-// halves of symmetric and skew-symmetric matrices are completed. Threads: one caller. Errors: Error
-// with path and line; a file with fewer entries than its header says is cut off.
+// Format: Boisvert, Pozo, Remington, "The Matrix Market Exchange Formats", NISTIR 5935. Symmetric
+// and skew-symmetric matrices are stored as halves; the other half is added. Threads: one caller.
+// Errors: Error with path and line; also for a file with fewer entries than its header says.
 #pragma once
 
 #include <string_view>
@@ -17,7 +17,7 @@ namespace tandem::sparse {
 
 bool is_matrix_market(std::string_view first_line);
 
-// file: before its first line, which is the banner.
+// file: positioned before its first line, the banner.
 CooTensor read_matrix_market(LineBlocks& file, ThreadPool& pool);
 
 }  // namespace tandem::sparse

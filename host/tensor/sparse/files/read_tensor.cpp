@@ -51,7 +51,7 @@ bool next_content(LineBlocks& file, std::string_view& line, EntryForm& form) {
   return false;
 }
 
-// The line of sizes, behind that of the order.
+// The line of sizes, after the line with the order.
 std::vector<std::uint64_t> header_sizes(LineBlocks& file, std::uint64_t order) {
   std::string_view line;
   EntryForm ignored;

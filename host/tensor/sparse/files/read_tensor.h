@@ -2,13 +2,13 @@
 //
 // read_tensor: a sparse tensor from a file, plain or gzip.
 //
-// Matrix Market coordinate files begin with their banner: real, integer or pattern, and general,
-// symmetric or skew-symmetric. All others are `.tns` text: a line for each entry, indices from 1,
-// then the value. Its sizes come from a header (a line with the order, a line with the sizes), from
-// the comment "# sizes 4 5 6", or are the greatest indices. Entries stay as they stand in the file,
-// duplicates too; sum_duplicates() sums them. The text is held in blocks, so memory is needed for
-// the entries only. Cost: 60 ns and a thread's share for an entry of order 3. Threads: one caller.
-// Errors: Error("tensor", "PATH, line N: ...") for what is wrong first.
+// Files that begin with the Matrix Market banner are coordinate files: real, integer or pattern,
+// and general, symmetric or skew-symmetric. All others are `.tns` text: one line per entry, indices
+// from 1, then the value. The sizes come from a header (a line with the order, a line with the
+// sizes) or from the comment "# sizes 4 5 6"; otherwise they are the greatest indices. Entries keep
+// their order, also duplicates; sum_duplicates() sums them. The text is read in blocks, so only the
+// entries need memory. Cost: 60 ns per entry of order 3, divided by the threads. Threads: one
+// caller. Errors: Error("tensor", "PATH, line N: ...") for the first wrong line.
 #pragma once
 
 #include <string>

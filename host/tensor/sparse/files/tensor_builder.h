@@ -2,8 +2,8 @@
 //
 // TensorBuilder: parses blocks of lines and appends their entries to a tensor.
 //
-// Sizes that are not given are the greatest indices of all blocks. Threads: one caller; `pool`
-// parses the parts and copies them. Errors: Error with path and line, by LineBlocks::fail().
+// If sizes are not given, they are the greatest indices of all blocks. Threads: one caller; `pool`
+// parses and copies the parts. Errors: Error with path and line, by LineBlocks::fail().
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ class TensorBuilder {
   // `file` names the lines in errors. It and `pool` must outlive the builder.
   TensorBuilder(const LineBlocks& file, EntryForm form, ThreadPool& pool);
 
-  // first_line: the number of the first of the lines.
+  // first_line: the number of the first line of `lines`.
   void add(std::string_view lines, std::uint64_t first_line);
 
   std::size_t num_entries() const { return tensor_.num_entries(); }
 
-  // Throws Error where sizes are not known and there is no entry.
+  // Throws Error if the sizes are not known and there is no entry.
   CooTensor finish();
 
  private:

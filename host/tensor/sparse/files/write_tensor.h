@@ -2,11 +2,12 @@
 //
 // write_tensor: a sparse tensor as text, plain or gzip.
 //
-// `.tns`: indices from 1 and the shortest text that reads back as the same value. The sizes stand
-// in a comment, "# sizes 4 5 6", which programs that read FROSTT files skip; or in a header of two
-// lines. Matrix Market: coordinate real general. Cost: about 100 ns and a thread's share for an
-// entry; gzip some times as much, on one thread. Threads: one caller; `pool` formats the parts.
-// Errors: Error("tensor", ...) with the reason, such as a full disk; the file is then not whole.
+// `.tns`: indices from 1 and the shortest text that reads back as the same value. The sizes are in
+// a comment, "# sizes 4 5 6", which programs that read FROSTT files skip, or in a header of two
+// lines. Matrix Market: coordinate real general. Cost: about 100 ns per entry, divided by the
+// threads; gzip takes a few times as long, on one thread. Threads: one caller; `pool` formats the
+// parts. Errors: Error("tensor", ...) with the reason, such as a full disk; the file is then
+// incomplete.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@
 namespace tandem::sparse {
 
 enum class TextFormat : std::uint8_t {
-  kTns,            // sizes in a comment
-  kTnsWithHeader,  // a line with the order and a line with the sizes first
+  kTns,            // the sizes are in a comment
+  kTnsWithHeader,  // begins with a line with the order and a line with the sizes
   kMatrixMarket,   // of order 2 only
 };
 
@@ -31,7 +32,8 @@ struct WriteOptions {
 void write_tensor(const CooTensor& tensor, const std::string& path, const WriteOptions& options,
                   ThreadPool& pool);
 
-// As the name ends: .tns or .mtx, and .gz behind it. Throws Error for other names.
+// Derives the options from the file name: .tns or .mtx, optionally followed by .gz. Throws Error
+// for other names.
 WriteOptions write_options_for(const std::string& path);
 
 }  // namespace tandem::sparse

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The instruction is asked for once; the functions with it are compiled for it
-// alone.
+// Checks once whether the CPU has the instruction. Only the functions that use it are compiled for
+// it.
 #include "tensor/sparse/formats/bit_spread.h"
 
 #ifdef __x86_64__

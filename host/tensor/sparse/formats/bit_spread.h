@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BitSpread: puts the lowest bits of an index at the places of a mask, the
-// lowest at the lowest.
+// BitSpread: moves the low bits of an index to the bit positions of a mask, in order.
 //
-// The bit deposit instruction (pdep) does it where the CPU has it, else tables
-// of 256 words for each byte of the index. Both give the same keys. Threads:
-// any.
+// Uses the bit deposit instruction (pdep) if the CPU has it, otherwise a table of 256 words for
+// each byte of the index. Both give the same keys. Threads: any.
 #pragma once
 
 #include <array>
@@ -29,7 +27,7 @@ class BitSpread {
   void add_to(std::uint64_t* keys, std::span<const std::uint32_t> indices) const;
   void add_to(std::uint64_t* keys, std::span<const std::uint64_t> indices) const;
 
-  // The index whose bits are at the places of the mask.
+  // The inverse: the index whose bits are at the positions of the mask.
   std::uint64_t gathered(std::uint64_t key) const;
 
  private:

@@ -29,8 +29,8 @@ struct CompressedMatrix {
   std::uint64_t num_majors() const { return major == Major::kRows ? rows : columns; }
 };
 
-// What it takes in memory; nullopt for more majors than to_compressed() takes. major_size,
-// minor_size: of the two modes.
+// The bytes that the matrix takes in memory; nullopt for more majors than to_compressed() accepts.
+// major_size, minor_size: sizes of the two modes.
 std::optional<std::size_t> compressed_bytes(std::uint64_t major_size, std::uint64_t minor_size,
                                             std::size_t num_entries);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plain data and its checks.
+// The constructor's checks and simple functions.
 #include "tensor/sparse/formats/coo_tensor.h"
 
 #include <algorithm>

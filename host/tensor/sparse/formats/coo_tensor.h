@@ -2,9 +2,9 @@
 //
 // CooTensor: a sparse tensor of any order as a list of entries (coordinates and value).
 //
-// Modes and indices count from 0. Entries may stand in any order and more than once until
-// sum_duplicates() (entry_order.h) has run. A stored 0 is an entry like others. Values are f64, so
-// no conversion of files loses anything. Plain data; threads: as a std::vector.
+// Modes and indices count from 0. Entries may be in any order, and may repeat a coordinate until
+// sum_duplicates() (entry_order.h) has run. A stored 0 is a normal entry. Values are f64, so
+// reading a file loses no precision. Plain data; threads: as a std::vector.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace tandem::sparse {
 
-// More modes than this are refused.
+// Tensors with more modes are refused.
 constexpr std::size_t kMaxOrder = 32;
 
 struct CooTensor {
@@ -26,13 +26,14 @@ struct CooTensor {
   RawVector<double> values;          // [num_entries]
 
   CooTensor() = default;
-  // Without entries. Throws Error for an order of 0 or above kMaxOrder, and for a size of 0.
+  // Makes a tensor without entries. Throws Error for an order of 0 or above kMaxOrder, and for a
+  // size of 0.
   explicit CooTensor(std::vector<std::uint64_t> mode_sizes);
 
   std::size_t order() const { return sizes.size(); }
   std::size_t num_entries() const { return values.size(); }
 
-  // Entries and coordinates, as they are held in memory.
+  // The bytes of entries and coordinates in memory.
   std::size_t size_bytes() const;
 
   // New entries are uninitialised.
@@ -44,11 +45,11 @@ struct CooTensor {
   bool operator==(const CooTensor& other) const;
 };
 
-// The number of cells, as a product of sizes. Exact up to 2^53; the largest double stands for more
-// than that.
+// The number of cells: the product of the sizes. Exact up to 2^53; the largest double if it
+// overflows.
 double num_cells(std::span<const std::uint64_t> sizes);
 
-// The bits that the indices of a mode of this size need; 0 for a size of 1.
+// The number of bits for the indices of a mode of this size; 0 for a size of 1.
 int index_bits(std::uint64_t size);
 
 }  // namespace tandem::sparse

@@ -2,13 +2,13 @@
 //
 // Curve: a space-filling order of a tensor's cells, for any order and unequal mode sizes.
 //
-// A key is the place of a cell on the curve. Morton interleaves the bits of the indices, highest
+// A key is the position of a cell on the curve. Morton interleaves the bits of the indices, highest
 // first; a mode takes part in as many levels as it has bits. Hilbert is the compact Hilbert index
 // (Hamilton, Rau-Chaplin, "Compact Hilbert indices", IPL 105(5), 2008): the order of the Hilbert
-// curve of the enclosing cube, in the bits that the modes have. In a cube of a power of two,
-// neighbours on the curve are neighbours in space. Keys have bits() bits, the sum over the modes.
-// Cost: Morton a few operations for each mode (bit_spread.h), Hilbert some tens for each level.
-// Threads: any.
+// curve of the enclosing cube, with only the bits that the modes have. In a cube whose size is a
+// power of two, neighbours on the curve are neighbours in space. Keys have bits() bits, the sum
+// over the modes. Cost: Morton a few operations per mode (bit_spread.h), Hilbert some tens per
+// level. Threads: any.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ enum class CurveKind : std::uint8_t { kMorton, kHilbert };
 
 class Curve {
  public:
-  // Throws Error where the modes have more than 64 bits together.
+  // Throws Error if the modes have more than 64 bits together.
   Curve(CurveKind kind, std::span<const std::uint64_t> sizes);
 
   CurveKind kind() const { return kind_; }
@@ -51,14 +51,14 @@ class Curve {
   CurveKind kind_;
   int bits_ = 0, levels_ = 0;
   std::vector<int> mode_bits_;              // [order]
-  std::vector<BitSpread> spreads_;          // [order] of Morton: where a mode's bits go
+  std::vector<BitSpread> spreads_;          // [order] of Morton: the key's bits of each mode
   std::array<std::uint32_t, 64> taking_{};  // [level] bit m: mode m has a bit at this level
 };
 
-// The keys of all entries.
+// Computes the keys of all entries.
 RawVector<std::uint64_t> curve_keys(const CooTensor& tensor, const Curve& curve, ThreadPool& pool);
 
-// A tensor along a curve: keys ascending, each once.
+// A tensor in the order of a curve: ascending keys, each only once.
 struct LinearTensor {
   std::vector<std::uint64_t> sizes;
   CurveKind kind = CurveKind::kMorton;
@@ -68,9 +68,9 @@ struct LinearTensor {
   std::size_t size_bytes() const { return keys.size() * 8 + values.size() * 8; }
 };
 
-// Duplicates are summed. Throws Error as Curve does.
+// Sums duplicates. Throws the errors of Curve.
 LinearTensor to_linear(CooTensor tensor, CurveKind kind, ThreadPool& pool);
-// In the order of the curve.
+// Returns the entries in the order of the curve.
 CooTensor to_coo(const LinearTensor& linear, ThreadPool& pool);
 
 }  // namespace tandem::sparse

@@ -2,9 +2,9 @@
 //
 // The order of a tensor's entries: lexicographic, or along a space-filling curve.
 //
-// sum_duplicates() leaves every coordinate once, in lexicographic order (first mode slowest). Sums
-// add in the order in which the entries stood, so they do not depend on the number of threads.
-// Cost: a radix sort, or one pass where the entries are in order already. Threads: one caller.
+// sum_duplicates() sums repeated coordinates and leaves lexicographic order (first mode slowest).
+// Values are added in the order of the entries, so sums do not depend on the number of threads.
+// Cost: a radix sort, or one pass if the entries are already in order. Threads: one caller.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ void sum_duplicates(CooTensor& tensor, ThreadPool& pool);
 
 enum class EntryOrder : std::uint8_t { kLexicographic, kMorton, kHilbert };
 
-// Sorts the entries; duplicates stay, in their order. Curves take at most 64 bits of indices
-// together: throws Error for larger tensors.
+// Sorts the entries; duplicates stay, in their order. Throws Error for a curve over a tensor whose
+// indices have more than 64 bits together.
 void sort_entries(CooTensor& tensor, EntryOrder order, ThreadPool& pool);
 
 // The entries at `positions`, in that order. positions: below num_entries().

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IndexColumn: the indices of one mode of a tensor, one for each entry, counted from 0.
+// IndexColumn: the indices of one mode of a tensor, one per entry, counted from 0.
 //
-// They take 4 bytes each while all are below 2^32, else 8 bytes: the column is then "wide". A
-// narrow column becomes wide by itself when a larger index arrives. visit() gives the array with
+// An index takes 4 bytes while all are below 2^32, otherwise 8 bytes: the column is then "wide". A
+// narrow column becomes wide by itself when a larger index is added. visit() passes the array with
 // its true type, for loops. Threads: as a std::vector.
 #pragma once
 
@@ -27,10 +27,11 @@ class IndexColumn {
     return is_wide_ ? wide_[entry] : narrow_[entry];
   }
 
-  // New entries are uninitialised. `greatest`: the column becomes wide if it needs that.
+  // New entries are uninitialised. `greatest`: the largest index to come; the column becomes wide
+  // for it if necessary.
   void resize(std::size_t size, std::uint64_t greatest);
 
-  // The index must fit: resize() was told of one as great.
+  // The index must not exceed the `greatest` of resize().
   void set(std::size_t entry, std::uint64_t index) {
     if (is_wide_) {
       wide_[entry] = index;
@@ -39,14 +40,14 @@ class IndexColumn {
     }
   }
 
-  // Calls visit(std::span<const std::uint32_t>), or with std::uint64_t where the column is wide.
+  // Calls visit() with a std::span<const std::uint32_t>, or of std::uint64_t if the column is wide.
   template <typename Visit>
   decltype(auto) visit(const Visit& visit) const {
     if (is_wide_) return visit(std::span<const std::uint64_t>(wide_));
     return visit(std::span<const std::uint32_t>(narrow_));
   }
 
-  // The same indices; the widths may differ.
+  // True if the indices are equal; the widths may differ.
   bool operator==(const IndexColumn& other) const;
 
  private:

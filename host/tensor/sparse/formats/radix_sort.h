@@ -50,8 +50,8 @@ std::size_t digit_of(const Record& record, int shift) {
   return static_cast<std::size_t>(record.key >> shift) & (kDigits - 1);
 }
 
-// Turns counts into first places, digit by digit and in each digit part by part. Whether one digit
-// has all records.
+// Turns counts into first positions, digit by digit, and for each digit part by part. Returns
+// whether all records have the same digit.
 inline bool to_places(std::vector<Histogram>& histograms, std::size_t num_records) {
   std::uint64_t place = 0;
   for (std::size_t digit = 0; digit < kDigits; ++digit) {
@@ -93,7 +93,7 @@ void sort_by_key(RawVector<Record>& records, int bits, ThreadPool& pool) {
   }
 }
 
-// Keys below 2^bits with the positions that they have, sorted by key.
+// Sorts the keys, which are below 2^bits. Returns each key with its former position.
 inline RawVector<KeyedPosition> sorted_positions(const RawVector<std::uint64_t>& keys, int bits,
                                                  ThreadPool& pool) {
   RawVector<KeyedPosition> records(keys.size());

@@ -2,9 +2,9 @@
 //
 // Top-k of captured dense gradients: the pattern that sparsifying optimisers send.
 //
-// A capture is a file of raw little-endian f32 values, no header. Of equal magnitudes the lower
-// index is kept; NaN counts as the largest magnitude, so that it is always sent.
-// Cost: one selection over the file. Threads: any. Errors: Error naming the file.
+// A capture is a file of raw little-endian f32 values without a header. Of equal magnitudes the
+// lower index is kept. NaN counts as the largest magnitude, so it is always sent. Cost: one
+// selection over the file. Threads: any. Errors: Error naming the file.
 #pragma once
 
 #include <cstdint>

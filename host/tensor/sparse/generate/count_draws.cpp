@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws of what a count has above 1, and the steps that make the sum exact.
+// Draws the part of a count above 1, then makes the sum exact.
 #include "tensor/sparse/generate/count_draws.h"
 
 #include <algorithm>

@@ -20,20 +20,20 @@ namespace tandem::sparse {
 struct ModelShape {
   std::string_view name;
   std::string_view description;
-  std::uint64_t dense_values = 0;   // gradients sent by a dense all-reduce in any case
+  std::uint64_t dense_values = 0;   // gradients that are always sent by a dense all-reduce
   std::uint64_t sparse_values = 0;  // of the sparse tensor
-  std::uint32_t row_values = 1;     // that are present or absent together
+  std::uint32_t row_values = 1;     // values of a row, which are present or absent together
   double density = 0;
   double zipf_exponent = 0;  // 0: independent uniform supports
 };
 
 std::span<const ModelShape> model_shapes();
 
-// Throws Error naming the known ones.
+// Throws Error listing the known names.
 const ModelShape& model_shape(std::string_view name);
 
-// The sparse tensor at 1 / scale of its rows. As rows: units are rows of row_values; otherwise
-// units are single values in runs of a row (how element-sparse libraries see an embedding).
+// The sparse tensor with 1 / scale of its rows. as_rows: units are rows of row_values; otherwise
+// units are single values in runs of a row (as element-sparse libraries see an embedding).
 SyntheticOptions synthetic_options(const ModelShape& shape, std::uint64_t scale, bool as_rows);
 
 }  // namespace tandem::sparse

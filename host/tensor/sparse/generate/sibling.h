@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// plan_sibling: a plan for a tensor with the features of another.
+// plan_sibling: plans a generated tensor with the features of a given tensor.
 //
-// Taken from the features: sizes, entries, fibres of the last mode and slices of the last two modes
-// that have entries, the coefficients of variation over these, and the greatest counts. Pure;
-// threads: any. Errors: Error("generate", ...) where the row that has them is missing, or where the
-// numbers contradict each other.
+// Takes from the features: sizes, number of entries, non-empty fibres of the last mode, non-empty
+// slices of the last two modes, their coefficients of variation, and the greatest counts. Pure;
+// threads: any. Errors: Error("generate", ...) if a row is missing or the numbers contradict each
+// other.
 #pragma once
 
 #include "tensor/sparse/features/features.h"

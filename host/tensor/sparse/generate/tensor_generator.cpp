@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slices, then their fibres, then the entries of these: each step draws for blocks of the one
-// before, with random numbers of the block.
+// Draws slices, then their fibres, then the entries of these. Each step draws for the blocks of the
+// previous step, with random numbers per block.
 #include "tensor/sparse/generate/tensor_generator.h"
 
 #include <algorithm>

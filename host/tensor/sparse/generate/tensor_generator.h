@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sparse tensors with stated features, of any order.
+// Generates sparse tensors of any order with given features.
 //
-// Slices of the last two modes and fibres of the last mode are meant: how many have entries, how
-// many fibres a slice has, and how many entries a fibre. These three numbers and the number of
-// entries are met exactly; the coefficients of variation up to rounding to integers. Positions are
-// drawn without replacement. Values lie in 0.1 .. 0.9, in steps of 1e-6. Entries are in
-// lexicographic order. After Torun et al., arXiv 2405.04944 (genTen).
-// Cost: O(entries); 0.1 us for each on one thread. A seed gives the same tensor for any number of
-// threads. Errors: Error("generate", ...) for features that contradict each other, with both
-// numbers.
+// The features are those of the slices of the last two modes and the fibres of the last mode: the
+// number of non-empty ones, the fibres per slice, and the entries per fibre. These three numbers
+// and the number of entries are exact; the coefficients of variation are exact up to rounding to
+// integers. Positions are drawn without replacement. Values are in 0.1 .. 0.9, in steps of 1e-6.
+// Entries are in lexicographic order. Source: Torun et al., arXiv 2405.04944 (genTen). Cost: 0.1 us
+// per entry on one thread. A seed gives the same tensor for any number of threads. Errors:
+// Error("generate", ...) for contradicting features, with both numbers.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +20,8 @@
 
 namespace tandem::sparse {
 
-// What a caller asks for. Densities are shares of cells, fibres and slices. Absent ones are as
-// chance would have them: as if every cell were filled with the same probability.
+// The requested features. Densities are fractions of cells, fibres and slices. Missing features
+// take the values that a uniformly random tensor would have.
 struct GeneratorOptions {
   std::vector<std::uint64_t> sizes;
   double density = 0.001;
@@ -34,12 +33,12 @@ struct GeneratorOptions {
 struct TensorPlan {
   std::vector<std::uint64_t> sizes;
   std::uint64_t entries = 0, fibers = 0, slices = 0;  // fibres and slices with entries
-  double cv_fibers = 0;                               // of the fibres of a slice
-  double cv_entries = 0;                              // of the entries of a fibre
-  std::uint64_t most_fibers = 0, most_entries = 0;    // of a slice, of a fibre
+  double cv_fibers = 0;                               // of the number of fibres per slice
+  double cv_entries = 0;                              // of the number of entries per fibre
+  std::uint64_t most_fibers = 0, most_entries = 0;    // per slice, per fibre
 };
 
-// Throws Error for numbers that no tensor has.
+// Throws Error if no tensor has these numbers.
 TensorPlan plan_tensor(const GeneratorOptions& options);
 void check_plan(const TensorPlan& plan);
 

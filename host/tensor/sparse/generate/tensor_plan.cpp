@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From densities to numbers, and which numbers exclude each other.
+// Computes numbers from densities, and finds numbers that exclude each other.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -79,7 +79,7 @@ class BlockSplitter {
     return extent;
   }
 
-  // A block behind the last one, or more of the last one.
+  // Adds a block after the last one, or extends the last one.
   void take(std::size_t end, Extent extent) {
     if (!extents.empty() && end - begins[begins.size() - 2] <= kMostBlockEntries) {
       Extent both = extents.back().with(extent);

@@ -2,14 +2,14 @@
 //
 // BlockPartition: the entries of a tensor in blocks along the Morton curve, each small in space.
 //
-// A block is a run of entries on the curve, so every entry is in exactly one. It begins as the
-// whole tensor and is split in two at the middle of its part of the curve while it has more than
-// kMostBlockEntries entries or reaches further than 16 bits in a mode. Then neighbours with few
-// entries are fused while together they stay below both bounds. So blocks follow the density: small
-// cells where entries are dense, large ones where they are sparse. Inside a block an index is its
-// distance from the block's base, in 16 bits: an entry of order 3 takes 6 bytes and its value.
-// Cost: a key and a place in a radix sort for each entry. Threads: one caller; `pool` runs the
-// parts. Errors: Error where the modes have more than 64 bits of indices together.
+// A block is a run of entries on the curve, so every entry is in exactly one block. The first block
+// is the whole tensor. A block is split in the middle of its part of the curve while it has more
+// than kMostBlockEntries entries, or spans more than 16 bits in a mode. Then small neighbouring
+// blocks are merged while the result stays below both limits. Dense areas therefore have small
+// blocks, sparse areas large ones. Inside a block an index is the 16-bit distance from the block's
+// base: an entry of order 3 takes 6 bytes and its value. Cost: a key and a position in a radix sort
+// per entry. Threads: one caller; `pool` runs the parts. Errors: Error if the modes have more than
+// 64 index bits together.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ constexpr std::size_t kMostBlockEntries = 4096;
 template <typename Value>
 struct BlockPartition {
   std::vector<std::uint64_t> sizes;    // [order]
-  std::vector<std::size_t> begins;     // [num_blocks + 1] first entries
-  std::vector<std::uint64_t> bases;    // [num_blocks, order] least index of each mode
+  std::vector<std::size_t> begins;     // [num_blocks + 1] first entry of each block
+  std::vector<std::uint64_t> bases;    // [num_blocks, order] smallest index of each mode
   std::vector<std::uint64_t> ends;     // [num_blocks, order] greatest index + 1
   RawVector<std::uint16_t> distances;  // [num_entries, order] from the base
   RawVector<Value> values;             // [num_entries]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Row by row, as the textbook has it.
+// Computes the factor row by row, as in textbooks.
 #include "tensor/sparse/kernels/cholesky.h"
 
 #include <cmath>

@@ -2,8 +2,9 @@
 //
 // Cholesky: the factor L of a small symmetric positive definite matrix, and solutions with it.
 //
-// factorise() takes the lower triangle and says whether all pivots are well above rounding. Plain
-// loops: matrices have as many rows as a decomposition has columns. Threads: solve() from any.
+// factorise() reads the lower triangle and returns whether all pivots are well above rounding
+// errors. Simple loops: the matrix has only as many rows as a decomposition has columns. Threads:
+// solve() from any.
 #pragma once
 
 #include <cstddef>

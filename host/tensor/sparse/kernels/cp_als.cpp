@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums over rows go by runs of fixed length, so they do not depend on the number of threads.
+// Sums over rows use runs of fixed length, so they do not depend on the number of threads.
 #include "tensor/sparse/kernels/cp_als.h"
 
 #include <algorithm>

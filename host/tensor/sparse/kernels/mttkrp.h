@@ -3,10 +3,10 @@
 // mttkrp: matricised tensor times Khatri-Rao product, the core of CP decompositions.
 //
 // out[i, r] = sum over the entries with index i in `mode` of value * product over the other modes m
-// of factors[m][index in m, r]. For order 2 with a rank it is a sparse matrix times a dense one.
-// Blocks are divided among the threads in runs of equal entries. Each thread adds into rows of its
-// own where its run reaches, and then these are added up in the order of the threads; so results of
-// different numbers of threads differ by rounding. Memory: those rows. Vectorised for AVX-512,
+// of factors[m][index in m, r]. For order 2 it is a sparse matrix times a dense one. Each thread
+// gets consecutive blocks with about equal numbers of entries. It adds into its own copy of the
+// rows that its blocks touch. The copies are then added in the order of the threads, so results
+// with different numbers of threads differ by rounding. Memory: the copies. Vectorised for AVX-512,
 // AVX2 and the baseline, chosen at run time. Threads: one caller; `pool` runs the parts.
 #pragma once
 
@@ -41,7 +41,7 @@ struct FactorMatrix {
   std::vector<Value> values;  // [rows, stride]
 };
 
-// factors: [order] of sizes[m] rows and the same columns; that of `mode` is not read. Overwrites
+// factors: [order] of sizes[m] rows and equal columns; the factor of `mode` is not read. Overwrites
 // `out`, which has sizes[mode] rows.
 template <typename Value>
 void mttkrp(const BlockPartition<Value>& tensor, std::span<const FactorMatrix<Value>> factors,

@@ -2,7 +2,8 @@
 //
 // The vectorised loop over the entries of one block, for mttkrp.cpp.
 //
-// Plain arguments; overlapping rows of `out` are the caller's. Threads: any, on rows of their own.
+// Plain arguments. The caller handles rows of `out` that several blocks share. Threads: any, on
+// different rows.
 #pragma once
 
 #include <array>

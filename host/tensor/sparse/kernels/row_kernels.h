@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The vectorised loops over one row of a sparse matrix, for row_matrix.cpp.
+// The vectorised loops over one row of a sparse matrix, used by row_matrix.cpp.
 //
 // Plain arguments. `stride`: values between rows of a dense matrix, a multiple of kFactorStep.
-// Threads: any, on results of their own.
+// Threads: any, on different results.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct RowScores {
 void row_scores(const SparseRow<float>& row, const RowScores<float>& dense, float* out);
 void row_scores(const SparseRow<double>& row, const RowScores<double>& dense, double* out);
 
-// Turns scores into their softmax.
+// Replaces scores by their softmax.
 void softmax(float* scores, std::size_t count);
 void softmax(double* scores, std::size_t count);
 

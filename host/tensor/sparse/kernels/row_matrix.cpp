@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of rows are more than threads, so that rows of unequal cost balance.
+// There are more runs of rows than threads, so that rows of unequal cost balance.
 #include "tensor/sparse/kernels/row_matrix.h"
 
 #include <algorithm>

@@ -2,11 +2,11 @@
 //
 // RowMatrix: a sparse matrix by rows in the type of its kernels, and the products over its rows.
 //
-// spmv, sddmm and sparse_attention give runs of rows of about equal entries to the threads. A row
-// is one thread's and its sums have one order, so results do not depend on the number of threads.
-// Vectorised for AVX-512, AVX2 and the baseline, chosen at run time. Dense matrices are
+// spmv, sddmm and sparse_attention give each thread consecutive rows with about equal numbers of
+// entries. One thread computes a row, in a fixed order, so results do not depend on the number of
+// threads. Vectorised for AVX-512, AVX2 and the baseline, chosen at run time. Dense matrices are
 // FactorMatrix, with rows padded by zeros. Threads: one caller; `pool` runs the rows. Errors: Error
-// for a tensor of another order than 2, and for more than 2^31 columns.
+// if the order is not 2, and for more than 2^31 columns.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct RowMatrix {
   }
 };
 
-// Duplicates are summed.
+// Sums duplicates.
 template <typename Value>
 RowMatrix<Value> row_matrix(CooTensor matrix, ThreadPool& pool);
 
@@ -46,9 +46,9 @@ template <typename Value>
 void sddmm(const RowMatrix<Value>& matrix, const FactorMatrix<Value>& left,
            const FactorMatrix<Value>& right, std::span<Value> out, ThreadPool& pool);
 
-// Attention over the entries alone: scores s = scale * value * dot(query row, key row), weights
-// the softmax of a row's scores, out row = sum of weights * value row. A row without entries gives
-// zeros. SDDMM, softmax and SpMM in one pass: scores of a row stay in the caches.
+// Attention over the entries only: scores s = scale * value * dot(query row, key row), weights =
+// softmax of a row's scores, out row = sum of weights * value row. A row without entries gives
+// zeros. SDDMM, softmax and SpMM run in one pass: the scores of a row stay in the caches.
 template <typename Value>
 struct SparseAttention {
   const FactorMatrix<Value>*queries = nullptr, *keys = nullptr, *values = nullptr;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MemoryTriad: the bandwidth of a = b + 3 c, against which sweeps are measured.
+// MemoryTriad: measures the bandwidth of a = b + 3 c, the reference for sweeps.
 //
-// Each call makes one pass over three arrays, each thread on a part that it touched first. Bytes
-// count each array once, as STREAM does (McCalpin, IEEE TCCA 1995). Threads: one caller; `pool`
+// Each call makes one pass over three arrays. Each thread uses the part that it touched first.
+// Bytes count each array once, as in STREAM (McCalpin, IEEE TCCA 1995). Threads: one caller; `pool`
 // runs the parts.
 #pragma once
 
@@ -18,7 +18,7 @@ class MemoryTriad {
   MemoryTriad(std::size_t length, ThreadPool& pool);
 
   double bytes() const { return 3.0 * sizeof(double) * static_cast<double>(a_.size()); }
-  // streams: writes past the caches.
+  // streams: non-temporal stores that bypass the caches.
   void run(bool streams);
 
  private:

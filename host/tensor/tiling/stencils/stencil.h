@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stencil: what one step of a stencil reads and computes, row by row.
+// Stencil: the reads and the computation of one stencil step, row by row.
 //
 // heat: explicit 7-point heat equation between cold walls. jacobi: Jacobi iteration of a diffusion
 // equation with variable conductivity between cold walls. rk3: advection with 8th-order differences
 // and the three-stage Runge-Kutta method of Shu and Osher (J. Comput. Phys. 77(2), 1988), periodic.
-// A step has stages(); each reads cells up to radius() away from the stage before it, and rk3's
-// later stages the step's first values (`base`) of the same cell. Dimensions: planes, rows,
-// columns. Plain values. Threads: any.
+// A step has stages(). Each stage reads cells up to radius() away from the stage before it. Later
+// stages of rk3 also read the cell's value at the start of the step (`base`). Dimensions: planes,
+// rows, columns. Plain values. Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -28,12 +28,12 @@ class Stencil {
   int stages() const { return kind_ == StencilKind::kRk3 ? 3 : 1; }
   bool is_periodic() const { return kind_ == StencilKind::kRk3; }
   bool has_coefficients() const { return kind_ == StencilKind::kJacobi; }
-  // Arrays of cells that a solver holds: of values, and of coefficients.
+  // The number of value arrays and of coefficient arrays of a solver.
   std::size_t num_values() const { return kind_ == StencilKind::kRk3 ? 3 : 2; }
   std::size_t num_coefficients() const { return has_coefficients() ? 2 : 0; }
   bool reads_base(int stage) const { return kind_ == StencilKind::kRk3 && stage > 0; }
 
-  // Bytes of a cell that a step without fusion must read or write: each array once in each stage.
+  // Bytes per cell that a step without fusion must read or write: each array once per stage.
   double step_bytes() const;
 
   // stage in [0, stages()).
@@ -41,7 +41,7 @@ class Stencil {
 
   // Values before the first step, at any point of the domain: pseudo-random, from -1 to 1.
   static double initial(const Point<3>& point);
-  // Of jacobi: from 1 to 2, and from -1 to 1.
+  // Coefficients of jacobi: conductivity from 1 to 2, source from -1 to 1.
   static double conductivity(const Point<3>& point);
   static double heat_source(const Point<3>& point);
 
@@ -50,8 +50,8 @@ class Stencil {
   AdvectionStage stages_[3];
 };
 
-// A number for the bits of a value and its place. The sum over cells, which wraps, does not depend
-// on their order, and differs with the last bit of any value.
+// A number that depends on a value's bits and position. The wrapping sum over cells does not depend
+// on their order and changes with any bit of any value.
 std::uint64_t cell_checksum(const Point<3>& point, double value);
 
 }  // namespace tandem::tiling

@@ -2,10 +2,10 @@
 //
 // The vectorised loops of the stencils over one row of cells, and those of the triad.
 //
-// A cell's value is made of the same operations in the same order wherever its row begins or ends,
-// so results are bitwise equal however a domain is tiled. They may differ between instruction sets,
-// because some fuse a product and a sum. Plain arguments; rows do not overlap. Threads: any, on
-// rows of their own. Sources: 8th-order central differences, Fornberg, Math. Comp. 51(184), 1988.
+// Every cell is computed with the same operations in the same order, wherever its row begins or
+// ends, so results are bitwise equal for any tiling. They may differ between instruction sets,
+// because some use fused multiply-add. Plain arguments; rows do not overlap. Threads: any, on
+// different rows. Sources: 8th-order central differences, Fornberg, Math. Comp. 51(184), 1988.
 #pragma once
 
 #include <array>
@@ -16,17 +16,19 @@ namespace tandem::tiling {
 constexpr std::size_t kMostPlanes = 9;
 
 struct StencilRow {
-  // The row's first cell in planes -radius .. radius of the source, and values between its rows.
+  // The first cell of the row in planes -radius .. radius of the source; row_stride: values between
+  // rows.
   std::array<const double*, kMostPlanes> planes{};
   std::ptrdiff_t row_stride = 0;
-  // Jacobi: conductivity in planes -1 .. 1; and values of one cell each (rk3's `base` may be null).
+  // Jacobi: conductivity in planes -1 .. 1. heat_source, base: values of the same cells (base of
+  // rk3 may be null).
   std::array<const double*, 3> conductivity{};
   std::ptrdiff_t conductivity_stride = 0;
   const double* heat_source = nullptr;
   const double* base = nullptr;
   double* out = nullptr;
   std::size_t count = 0;
-  bool streams = false;  // past the caches; then call finish_streams() once all rows are written
+  bool streams = false;  // non-temporal stores; call finish_streams() after the last row
 };
 
 // out = u + rate * (sum of the 6 neighbours - 6 u)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pass takes levels = steps * stages; ghost cells are as many as its levels reach.
+// A pass has levels = steps * stages; it needs as many ghost cells as its levels reach.
 #include "tensor/tiling/stencils/stencil_solver.h"
 
 #include <algorithm>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StencilSolver: a stencil on a cube of cells that ranks and threads share.
+// StencilSolver: runs a stencil on a cube of cells that is divided among ranks and threads.
 //
-// run_step() sweeps tile by tile: ghost cells are asked for, tiles that need none are computed
-// meanwhile, then the others. run_pass() makes several steps in one pass over memory
-// (time_skew.h). Both leave the same bits, whatever tiles, boxes, ranks or threads there are.
-// Memory: two fields, jacobi four, rk3 three. Values are written first by the thread that computes
-// them. Ownership: borrows pool and courier. Threads: one caller a rank; all ranks make the same
-// calls. Errors: Error for domains that cannot be cut or are smaller than what a pass reads.
+// run_step() sweeps tile by tile: it requests ghost cells, computes the tiles that need none, then
+// the others. run_pass() makes several steps in one pass over memory (time_skew.h). Both give the
+// same bits for any tiles, boxes, ranks and threads. Memory: two fields, jacobi four, rk3 three.
+// The thread that computes a value also touches it first. Ownership: borrows pool and courier.
+// Threads: one caller per rank; all ranks make the same calls. Errors: Error for domains that
+// cannot be cut or are smaller than the reads of a pass.
 #pragma once
 
 #include <memory>
@@ -25,10 +25,10 @@ namespace tandem::tiling {
 struct StencilOptions {
   std::int64_t cells = 256;  // in each dimension
   std::int64_t boxes_per_rank = 1;
-  Point<3> tile{8, 8, 1 << 20};  // planes, rows, columns of a sweep; longer ones are cut off
+  Point<3> tile{8, 8, 1 << 20};  // planes, rows, columns of a sweep; larger extents are clipped
   Schedule schedule = Schedule::kStatic;
-  bool streams = true;  // sweeps write past the caches
-  int pass_steps = 1;   // of run_pass(); 0: there are none
+  bool streams = true;  // sweeps use non-temporal stores
+  int pass_steps = 1;   // steps of run_pass(); 0: run_pass() is not used
   Point<3> pass_tile{1 << 20, 32, 1 << 20};
 };
 
@@ -41,16 +41,16 @@ class StencilSolver {
   const Stencil& stencil() const { return stencil_; }
   const Field<double, 3>& values() const { return fields_[0]; }
 
-  // Back to the values before the first step.
+  // Restores the values before the first step.
   void reset();
   void run_step();
   void run_pass();  // pass_steps steps
 
-  // Other tiles and stores from now on, for measurements.
+  // Sets tiles and stores for the next sweeps, for measurements.
   void set_sweep(const Point<3>& tile, bool streams);
   void set_pass_tile(const Point<3>& tile);
 
-  // Of all ranks, on all ranks.
+  // The checksum over all ranks; every rank gets it.
   std::uint64_t checksum() const;
 
  private:

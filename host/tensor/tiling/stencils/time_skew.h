@@ -2,12 +2,12 @@
 //
 // skewed_tile: several levels of a stencil over one tile in a single pass over memory.
 //
-// A level is a stage of a step. Level t of a tile has the cells that later levels need: the tile
-// grown by radius * (levels - t). Planes go through the levels like a wave: when level t - 1 has
-// plane p + radius, level t computes plane p. Of a level, 2 * radius + 1 planes are kept in
-// scratch. Rows and columns at the faces are computed again by neighbouring tiles, so tiles do not
-// wait for each other. Cells outside of the domain keep the values of the source. Threads: any, on
-// scratch and tiles of their own. Source: Nguyen et al., "3.5-D Blocking Optimization for Stencil
+// A level is a stage of a step. Level t of a tile computes all cells that later levels need: the
+// tile grown by radius * (levels - t). Planes pass through the levels as a wave: when level t - 1
+// has plane p + radius, level t computes plane p. Scratch holds 2 * radius + 1 planes of each
+// level. Neighbouring tiles compute rows and columns at shared faces twice, so tiles do not wait
+// for each other. Cells outside of the domain keep the values of the source. Threads: any, on
+// different scratch and tiles. Source: Nguyen et al., "3.5-D Blocking Optimization for Stencil
 // Computations", SC 2010.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace tandem::tiling {
 
 struct SkewedPass {
   const Stencil* stencil = nullptr;
-  int levels = 1;                           // rk3: stages() at most, as `base` is the source
+  int levels = 1;                           // rk3: at most stages(), because `base` is the source
   Box<3> writable;                          // cells outside keep the source's values
   FieldView<const double, 3> source;        // with radius * levels ghost cells
   FieldView<const double, 3> conductivity;  // jacobi: as many ghost cells

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU as aggregator, and a device as one: what is handed to the unit, what comes back, and who
-// does it when the unit does not. The unit here is a map that counts its calls and fails on demand;
-// a card's is tested in card_aggregator_test.cpp.
+// The CPU as aggregator, and a device as one: the entries passed to the unit, the results, and the
+// fallback if the unit fails. The unit here is a map that counts its calls and fails on demand;
+// card_aggregator_test.cpp tests a card's.
 #include "collectives/aggregator/aggregator.h"
 
 #include <map>

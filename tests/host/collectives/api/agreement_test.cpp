@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mismatches and bad arguments: one and the same Error on every rank, and a group that goes on.
+// Mismatches and bad arguments: one and the same Error on every rank, and the group stays usable.
 #include <gtest/gtest.h>
 
 #include "collectives/agreement.h"

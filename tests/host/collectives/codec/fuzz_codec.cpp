@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: any bytes become a vector that keeps SparseVector's promises, or an Error. The first
-// two bytes choose domain, type and reduction. Seeds are encodings of the codecs themselves.
+// Fuzz target: any bytes become a vector that satisfies the invariants of SparseVector, or an
+// Error. The first two bytes choose domain, type and reduction. Seeds are encodings of the codecs
+// themselves.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

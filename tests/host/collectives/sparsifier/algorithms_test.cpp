@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What single algorithms promise beyond the common properties: exclusive sets, density, momentum,
+// Properties of single algorithms beyond the common ones: exclusive sets, density, momentum,
 // warm-up, fits, packed chunks, local steps.
 #include <gtest/gtest.h>
 

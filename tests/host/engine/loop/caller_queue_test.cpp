@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two callers before a whole engine: one that fills the slots and the queue shuts nobody else out.
+// Two callers in front of a whole engine: one that fills the slots and the queue does not block the
+// other.
 #include <gmock/gmock.h>
 
 #include <atomic>

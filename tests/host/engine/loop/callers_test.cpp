@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two callers in virtual time: whatever one does, a request of the other within its share of slots
-// and pages starts within two steps, and cached prefixes are nobody else's.
+// and pages starts within two steps, and no other caller finds its cached prefixes.
 #include <gmock/gmock.h>
 
 #include <random>

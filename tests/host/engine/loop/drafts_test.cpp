@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guessed tokens in virtual time: right, wrong, too many, without pages, and on units that fall
-// silent. The tokens are always those of the model.
+// Guessed tokens in virtual time: right, wrong, too many, without pages, and on units that stop
+// answering. The tokens are always those of the model.
 #include <gmock/gmock.h>
 
 #include "common/error.h"

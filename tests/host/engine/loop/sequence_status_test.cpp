@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests one by one: what they are told to have, and where their pages lie.
+// The status of single requests: their reported state, and the places of their pages.
 #include "engine/loop/sequence_status.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What callers hear when attention units are lost and too little is left. equivalence_test.cpp
-// shows that no token is lost, repeated or changed while enough is left.
+// The results for callers when attention units are lost and the rest is too small.
+// equivalence_test.cpp shows that no token is lost, repeated or changed while the rest suffices.
 #include <gmock/gmock.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a correction believes, and when.
+// Which measurements a correction accepts, and when.
 #include "engine/planning/correction.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The planner of a loop by itself: what it deals, what it takes for an accident, what it counts.
+// The planner of a loop alone: its shares, the accidents that it ignores, its counters.
 #include "engine/planning/step_planner.h"
 
 #include <gtest/gtest.h>

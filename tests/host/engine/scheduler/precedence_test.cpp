@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who goes before whom, by example: prompts of a caller that has had less, and requests that others
-// have passed too often.
+// The order between callers, by example: prompts of a caller that was served less come first, and
+// so do requests before which too many others were admitted.
 #include <gmock/gmock.h>
 
 #include <sstream>

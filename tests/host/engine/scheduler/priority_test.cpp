@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Priorities among the requests of a caller: who is admitted, who gives way, whose prompt runs.
+// Priorities among the requests of a caller: which are admitted, preempted, and computed first.
 #include <gmock/gmock.h>
 
 #include "engine/scheduler/shares.h"

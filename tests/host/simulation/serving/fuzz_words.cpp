@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: any text becomes a trace, a load or a machine that keeps its promises, or an Error.
-// The first byte chooses which.
+// Fuzz target: any text becomes a valid trace, load or machine, or an Error. The first byte chooses
+// which.
 #include <cmath>
 #include <cstdlib>
 #include <sstream>
