@@ -6,20 +6,8 @@
 //   auto sparsifier = make_sparsifier("micro", num_values, options);  // one per parameter and rank
 //   StepResult result = sparsifier->step(group, gradient);            // result.mean: on every rank
 //
-// step() adds the rank's gradient to its residual, selects, exchanges, and clears what was sent.
-// The rules of selection and clearing are the algorithm's. The result is the mean over ranks of
-// what was sent, sparse and sorted, with the same bits on every rank. So sent + residual = the sum
-// of the gradients (with momentum or decay: the sums that the algorithm's header defines). Density
-// 0 sends nothing; density 1 sends everything. With a DeviceResidence the residual is in a device's
-// memory, and gradients may be there too; only entries and numbers come to the host. Results and
-// states are the same (tolerance: residual_store.h), so some ranks may use a device and others not.
-// Errors: ranks first compare name, size, options and step. A mismatch is the same Error on every
-// rank, and no state changes. An Error for a NaN or an infinity names step, rank and place. After a
-// TransportError the step's gradient is in the residual. A device that fails during the check is an
-// Error on every rank; later, a DeviceError on its rank and a TransportError on the others.
-// Determinism: bits depend on inputs, options and scheme, not on the number of threads; scheme auto
-// may change the order of additions. Ownership: borrows the threads. Threads: one at a time per
-// sparsifier and group.
+// Bits depend on inputs, options and scheme, not on the number of threads. Scheme auto may change
+// the order of additions.
 #pragma once
 
 #include <cstdint>
@@ -127,12 +115,27 @@ struct NonFinitePlace;
 struct StepPlan;
 class SparsifierAlgorithm;
 
+// Ownership: borrows the threads. Threads: one at a time per sparsifier and group.
 class Sparsifier {
  public:
   Sparsifier(std::string name, const SparsifierOptions& options,
              std::unique_ptr<ResidualStore> store, std::unique_ptr<SparsifierAlgorithm> algorithm);
   ~Sparsifier();
 
+  // Adds the rank's gradient to its residual, selects, exchanges, and clears what was sent. The
+  // rules of selection and clearing are the algorithm's. The result is the mean over ranks of what
+  // was sent, sparse and sorted, with the same bits on every rank. So sent + residual = the sum of
+  // the gradients (with momentum or decay: the sums that the algorithm's header defines). Density 0
+  // sends nothing; density 1 sends everything.
+  //
+  // With a DeviceResidence the residual is in a device's memory, and gradients may be there too;
+  // only entries and numbers come to the host. Results and states are the same (tolerance:
+  // residual_store.h), so some ranks may use a device and others not.
+  //
+  // Errors: ranks first compare name, size, options and step. A mismatch is the same Error on every
+  // rank, and no state changes. An Error for a NaN or an infinity names step, rank and place. After
+  // a TransportError the step's gradient is in the residual. A device that fails during the check
+  // is an Error on every rank; later, a DeviceError on its rank and a TransportError on the others.
   StepResult step(Group& group, std::span<const float> gradient);
   StepResult step(Group& group, GradientPieces gradient);
 

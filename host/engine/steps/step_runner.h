@@ -4,14 +4,8 @@
 // engine's loop and what computes: the Executor with its devices, or a model of them in virtual
 // time.
 //
-// The caller decides which rows, pages and sub-batches run. run() returns when every row is done.
-// Results appear only through the sinks. If an attention unit is lost during run(), run() names it
-// and has called no sink. An interrupted step may run again: its rows then overwrite what they
-// appended. Threads: the engine's. Ownership: borrows the attention units, which must be destroyed
-// before the runner. Errors: Error when a step is refused; the runner stays usable. DeviceError
-// when the compute device has failed: some sinks may have been called, take_lost() names the
-// attention units that were lost too, and the runner must be discarded, or kept unused if
-// holds_lent().
+// The caller decides which rows, pages and sub-batches run. Threads: the engine's. Ownership:
+// borrows the attention units, which must be destroyed before the runner.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +59,12 @@ class StepRunner {
   // Whether RunnerItem::sample may be set.
   virtual bool samples() const = 0;
 
-  // Returns the units that were lost; empty when the step is complete.
+  // Returns when every row is done. Results appear only through the sinks. Returns the units that
+  // were lost; then no sink was called. Empty: the step is complete. An interrupted step may run
+  // again: its rows then overwrite what they appended. Errors: Error when a step is refused; the
+  // runner stays usable. DeviceError when the compute device has failed: some sinks may have been
+  // called, take_lost() names the attention units that were lost too, and the runner must be
+  // discarded, or kept unused if holds_lent().
   virtual std::vector<int> run(std::span<const RunnerItem> items, const LogitsSink& logits,
                                const TokenSink& tokens) = 0;
   // Returns the units that were lost in a run() that threw; each one once.

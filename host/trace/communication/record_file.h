@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The record of one process of a traced program, as TrafficRecorder writes it.
-//
-//   tandem-communication 1
-//   rank 0 of 4 on node-1
-//   model ring
-//   windows SECONDS         where it has several
-//   unmodelled OPERATION CALLS
-//   cell SOURCE DESTINATION KIND OPERATION PHASE WINDOW BYTES MESSAGES
-//   cards COUNT on HOST     in place of a rank: parties are cards
-//   counted ... the fields of a cell: what the transport counted
-//   modelled ..., carried ...   likewise: calls of an algorithm, as its model says and as counted
-//   end
+// The record of one process of a traced program, as TrafficRecorder writes it. Threads: pure
+// functions. Errors: Error("communication", ...) with file and line.
 #pragma once
 
 #include <string>
@@ -21,9 +11,22 @@
 
 namespace tandem::trace {
 
+// The begin of a file, which goes on like this:
+//
+//   tandem-communication 1
+//   rank 0 of 4 on node-1
+//   model ring
+//   windows SECONDS         where it has several
+//   unmodelled OPERATION CALLS
+//   cell SOURCE DESTINATION KIND OPERATION PHASE WINDOW BYTES MESSAGES
+//   cards COUNT on HOST     in place of a rank: parties are cards
+//   counted ...             the fields of a cell: what the transport counted
+//   modelled ...            the same fields: calls of an algorithm, as its model says
+//   carried ...             the same fields: these calls, as the transport counted them
+//   end
+//
 // -1 as a rank is the switch, -2 the host of cards. A file without its last line is refused: the
-// process has died while it wrote. Errors: Error("communication", ...) with file and line. Threads:
-// pure functions.
+// process has died while it wrote.
 constexpr std::string_view kRecordFileStart = "tandem-communication ";
 
 // Adds the record to `traffic`. `name` is for errors.
