@@ -74,11 +74,6 @@ int Addresses::block_of(const std::string& value) const {
   return found == definitions_.end() ? -1 : found->second.block;
 }
 
-bool Addresses::is_phi(const std::string& value) const {
-  const auto found = definitions_.find(value);
-  return found != definitions_.end() && found->second.instruction->opcode == "phi";
-}
-
 LinearIndex Addresses::linear(const std::string& text) const {
   std::string word = text;
   LinearIndex result;

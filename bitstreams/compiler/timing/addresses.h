@@ -38,7 +38,6 @@ class Addresses {
   LinearIndex linear(const std::string& text) const;
   // The block that defines a value; -1: a parameter.
   int block_of(const std::string& value) const;
-  bool is_phi(const std::string& value) const;
 
  private:
   struct Definition {

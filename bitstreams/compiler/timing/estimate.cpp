@@ -307,7 +307,7 @@ class Estimator {
     const double depth = depth_of(function, index, unroll);
     const double steps = std::max(entries, std::ceil(all / unroll));
     double busy = interval.ii * (steps - entries) + entries * std::max(1.0, depth - 1);
-    const double memory = port_cycles(function, index, all, interval, steps);
+    const double memory = port_cycles(function, index, interval, steps);
     busy = std::max(busy, memory);
     double cycles = busy + entries * latency_;
     if (interval.why.starts_with("port ") || interval.why.starts_with("channel ")) {
@@ -326,8 +326,7 @@ class Estimator {
   }
 
   // Of the busiest channel; raises the interval where that is more. Sets latency_, per entry.
-  double port_cycles(const FunctionModel& function, int index, double all, Interval& interval,
-                     double steps) {
+  double port_cycles(const FunctionModel& function, int index, Interval& interval, double steps) {
     std::vector<SiteTraffic> sites;
     for (const int id : function.sites) {
       const int home = model_.sites[static_cast<size_t>(id)].loop;
@@ -349,7 +348,6 @@ class Estimator {
       latency = std::max(latency, use.latency);
     }
     latency_ = read_latency + write_latency;
-    static_cast<void>(all);
     double most = 0;
     const auto raise = [&](double cycles, const std::string& why) {
       most = std::max(most, cycles);

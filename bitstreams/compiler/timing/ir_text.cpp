@@ -7,6 +7,8 @@
 #include <cctype>
 #include <set>
 
+#include "common/text_parts.h"
+
 namespace tandem::timing {
 namespace {
 
@@ -45,12 +47,6 @@ std::string quoted_after(std::string_view text, std::string_view key) {
   if (found == std::string_view::npos) return {};
   const size_t begin = found + key.size();
   return std::string(text.substr(begin, text.find('"', begin) - begin));
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
 }
 
 // The first type in `text`: to a blank or comma outside of brackets, with its stars.
@@ -133,13 +129,13 @@ class IrReader {
     if (function.blocks.empty()) function.blocks.emplace_back();
     IrInstruction instruction;
     instruction.line = line_;
-    instruction.text = std::string(trimmed(line));
+    instruction.text = std::string(trimmed(line, " "));
     const bool is_invoke = instruction.text.find("invoke ") != std::string::npos;
     const bool is_switch = instruction.text.starts_with("switch ");
     while ((is_invoke && instruction.text.find("unwind label") == std::string::npos) ||
            (is_switch && instruction.text.find(']') == std::string::npos)) {
       if (++line_ >= module_.lines.size()) return;
-      instruction.text += " " + std::string(trimmed(module_.lines[line_]));
+      instruction.text += " " + std::string(trimmed(module_.lines[line_], " "));
     }
     parse(instruction);
     IrBlock& block = function.blocks.back();
@@ -154,14 +150,14 @@ class IrReader {
     if (rest.starts_with("%")) {
       size_t end = 0;
       instruction.result = "%" + name_at(rest, 1, &end);
-      rest = trimmed(rest.substr(std::min(rest.find('=', end) + 1, rest.size())));
+      rest = trimmed(rest.substr(std::min(rest.find('=', end) + 1, rest.size())), " ");
     }
     instruction.location = number_after(rest, "!dbg !");
     const size_t metadata = rest.find(", !");
     if (metadata != std::string_view::npos) rest = rest.substr(0, metadata);
     const auto take_word = [&rest] {
       const std::string_view word = rest.substr(0, rest.find(' '));
-      rest = trimmed(rest.substr(word.size()));
+      rest = trimmed(rest.substr(word.size()), " ");
       return word;
     };
     instruction.opcode = std::string(take_word());

@@ -8,20 +8,17 @@
 #include <cstdlib>
 
 #include "bitstreams/compiler/dataflow/hls_pragma.h"
+#include "common/lower_case.h"
 
 namespace tandem::timing {
 namespace {
 
 using xclbin::HlsPragma;
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 bool has_word(const HlsPragma& pragma, const std::string& word) {
   return std::any_of(pragma.options.begin(), pragma.options.end(), [&word](const auto& option) {
-    return lower(option.first) == word || (option.first == "type" && lower(option.second) == word);
+    return lower_case(option.first) == word ||
+           (option.first == "type" && lower_case(option.second) == word);
   });
 }
 
@@ -38,15 +35,15 @@ void add_partition(const HlsPragma& pragma, KernelPragmas& found) {
 
 void add_pragma(const HlsPragma& pragma, const SourceLine& place, KernelPragmas& found) {
   if (pragma.kind == "pipeline") {
-    const bool off = has_word(pragma, "off") || lower(pragma.value("off")) == "true";
+    const bool off = has_word(pragma, "off") || lower_case(pragma.value("off")) == "true";
     found.loops.push_back({place, true, off, std::atof(pragma.value("ii").c_str()), 0});
   } else if (pragma.kind == "unroll") {
-    const bool off = has_word(pragma, "off") || lower(pragma.value("off")) == "true";
+    const bool off = has_word(pragma, "off") || lower_case(pragma.value("off")) == "true";
     found.loops.push_back({place, false, off, 0, std::atoi(pragma.value("factor").c_str())});
   } else if (pragma.kind == "array_partition" || pragma.kind == "array_reshape") {
     add_partition(pragma, found);
   } else if (pragma.kind == "dependence") {
-    if (has_word(pragma, "false") || lower(pragma.value("dependent")) == "false") {
+    if (has_word(pragma, "false") || lower_case(pragma.value("dependent")) == "false") {
       found.independent.insert(pragma.value("variable"));
     }
   }

@@ -91,7 +91,6 @@ std::vector<IrLoop> find_loops(const IrFunction& function) {
     for (size_t outer = 0; outer < inner; ++outer) {
       if (!loops[outer].blocks[static_cast<size_t>(loops[inner].header)]) continue;
       loops[inner].parent = static_cast<int>(outer);  // the last one is the smallest
-      loops[inner].depth = loops[outer].depth + 1;
     }
   }
   return loops;

@@ -18,7 +18,6 @@ struct IrLoop {
   std::vector<int> latches;
   std::vector<bool> blocks;  // [blocks of the function]
   int parent = -1;           // the next loop around it, by index; -1: none
-  int depth = 1;
 };
 
 // Outer loops come before the loops in them.

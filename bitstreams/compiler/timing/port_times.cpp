@@ -50,10 +50,8 @@ PortUse PortTimes::use_of(const SiteTraffic& traffic, bool shares_bundle) const 
   use.writes = site.writes;
   use.bytes = static_cast<double>(record.bytes);
   use.accesses = static_cast<double>(record.accesses);
-  use.element_bytes = use.bytes / use.accesses;
   const double per_us = card_.clock_mhz;  // cycles
   const double round_trip = memory.round_trip_ns / 1000 * per_us;
-  use.round_trip = round_trip;
   use.latency = round_trip + kRequestCycles;
   use.channel_cycles = use.bytes / (memory.gb_per_s * memory.share * 1000) * per_us;
 

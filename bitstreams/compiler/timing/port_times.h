@@ -28,9 +28,7 @@ struct PortUse {
   double num_bursts = 0;
   double cycles = 0;   // of the port's channel
   double latency = 0;  // cycles until a burst's first beat, or its response
-  double element_bytes = 0;
   double accesses = 0;
-  double round_trip = 0;
   std::string why;            // why there are no bursts; empty: there are
   double channel_cycles = 0;  // that its bank needs for the bytes
 };

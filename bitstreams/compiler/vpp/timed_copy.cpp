@@ -90,7 +90,7 @@ std::string join_timed(const std::vector<std::string>& objects,
                        const std::vector<std::string>& kernels, const std::string& folder) {
   const std::string failure = "the timed copy of the kernel does not link";
   const std::string whole = folder + "/timed-joined.o";
-  xclbin::run_tool(joined({"ld", "-r", "--force-group-allocation", "-o", whole}, objects), failure);
+  xclbin::join_objects(objects, whole, failure);
   std::vector<std::string> command = {"objcopy"};
   for (const std::string& kernel : kernels) {
     command.push_back("--redefine-sym=tandem_kernel_" + kernel + "=tandem_timed_" + kernel);

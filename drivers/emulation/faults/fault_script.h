@@ -19,7 +19,6 @@
 namespace tandem::emulation {
 
 enum class FaultEvent : uint32_t { kOpen, kLoad, kAllocate, kSync, kLaunch, kAfter };
-constexpr uint32_t kNumFaultEvents = 6;
 
 enum class FaultKind : uint32_t {
   kDie,

@@ -289,6 +289,7 @@ void UnitThread::report_finding(Finding finding) {
 // A line of the report, not a finding.
 void UnitThread::report_time() {
   const std::string& file = areas_.settings.report_file;
+  if (file.empty()) return;
   std::vector<timing::TimedArgument> arguments;
   const tandem_glue::KernelEntry& entry = plan_.library->entry();
   for (uint32_t index = 0; index < entry.num_arguments; ++index) {
@@ -300,7 +301,7 @@ void UnitThread::report_time() {
     arguments.push_back(std::move(argument));
   }
   const timing::RunTime time = timer_->end(arguments);
-  if (!file.empty()) append_line(file, json_line(time, timer_->card(), entry.name, plan_.name));
+  append_line(file, json_line(time, timer_->card(), entry.name, plan_.name));
 }
 
 // Once per command: a kernel that repeats finds the same again.

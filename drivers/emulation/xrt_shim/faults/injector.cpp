@@ -3,12 +3,10 @@
 // One object per process, never destroyed: applications close devices during static destruction.
 #include "emulation/xrt_shim/faults/injector.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <thread>
 
+#include "emulation/protocol/finding.h"
 #include "emulation/protocol/fork_count.h"
 #include "emulation/xrt_shim/faults/card_faults.h"
 #include "emulation/xrt_shim/report.h"
@@ -19,15 +17,6 @@ namespace {
 std::string fault_variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-// One write: lines of several processes do not mix.
-void append_line(const std::string& file, const std::string& line) {
-  const int descriptor = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  const bool written = descriptor >= 0 && ::write(descriptor, line.data(), line.size()) ==
-                                              static_cast<ssize_t>(line.size());
-  if (descriptor >= 0) close(descriptor);
-  if (!written) report_warning("cannot write to TANDEM_FAULTS_LOG '" + file + "'");
 }
 
 }  // namespace
@@ -97,7 +86,9 @@ void FaultInjector::log(const FaultRule& rule) {
     std::lock_guard lock(mutex_);
     injected_.push_back(line);
   }
-  if (!log_file_.empty()) append_line(log_file_, line + "\n");
+  if (!log_file_.empty() && !append_line(log_file_, line)) {
+    report_warning("cannot write to TANDEM_FAULTS_LOG '" + log_file_ + "'");
+  }
 }
 
 std::vector<std::string> FaultInjector::injected() const {
@@ -193,7 +184,10 @@ void FaultInjector::poison(uint32_t card, uint64_t address) {
 }
 
 bool FaultInjector::poisoned(uint32_t card, uint64_t begin, uint64_t end) const {
-  const std::set<uint64_t> errors = state(card).poisoned;
+  std::lock_guard lock(mutex_);
+  const auto found = cards_.find(card);
+  if (found == cards_.end()) return false;
+  const std::set<uint64_t>& errors = found->second.poisoned;
   const auto first = errors.lower_bound(begin);
   return first != errors.end() && *first < end;
 }
