@@ -36,7 +36,8 @@ std::int64_t bytes_of(const std::string& text) {
   std::string bytes = text;
   const std::string error = size_value()(bytes);
   const auto number = number_of<std::int64_t>(bytes);
-  if (!error.empty() || !number) throw Error("place", "--devices: " + error);
+  if (!error.empty()) throw Error("place", "--devices: " + error);
+  if (!number) throw Error("place", "--devices: '" + text + "' is too large");
   return *number;
 }
 

@@ -92,13 +92,13 @@ nlohmann::json peers_json(const std::vector<transport::PeerTraffic>& peers) {
   return all;
 }
 
-std::string page_text(const Figures& figures, const TrainPageOptions& options) {
+std::string page_text(Figures figures, const TrainPageOptions& options) {
   const StepFigures last = figures.last.value_or(StepFigures{});
   nlohmann::json evaluations = nlohmann::json::array();
   for (const EvaluationFigures& one : figures.evaluations) {
     evaluations.push_back({{"step", one.step}, {"loss", one.mean_nll}, {"tokens", one.tokens}});
   }
-  std::vector<StepFigures> points = figures.points;
+  std::vector<StepFigures> points = std::move(figures.points);
   if (figures.last && (points.empty() || points.back().step != last.step)) points.push_back(last);
   const nlohmann::json page = {{"title", options.title},
                                {"steps", options.steps},
@@ -134,6 +134,7 @@ struct TrainPage::State {
     if (++figures.lines < figures.stride) return;
     figures.lines = 0;
     figures.points.push_back(line);
+    figures.points.back().peers = {};  // the page shows those of the last line alone
     if (figures.points.size() <= kMostPoints) return;
     std::vector<StepFigures> kept;
     for (std::size_t at = 0; at < figures.points.size(); at += 2) {
@@ -160,7 +161,7 @@ struct TrainPage::State {
       const std::lock_guard lock(mutex);
       copy = figures;
     }
-    text = page_text(copy, options);
+    text = page_text(std::move(copy), options);
     text_time = now;
     return text;
   }

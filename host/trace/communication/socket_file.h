@@ -13,7 +13,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "trace/communication/traffic.h"
