@@ -12,8 +12,8 @@ namespace tandem::xclbin {
 // `failure` and the output as text.
 std::string run_tool(const std::vector<std::string>& command, const std::string& failure);
 
-// Joins objects into one, by ld. Groups end here: a function that several objects share by name can
-// be local to each afterwards. Errors as above.
+// Links objects into one relocatable object, by ld. Section groups are resolved, so functions with
+// the same name in several objects can become local afterwards. Errors as above.
 void join_objects(const std::vector<std::string>& objects, const std::string& joined,
                   const std::string& failure);
 

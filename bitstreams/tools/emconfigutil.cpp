@@ -40,7 +40,7 @@ int write(const Options& options) {
   }
   const auto& platform = tandem::xclbin::find_platform(options.platform);
   const std::string text = tandem::xclbin::write_emconfig(platform, options.num_cards);
-  std::error_code code;  // what is wrong with the folder shows when the file is written
+  std::error_code code;  // if the folder cannot be made, writing the file reports the error
   std::filesystem::create_directories(options.folder, code);
   const std::string path = (std::filesystem::path(options.folder) / "emconfig.json").string();
   tandem::xclbin::write_text(path, text, true);

@@ -3,9 +3,8 @@
 // The description of a platform (an accelerator card with its shell) that platforminfo prints: as
 // text, as JSON, and the paths of its JSON.
 //
-// Field names are those that Makefiles and scripts written for the vendor's tool look for
-// ("FPGA Family:", hardwarePlatform.devices[0].fpgaPart); values come from platform.h alone.
-// Threads: any.
+// Field names are those that Makefiles and scripts for the vendor's tool search for ("FPGA
+// Family:", hardwarePlatform.devices[0].fpgaPart). Values come only from platform.h. Threads: any.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -59,7 +59,7 @@ int run_tool(CLI::App& app, int argc, char** argv, Work&& work) {
   }
 }
 
-// The answer of every tool to --version; scripts look for the vendor's year.
+// The output of --version of every tool. Scripts search it for the vendor's year.
 constexpr const char* kToolVersionText =
     "Tandem, compatible with v2022.1 (XRT 2.13.466) of the vendor's tools";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses and identifiers as xclbin metadata and reports print them: 0x followed by lower-case
+// Formats addresses and identifiers as in xclbin metadata and reports: 0x followed by lower-case
 // digits.
 #pragma once
 

@@ -126,7 +126,7 @@ const Platform& undecided_platform() {
 struct MadePlatforms {
   std::mutex mutex;
   std::deque<Platform> platforms;
-  std::string folders;  // of other people's platforms, ':' between
+  std::string folders;  // folders with platforms of users, separated by ':'
 };
 
 MadePlatforms& made() {
@@ -176,7 +176,7 @@ const Platform* make_from_shell_name(const std::string& name) {
   return &add_platform(platform);
 }
 
-// The file of the platform `name` in one of the folders; empty: none.
+// The file of the platform `name` in one of the folders; empty if there is none.
 std::string find_in_folders(const std::string& name) {
   if (name.find('/') != std::string::npos) return "";
   std::lock_guard lock(made().mutex);

@@ -54,10 +54,10 @@ struct Platform {
   uint32_t num_banks(BankType type) const;
 };
 
-// The platform that `name` means: a board ("u250"), any shell's full name
-// ("xilinx_u250_gen3x16_xdma_4_1_202210_1"), a path of an .xpfm file so named, a JSON file (see
-// platform_file.h), or a name below one of search_platforms_in()'s folders. A full name becomes
-// the platform's vbnv. Throws Error listing the possible names.
+// Finds the platform that `name` denotes: a board ("u250"), the full name of any shell
+// ("xilinx_u250_gen3x16_xdma_4_1_202210_1"), the path of an .xpfm file with such a name, a JSON
+// file (see platform_file.h), or a name below one of the folders of search_platforms_in(). A full
+// name becomes the platform's vbnv. Throws Error with the possible names.
 const Platform& find_platform(const std::string& name);
 // More folders to search for <folder>/<name>.json or <folder>/<name>/<name>.json: the value of
 // PLATFORM_REPO_PATHS, folders separated by ':'. Null: none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Uses standard streams, and a rename where a file is replaced.
+// Uses standard streams, and a rename if a file is replaced.
 #include "bitstreams/xclbin/whole_file.h"
 
 #include <unistd.h>

@@ -83,7 +83,7 @@ struct Design {
 std::vector<std::byte> encode(const Design& design);
 // The EMBEDDED_METADATA section.
 std::string metadata_xml(const Design& design);
-// The BUILD_METADATA section: JSON that says what the file was made of.
+// The BUILD_METADATA section: JSON that describes what the file was made from.
 std::string build_metadata(const Design& design);
 
 }  // namespace tandem::xclbin

@@ -211,7 +211,7 @@ class Rewriter {
     return is(at, "do") ? do_loop(at, end) : controlled(at, end);
   }
 
-  // For messages: the loop's label, or what it calls.
+  // The name in messages: the loop's label, or the function that it calls.
   std::string loop_name(size_t at, size_t end) const {
     if (at > 1 && is(at - 1, ":") && is_word(at - 2)) return std::string(spelling(at - 2));
     for (size_t token = at + 1; token < end; ++token) {
@@ -375,9 +375,9 @@ class Rewriter {
   std::vector<size_t> stream_pragmas_;
   std::set<size_t> done_;
   std::vector<OpenRegion> regions_;
-  std::vector<std::string> counters_;  // of the unrolled loops around
+  std::vector<std::string> counters_;  // counters of the enclosing unrolled loops
   std::vector<Insertion> insertions_;
-  int in_order_ = 0;  // loops around whose calls are no processes
+  int in_order_ = 0;  // number of enclosing loops whose calls are not processes
   int num_regions_ = 0;
 };
 

@@ -108,7 +108,7 @@ std::string DataflowSource::flat(size_t begin, size_t end) const {
   return out;
 }
 
-// The token after the specifiers, the type and its decorations; `at` itself if that is no type.
+// The token after the specifiers, the type and its decorations; `at` itself if there is no type.
 size_t DataflowSource::behind_type(size_t at, size_t end, Declaration& kind) const {
   const size_t begin = at;
   bool typed = false;
@@ -181,7 +181,7 @@ void DataflowSource::add(Declaration declaration) {
 }
 
 void DataflowSource::find_declarations() {
-  size_t begin = 0;  // of the statement
+  size_t begin = 0;  // start of the statement
   for (size_t index = 0; index < tokens_.size(); ++index) {
     while (!scopes_.empty() && scopes_.back().close <= index) scopes_.pop_back();
     const bool code = !scopes_.empty() && scopes_.back().code;
@@ -229,7 +229,7 @@ void DataflowSource::enter_block(size_t open, size_t begin) {
   scopes_.push_back({partner_[open], code});
 }
 
-// Of a function, or of a for-loop's head.
+// The declarations of a function, or of the head of a for-loop.
 void DataflowSource::add_parameters(size_t open, size_t scope_end) {
   const size_t close = partner_[open];
   const bool loop = open > 0 && is(open - 1, "for");

@@ -20,7 +20,8 @@ std::string use(const std::string& what, const std::string& call) {
          type + ">::place(" + what + "); })";
 }
 
-// Of a form whose evaluation has no effect: names, elements, members, addresses and offsets.
+// Whether the expression has a form without side effects: names, elements, members, addresses and
+// offsets.
 bool is_harmless(const DataflowSource& source, size_t begin, size_t end) {
   bool name = false;
   for (size_t at = begin; at < end; ++at) {

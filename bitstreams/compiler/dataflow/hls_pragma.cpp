@@ -53,7 +53,7 @@ std::vector<std::string> words_of(std::string_view line) {
 
 bool is_operator(char c) { return std::string_view("+-*/%").find(c) != std::string_view::npos; }
 
-// The value that begins at `at`, which then is behind it.
+// Returns the value that begins at `at`, and moves `at` to its end.
 std::string joined_value(const std::vector<std::string>& words, size_t& at) {
   std::string value = words[at++];
   while (at < words.size() && words[at] != "=" &&

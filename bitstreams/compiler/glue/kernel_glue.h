@@ -2,14 +2,14 @@
 //
 // Turns a kernel function into a KernelEntry by templates over the function's own type.
 //
-// Pointers and burst classes (with read_request(), built from a pointer) are global memory, classes
-// with read() and empty() are streams, all else are scalars. The generated translation unit adds
-// what types do not say: TANDEM_EXPORT_KERNEL(function, n0, n1, ...) gives for each argument its
-// number of elements in the register map, or 0; missing numbers are 0. An argument has elements
-// there if it is a pointer or array whose only interface is s_axilite. Such arguments, and scalars
-// by reference, are read from the register map before the call and written back after it. This file
-// comes before the kernel's source, because its macros may have any names; only
-// TANDEM_EXPORT_KERNEL comes after. C++11.
+// Pointers and burst classes (with read_request(), built from a pointer) are global memory. Classes
+// with read() and empty() are streams. All other types are scalars. The generated translation unit
+// adds information that types do not have: TANDEM_EXPORT_KERNEL(function, n0, n1, ...) gives the
+// number of elements in the register map for each argument, or 0; missing numbers are 0. An
+// argument has elements there if it is a pointer or array whose only interface is s_axilite. Such
+// arguments, and scalars by reference, are read from the register map before the call and written
+// back after it. This file precedes the kernel's source, because its macros may have any names;
+// only TANDEM_EXPORT_KERNEL follows. C++11.
 #pragma once
 
 #include <cstring>
@@ -56,9 +56,9 @@ struct BurstElement<Burst<Element>> {
   using Type = Element;
 };
 
-// The element type of a stream, its depth, and the class to which any stream of it can be bound.
-// Tandem's streams and the classes that derive from them name it; stream<T, Depth> of the vendor's
-// headers derives from stream<T>. None of them adds members.
+// The element type of a stream, its depth, and the base class of all its streams. Tandem's streams
+// and their derived classes name this class; stream<T, Depth> of the vendor's headers derives from
+// stream<T>. None of them adds members.
 template <typename Stream, typename = void>
 struct IsOwnStream : std::false_type {};
 template <typename Stream>
@@ -278,7 +278,7 @@ struct Glue<void(Args...), kElements...> {
   static constexpr std::uint32_t kCount = sizeof...(Args);
   static_assert(kCount <= 64, "a kernel has at most 64 arguments");
 
-  // The number at `index`, 0 behind the last one.
+  // The number at `index`; 0 after the last one.
   static constexpr std::size_t nth(std::size_t) { return 0; }
   template <typename... Rest>
   static constexpr std::size_t nth(std::size_t index, std::size_t first, Rest... rest) {

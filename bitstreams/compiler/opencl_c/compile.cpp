@@ -174,7 +174,7 @@ class Compiler {
     std::vector<std::string> opencl = compile_command();
     opencl.insert(opencl.end(), {"-w", "-c", "-o", stem_ + ".kernel.o", stem_ + ".cl"});
     tool(opencl);
-    // The kernel's own functions must not take the place of the C library's.
+    // The kernel's own functions must not replace those of the C library.
     std::vector<std::string> hide = {"objcopy", "--redefine-sym", "printf=tandem_cl_printf"};
     for (const KernelSignature& kernel : kernels) {
       hide.insert(hide.end(), {"--keep-global-symbol", "tandem_cl_invoke_" + kernel.name,

@@ -2,10 +2,10 @@
 //
 // Compiles OpenCL C kernels (v++ -c of a .cl file) to an object with the entry points a card calls.
 //
-// clang compiles the source, the C++ compiler the entry points. The built-in functions are
-// headers of ours (glue/opencl_c/). They compile under every clang, and errors name the user's file
-// and line. PoCL's library has them as bitcode of one LLVM version and for one processor. Threads:
-// any, with different scratch folders.
+// clang compiles the source, and the C++ compiler the entry points. The built-in functions are our
+// own headers (glue/opencl_c/). They compile with every clang, and errors name the user's file and
+// line. PoCL's library is not used, because it is bitcode of one LLVM version for one processor.
+// Threads: any, with different scratch folders.
 #pragma once
 
 #include <array>

@@ -25,7 +25,7 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-// "tandem_cl_field_<kernel>_<index>": a name for what belongs to one argument.
+// "tandem_cl_field_<kernel>_<index>": a name for the items of one argument.
 std::string part(const char* what, const KernelSignature& kernel, size_t index) {
   return "tandem_cl_" + std::string(what) + "_" + kernel.name + "_" + std::to_string(index);
 }

@@ -232,7 +232,7 @@ std::string without_header(const std::string& text, const std::string& header) {
     std::string line = text.substr(begin, end - begin);
     if (line.starts_with("# ")) {
       inside = line.find("/" + header + "\"") != std::string::npos;
-      // What a marker says of inclusion would no longer be true.
+      // The inclusion flags of the marker would no longer be correct.
       const size_t quote = line.rfind('"');
       if (quote != std::string::npos) line.resize(quote + 1);
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the vendor's additions to OpenCL C out of a preprocessed source.
+// Removes the vendor's additions to OpenCL C from a preprocessed source.
 //
-// Attributes (xcl_pipeline_loop, xcl_dataflow, xcl_array_partition, xcl_reqd_pipe_depth, ...)
-// become blanks, so every line and column stays where the user has it. So do loop hints in places
-// where clang does not accept them. A program-scope `pipe T name` becomes a number by that name.
-// Parsing is by tokens; strings, characters and line markers stay as they are. Errors: Error with
-// the file's name for an attribute without an end or a pipe without a type. Threads: any.
+// Attributes (xcl_pipeline_loop, xcl_dataflow, xcl_array_partition, xcl_reqd_pipe_depth, ...) are
+// replaced by blanks, so lines and columns do not change. Loop hints are also replaced where clang
+// does not accept them. A program-scope `pipe T name` becomes a number with that name. The parser
+// works on tokens; strings, characters and line markers stay. Errors: Error with the file's name
+// for an attribute without an end or a pipe without a type. Threads: any.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Pipe {
 
 struct RewrittenSource {
   std::string text;
-  std::vector<Pipe> pipes;  // a pipe's number is its place
+  std::vector<Pipe> pipes;  // the number of a pipe is its index
   std::map<std::string, std::array<std::uint32_t, 3>> maximum_groups;  // key: the kernel's name
   std::set<std::string> conversions;  // names of convert_ functions in the source
 };

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <cstdlib>
 
 namespace tandem::timing {
 namespace {
 
 constexpr int kMostSteps = 64;
+constexpr int kMostIndexSteps = 256;  // sums of sums would take as many as they have terms
 
 // The last word of "i64 %x" or "i32 4".
 std::string last_word(const std::string& text) {
@@ -59,8 +61,20 @@ Addresses::Addresses(const IrFunction& function) {
   for (size_t block = 0; block < function.blocks.size(); ++block) {
     for (const IrInstruction& each : function.blocks[block].instructions) {
       if (!each.result.empty()) definitions_[each.result] = {&each, static_cast<int>(block)};
+      const std::string to = each.opcode == "store" ? pointer_of(each) : "";
+      if (!to.empty()) stored_[to].push_back(each.operands.empty() ? "" : each.operands[0]);
     }
   }
+}
+
+std::string Addresses::only_value(const std::string& pointer) const {
+  const IrInstruction* const variable = definition(pointer);
+  const auto found = stored_.find(pointer);
+  if (variable == nullptr || variable->opcode != "alloca" || found == stored_.end() ||
+      found->second.size() != 1 || found->second[0] == pointer) {
+    return {};
+  }
+  return found->second[0];
 }
 
 std::string Addresses::pointer_of(const IrInstruction& access) {
@@ -74,14 +88,43 @@ int Addresses::block_of(const std::string& value) const {
   return found == definitions_.end() ? -1 : found->second.block;
 }
 
+const IrInstruction* Addresses::definition(const std::string& value) const {
+  const auto found = definitions_.find(value);
+  return found == definitions_.end() ? nullptr : found->second.instruction;
+}
+
+// One of what it gets is itself and a constant.
+long Addresses::step_of(const std::string& phi) const {
+  const IrInstruction* const by = definition(phi);
+  if (by == nullptr || by->opcode != "phi") return 0;
+  for (const std::string& incoming : by->operands) {
+    const LinearIndex next = linear(incoming);
+    const auto own = next.terms.find(phi);
+    if (incoming != phi && next.terms.size() == 1 && own != next.terms.end() && own->second == 1) {
+      return next.constant;
+    }
+  }
+  return 0;
+}
+
 LinearIndex Addresses::linear(const std::string& text) const {
+  int steps = kMostIndexSteps;
+  return linear_within(text, steps);
+}
+
+LinearIndex Addresses::linear_within(const std::string& text, int& steps) const {
   std::string word = text;
   LinearIndex result;
   long factor = 1;
-  for (int step = 0; step < kMostSteps; ++step) {
+  const auto finish = [&result](bool is_low_word) {
+    if (is_low_word && result.constant > INT32_MAX) result.constant -= 1L << 32;
+    return result;
+  };
+  bool is_low_word = false;
+  for (; steps > 0; --steps) {
     if (is_number(word)) {
       result.constant += factor * std::atol(word.c_str());
-      return result;
+      return finish(is_low_word);
     }
     const auto found = definitions_.find(word);
     const IrInstruction* const by =
@@ -93,9 +136,12 @@ LinearIndex Addresses::linear(const std::string& text) const {
     if (op == "sext" || op == "zext" || op == "trunc") {
       word = by->operands.empty() ? word : by->operands[0];
       if (by->operands.empty()) break;
+    } else if (op == "and" && second == "4294967295") {  // an index of 32 bits that may be negative
+      is_low_word = true;
+      word = last_word(parts[0]);
     } else if ((op == "add" || op == "sub" || (op == "or" && is_number(second))) &&
                parts.size() > 1) {
-      result = sum(result, scaled(linear(second), op == "sub" ? -factor : factor));
+      result = sum(result, scaled(linear_within(second, --steps), op == "sub" ? -factor : factor));
       word = last_word(parts[0]);
     } else if ((op == "mul" || op == "shl") && is_number(second)) {
       const long by_number = std::atol(second.c_str());
@@ -105,7 +151,8 @@ LinearIndex Addresses::linear(const std::string& text) const {
       break;
     }
   }
-  return sum(result, LinearIndex{{{word, factor}}, 0});
+  result = sum(result, LinearIndex{{{word, factor}}, 0});
+  return finish(is_low_word);
 }
 
 void Addresses::add_indices(const IrInstruction& element, MemoryAddress& address) const {
@@ -145,6 +192,11 @@ MemoryAddress Addresses::address_of_value(const std::string& pointer) const {
       address.local = true;
       address.root = by.globals[0].substr(1);
       return address;
+    }
+    const std::string kept = by.opcode == "load" ? only_value(pointer_of(by)) : "";
+    if (!kept.empty()) {
+      value = kept;
+      continue;
     }
     if (!is_step || by.operands.empty()) return address;  // loaded, chosen or computed
     value = by.operands[0];

@@ -10,20 +10,16 @@
 #include <set>
 
 #include "bitstreams/compiler/timing/addresses.h"
+#include "bitstreams/compiler/timing/array_uses.h"
 #include "bitstreams/compiler/timing/body_schedule.h"
 #include "bitstreams/compiler/timing/dependences.h"
+#include "bitstreams/compiler/timing/loop_pipelining.h"
 #include "bitstreams/compiler/timing/loop_tree.h"
 #include "bitstreams/compiler/timing/operators.h"
+#include "bitstreams/compiler/timing/phases.h"
 
 namespace tandem::timing {
 namespace {
-
-std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-// "vadd" or "_Z4vaddPKiS0_Pii".
-bool is_function(const std::string& ir_name, const std::string& name) {
-  return ir_name == name || ir_name.starts_with("_Z" + std::to_string(name.size()) + name);
-}
 
 class Analyser {
  public:
@@ -80,17 +76,48 @@ class Analyser {
     first_counter_ = result_.model.num_counters;
     model.entry = first_counter_;
     count_blocks();
+    note_globals();
     const Addresses addresses(function);
     for (size_t index = 0; index < loops_.size(); ++index) {
       model.loops.push_back(loop_model(static_cast<int>(index), addresses));
     }
-    apply_pragmas(model);
+    apply_pragmas(model.loops, pragmas_.loops, last_lines_);
+    add_array_uses(model, addresses);
     const BodySchedule top(function, loops_, -1, result_.model.clock_mhz, latencies_);
     model.depth = top.depth();
     unknown_.insert(top.unknown().begin(), top.unknown().end());
     add_accesses(model, addresses);
+    const PhaseFinder phases(function, loops_, addresses, [this](const std::string& callee) {
+      const auto found = globals_.find(callee);
+      return found == globals_.end() ? std::set<std::string>() : found->second;
+    });
+    model.phases = phases.find(model, call_lines_, copy_lines_);
     if (loops_.empty() && model.sites.empty()) latencies_[function.name] = model.depth;
     result_.model.functions.push_back(std::move(model));
+  }
+
+  // The variables that it and the functions that it calls use.
+  void note_globals() {
+    call_lines_.clear();
+    copy_lines_.clear();
+    std::set<std::string>& names = globals_[function_->name];
+    for (const IrBlock& block : function_->blocks) {
+      for (const IrInstruction& each : block.instructions) {
+        for (const std::string& name : each.globals) names.insert(name.substr(1));
+        const auto called = globals_.find(each.callee);
+        if (called != globals_.end()) names.insert(called->second.begin(), called->second.end());
+      }
+    }
+    for (const std::string& name : module_.constants) names.erase(name);
+  }
+
+  void add_array_uses(FunctionModel& model, const Addresses& addresses) const {
+    const ArrayUses uses(*function_, loops_, addresses,
+                         [this](const MemoryAddress& address) { return banks(address); });
+    for (size_t index = 0; index < model.loops.size(); ++index) {
+      const int loop = static_cast<int>(index);
+      model.loops[index].arrays = uses.of_loop(loop, pipelined_around(model.loops, loop));
+    }
   }
 
   void count_blocks() {
@@ -126,6 +153,8 @@ class Analyser {
     const DependenceFinder finder(*function_, loops_, index, addresses, body, pragmas_.independent);
     model.recurrences = finder.find();
     for (Recurrence& each : model.recurrences) each.line = line_of(each.line);
+    model.chain = finder.chain(model.balanced);
+    model.fixed_trips = fixed_trips(*function_, loop, addresses);
     model.perfect = is_perfect(body);
     return model;
   }
@@ -147,7 +176,7 @@ class Analyser {
     }
   }
 
-  // Counted by a value that is 1 where the loop is entered.
+  // The counter adds a value that is 1 when the loop is entered.
   void count_entries(const IrLoop& loop, LoopModel& model) {
     model.entries = result_.model.num_counters++;
     const IrBlock& header = block_at(loop.header);
@@ -175,43 +204,6 @@ class Analyser {
       }
     }
     return true;
-  }
-
-  // The innermost loop of the source that holds the pragma's line.
-  LoopModel* loop_at(FunctionModel& model, const SourceLine& at) const {
-    LoopModel* best = nullptr;
-    int best_span = 0;
-    for (LoopModel& loop : model.loops) {
-      const auto found = last_lines_.find(loop.header);
-      const int last = found == last_lines_.end() ? loop.line : found->second;
-      if (file_name(loop.file) != file_name(at.file) || at.line < loop.line || at.line > last) {
-        continue;
-      }
-      if (best != nullptr && last - loop.line > best_span) continue;
-      best = &loop;
-      best_span = last - loop.line;
-    }
-    return best;
-  }
-
-  void apply_pragmas(FunctionModel& model) {
-    for (const LoopPragma& each : pragmas_.loops) {
-      LoopModel* const loop = loop_at(model, each.place);
-      if (loop == nullptr) continue;
-      if (each.pipeline) {
-        loop->pipeline = each.off ? "off" : "pragma";
-        loop->wanted_ii = each.ii;
-      } else if (!each.off) {
-        loop->unroll = each.factor;
-      }
-    }
-    for (size_t index = 0; index < model.loops.size(); ++index) {
-      const bool is_inner = std::none_of(
-          model.loops.begin(), model.loops.end(),
-          [index](const LoopModel& loop) { return loop.parent == static_cast<int>(index); });
-      LoopModel& loop = model.loops[index];
-      if (loop.pipeline.empty() && is_inner && loop.unroll != 0) loop.pipeline = "auto";
-    }
   }
 
   double banks(const MemoryAddress& address) const {
@@ -245,10 +237,7 @@ class Analyser {
     const MemoryAddress address = addresses.address_of(each);
     const bool writes = each.opcode == "store";
     const std::string pointer = Addresses::pointer_of(each);
-    if (address.local || pointer.empty()) {
-      if (loop >= 0) use(model.loops[static_cast<size_t>(loop)], address, writes);
-      return;
-    }
+    if (address.local || pointer.empty()) return;
     const unsigned bytes = bytes_of_type(each.type);
     const bool opaque = each.text.find("ptr " + pointer) != std::string::npos;
     add_site(model, {block, loop, writes, -1, static_cast<double>(bytes), source_name(address.root),
@@ -264,16 +253,6 @@ class Analyser {
     model.sites.push_back(last_site());
   }
 
-  void use(LoopModel& loop, const MemoryAddress& address, bool writes) const {
-    for (ArrayUse& each : loop.arrays) {
-      if (each.array != source_name(address.root)) continue;
-      (writes ? each.writes : each.reads) += 1;
-      return;
-    }
-    loop.arrays.push_back(
-        {source_name(address.root), writes ? 0.0 : 1.0, writes ? 1.0 : 0.0, banks(address)});
-  }
-
   void add_call(FunctionModel& model, const Addresses& addresses, const IrInstruction& each,
                 int block, int loop) {
     const Library library = library_function(each.callee);
@@ -283,7 +262,9 @@ class Analyser {
       add_reference(model, addresses, each, block, loop);
     }
     for (const auto& [callee, is_process] : callees(each)) {
-      if (by_name_.contains(callee)) model.calls.push_back({callee, block, loop, is_process});
+      if (!by_name_.contains(callee)) continue;
+      model.calls.push_back({callee, block, loop, is_process});
+      call_lines_[each.line] = static_cast<int>(model.calls.size()) - 1;
     }
   }
 
@@ -307,7 +288,7 @@ class Analyser {
     result_.sites.push_back({each.line, last_site(), pointer, type, std::to_string(bytes)});
   }
 
-  // Operands of a copy: to, from, and the size if it is no constant.
+  // Operands of a copy: destination, source, and the size if it is not a constant.
   void add_copy(FunctionModel& model, const Addresses& addresses, const IrInstruction& each,
                 int block, int loop) {
     if (each.operands.size() < 2) return;
@@ -326,8 +307,9 @@ class Analyser {
     for (int side = 0; side < 2; ++side) {
       const MemoryAddress address =
           addresses.address_of_value(each.operands[static_cast<size_t>(side)]);
-      if (address.local && !address.type.empty()) element = element_bytes(address.type);
+      if (address.local && !address.type.empty()) element = copied_bytes(address.type, size);
     }
+    copy_lines_[each.line] = last_site() + 1;
     for (int side = 0; side < 2; ++side) {
       const std::string& pointer = each.operands[static_cast<size_t>(side)];
       const MemoryAddress address = addresses.address_of_value(pointer);
@@ -339,7 +321,17 @@ class Analyser {
     }
   }
 
-  static double element_bytes(const std::string& type) {
+  // Of an element of an array of which `size` bytes are copied: all of it, as a rule.
+  static double copied_bytes(const std::string& type, const std::string& size) {
+    double elements = 1;
+    for (size_t at = 0; at < type.size() && type[at] == '['; at = type.find('[', at) + 1) {
+      elements *= std::max(1.0, std::atof(type.c_str() + at + 1));
+      at = type.find(" x ", at) + 2;
+      if (at + 1 >= type.size() || type[at + 1] != '[') break;
+    }
+    const double bytes = std::atof(size.c_str());
+    const double each = bytes / elements;
+    if (each >= 1 && each == static_cast<double>(static_cast<long>(each))) return each;
     const size_t inner = type.rfind(" x ");
     if (inner == std::string::npos) return bytes_of_type(type);
     return bytes_of_type(type.substr(inner + 3, type.find(']', inner) - inner - 3));
@@ -352,7 +344,9 @@ class Analyser {
   std::set<std::string> seen_;
   std::set<std::string> unknown_;
   std::map<std::string, double> latencies_;
-  std::map<int, int> last_lines_;  // of a loop, by its header's counter
+  std::map<int, int> last_lines_;                         // of a loop, by its header's counter
+  std::map<std::string, std::set<std::string>> globals_;  // by function
+  std::map<std::size_t, int> call_lines_, copy_lines_;    // of the function, to indices
   const IrFunction* function_ = nullptr;
   std::vector<IrLoop> loops_;
   int first_counter_ = 0;
@@ -363,28 +357,6 @@ class Analyser {
 Analysis analyse(const IrModule& module, const KernelPragmas& pragmas, const std::string& kernel,
                  double clock_mhz) {
   return Analyser(module, pragmas, clock_mhz).run(kernel);
-}
-
-std::string keep_functions(const std::string& ir, const std::string& kernel) {
-  std::string result;
-  result.reserve(ir.size() + ir.size() / 64);
-  for (size_t begin = 0; begin < ir.size();) {
-    const size_t end = std::min(ir.find('\n', begin), ir.size());
-    std::string line = ir.substr(begin, end - begin);
-    begin = end + 1;
-    if (line.starts_with("define ")) {
-      const size_t at = line.find('@') + 1;
-      const std::string name = line.substr(at, line.find('(', at) - at);
-      const Library library = library_function(name);
-      const bool is_stream = library == Library::kStreamRead || library == Library::kStreamWrite;
-      const size_t group = line.rfind(" #");
-      if ((is_stream || is_function(name, kernel)) && group != std::string::npos) {
-        line.insert(group, " noinline");
-      }
-    }
-    result += line + "\n";
-  }
-  return result;
 }
 
 }  // namespace tandem::timing

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the IR and the pragmas of a kernel to its KernelModel, and where its code is to count.
+// analyse(): makes the KernelModel from the IR and the pragmas of a kernel, and lists where
+// counters go into its code.
 //
-// Loops: pragmas by place; an innermost loop without one is pipelined as Vitis does by default; a
-// pipelined loop unrolls the loops in it. Dependences: values that go around a loop, and loads of
-// local arrays that may read what an earlier iteration stored. Cost: about a millisecond per
-// function. Pure. Source: Vitis HLS user guide (UG1399), "Optimization Techniques".
+// Loops: a pragma applies to the loop at its place. An innermost loop without a pragma is
+// pipelined, as Vitis does by default. A pipelined loop unrolls its inner loops. Dependences:
+// values that pass from one iteration to the next, and loads of local arrays that may read a store
+// of an earlier iteration. Cost: about a millisecond per function. Pure. Source: Vitis HLS user
+// guide (UG1399), "Optimization Techniques".
 #pragma once
 
 #include <string>
@@ -18,12 +20,12 @@
 namespace tandem::timing {
 
 struct BlockCounter {
-  std::size_t line = 0;  // of the IR: before it
+  std::size_t line = 0;  // line of the IR before which the counter is inserted
   int counter = 0;
 };
 
 struct EntryCounter {
-  std::size_t phi_line = 0, line = 0;       // where a phi and where an addition go
+  std::size_t phi_line = 0, line = 0;       // lines where a phi and an addition are inserted
   std::vector<std::string> entering, back;  // labels of the blocks before the header
   int counter = 0;
 };
@@ -43,12 +45,16 @@ struct Analysis {
   std::vector<SitePoint> sites;
 };
 
-// `kernel`: the function of the source. A module without it gives a model without functions.
+// `kernel`: the function in the source. If the module lacks it, the model has no functions.
 Analysis analyse(const IrModule& module, const KernelPragmas& pragmas, const std::string& kernel,
                  double clock_mhz);
 
+// Whether a function of the IR is one of the source: "vadd" or "_Z4vaddPKiS0_Pii".
+bool is_function(const std::string& ir_name, const std::string& name);
+
 // Marks the functions that the analysis must find as functions (the kernel, reads and writes of
-// streams) as ones that are not inlined. `ir`: before any optimisation.
+// streams) as ones that are not inlined, and those of ap_int and ap_fixed as ones that are. `ir`:
+// before any optimisation.
 std::string keep_functions(const std::string& ir, const std::string& kernel);
 
 }  // namespace tandem::timing

@@ -4,7 +4,6 @@
 #include "bitstreams/compiler/timing/body_schedule.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "bitstreams/compiler/timing/operators.h"
 
@@ -24,20 +23,9 @@ BodySchedule::BodySchedule(const IrFunction& function, const std::vector<IrLoop>
   schedule();
 }
 
-// Reverse postorder, so that operands come before what uses them.
 void BodySchedule::order_blocks(const std::vector<IrLoop>& loops, int loop) {
   if (loop >= 0) header_ = loops[static_cast<size_t>(loop)].header;
-  std::vector<bool> seen(function_.blocks.size());
-  std::vector<int> order;
-  const std::function<void(int)> visit = [&](int block) {
-    if (seen[static_cast<size_t>(block)]) return;
-    seen[static_cast<size_t>(block)] = true;
-    for (const int next : function_.blocks[static_cast<size_t>(block)].successors) visit(next);
-    order.push_back(block);
-  };
-  visit(std::max(header_, 0));
-  std::reverse(order.begin(), order.end());
-  for (const int block : order) {
+  for (const int block : blocks_in_order(function_)) {
     if (innermost_loop(loops, block) == loop) blocks_.push_back(block);
   }
 }
@@ -54,12 +42,31 @@ Instant BodySchedule::after(const Instant& start, const IrInstruction& instructi
   return {start.cycle, start.ns + time.ns};
 }
 
+std::vector<std::string> BodySchedule::inputs(const IrInstruction& instruction, int block) const {
+  std::vector<std::string> values = instruction.operands;
+  if (instruction.opcode != "phi") return values;
+  const auto add_condition = [&](int from) {
+    const IrBlock& each = function_.blocks[static_cast<size_t>(from)];
+    if (each.successors.size() < 2 || each.instructions.empty()) return false;
+    const IrInstruction& branch = each.instructions.back();
+    if (!branch.operands.empty()) values.push_back(branch.operands.front());
+    return true;
+  };
+  for (const int from : function_.blocks[static_cast<size_t>(block)].predecessors) {
+    if (add_condition(from)) continue;
+    for (const int before : function_.blocks[static_cast<size_t>(from)].predecessors) {
+      add_condition(before);
+    }
+  }
+  return values;
+}
+
 void BodySchedule::schedule() {
   for (const int block : blocks_) {
     for (const IrInstruction& each : function_.blocks[static_cast<size_t>(block)].instructions) {
       Instant start;
       const bool is_carried = each.opcode == "phi" && block == header_;
-      for (const std::string& operand : each.operands) {
+      for (const std::string& operand : inputs(each, block)) {
         const auto found = values_.find(operand);
         if (!is_carried && found != values_.end() && is_later(found->second, start)) {
           start = found->second;
@@ -76,8 +83,7 @@ std::optional<Path> BodySchedule::path(const std::string& from, const std::strin
   struct Reached {
     Instant at;
     double slowest = 0;
-    std::string what;
-    int location = -1;
+    Path path;
   };
   std::map<std::string, Reached> reached = {{from, {}}};
   for (const int block : blocks_) {
@@ -85,7 +91,7 @@ std::optional<Path> BodySchedule::path(const std::string& from, const std::strin
       if (each.result.empty() || reached.contains(each.result)) continue;
       if (each.opcode == "phi" && block == header_) continue;
       const Reached* latest = nullptr;
-      for (const std::string& operand : each.operands) {
+      for (const std::string& operand : inputs(each, block)) {
         const auto found = reached.find(operand);
         if (found == reached.end()) continue;
         if (latest == nullptr || is_later(found->second.at, latest->at)) latest = &found->second;
@@ -96,16 +102,23 @@ std::optional<Path> BodySchedule::path(const std::string& from, const std::strin
       const double cost = next.at.cycle - latest->at.cycle;
       if (cost > next.slowest) {
         next.slowest = cost;
-        next.what = each.opcode == "call" ? each.callee : each.opcode;
-        next.location = each.location;
+        next.path.slowest = each.opcode == "call" ? each.callee : each.opcode;
+        next.path.location = each.location;
       }
+      if (next.at.cycle != latest->at.cycle || next.at.ns != latest->at.ns) {
+        next.path.operations += 1;
+      }
+      if (each.opcode == "load") next.path.loads.push_back(&each);
       reached[each.result] = std::move(next);
     }
   }
   const auto end = reached.find(to);
   if (end == reached.end()) return std::nullopt;
-  const Reached& found = end->second;
-  return Path{found.at.cycle + (found.at.ns > 0 ? 1 : 0), found.what, found.location};
+  Path path = end->second.path;
+  const Instant& at = end->second.at;
+  path.cycles = at.cycle + (at.ns > 0 ? 1 : 0);
+  path.length = at.cycle + at.ns / usable_ns(clock_mhz_);
+  return path;
 }
 
 }  // namespace tandem::timing

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When the operations of one loop iteration finish, as early as their operands allow.
+// BodySchedule: schedules the operations of one loop iteration, each as early as its operands
+// allow.
 //
-// An operation of whole cycles begins when its operands are there. One of nanoseconds is chained
-// behind them while it fits into the cycle. Branches are taken together, as in a pipeline. What
-// loops inside compute counts as there from the begin. Pure. Source: "as soon as possible"
-// scheduling with operation chaining (De Micheli, "Synthesis and Optimization of Digital
-// Circuits").
+// An operation that takes whole cycles starts when its operands are ready. An operation that takes
+// nanoseconds is chained to them while it fits into the same cycle. All branches are scheduled
+// together, as in a pipeline. Results of inner loops count as ready from the start. Pure. Source:
+// "as soon as possible" scheduling with operation chaining (De Micheli, "Synthesis and Optimization
+// of Digital Circuits").
 #pragma once
 
 #include <map>
@@ -26,25 +27,31 @@ struct Instant {
 };
 
 struct Path {
-  double cycles = 0;  // until the next iteration can begin with the value
+  double cycles = 0;  // until the next iteration can start with the value
   std::string slowest;
-  int location = -1;  // of the slowest operation
+  int location = -1;   // of the slowest operation
+  double length = 0;   // the same in cycles and parts of one
+  int operations = 0;  // that take time
+  std::vector<const IrInstruction*> loads;
 };
 
 class BodySchedule {
  public:
-  // `loop`: -1: what is in no loop. `calls`: cycles of called functions without loops.
+  // `loop`: an index, or -1 for code outside loops. `calls`: the cycles of called functions without
+  // loops.
   BodySchedule(const IrFunction& function, const std::vector<IrLoop>& loops, int loop,
                double clock_mhz, const std::map<std::string, double>& calls);
 
   const std::vector<int>& blocks() const { return blocks_; }
   double depth() const { return depth_; }
-  // From a value to another that depends on it; none where it does not.
+  // The path from a value to another one that depends on it; nothing if it does not depend.
   std::optional<Path> path(const std::string& from, const std::string& to) const;
-  // Functions that no table names.
+  // Functions that are in no latency table.
   const std::set<std::string>& unknown() const { return unknown_; }
 
  private:
+  // What an instruction waits for: its operands; a phi also for the branches that choose.
+  std::vector<std::string> inputs(const IrInstruction& instruction, int block) const;
   void order_blocks(const std::vector<IrLoop>& loops, int loop);
   Instant after(const Instant& start, const IrInstruction& instruction) const;
   void schedule();

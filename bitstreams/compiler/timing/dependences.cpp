@@ -9,7 +9,7 @@
 namespace tandem::timing {
 namespace {
 
-// What a phi gets from a block: "[ %x, %label ]".
+// The value that a phi receives from a block: "[ %x, %label ]".
 std::string incoming(const IrInstruction& phi, const std::string& label) {
   for (const std::string& name : {"%" + label, "%\"" + label + "\""}) {
     const size_t at = phi.text.find(", " + name + " ]");
@@ -43,11 +43,39 @@ void DependenceFinder::add_values(std::vector<Recurrence>& found) const {
         continue;
       }
       const auto path = body_.path(phi.result, next);
-      if (path && path->cycles > 1) {
-        found.push_back({path->cycles, 1, -1, true, path->slowest, path->location});
+      const double reads = path ? device_reads(*path) : 0;
+      if (path && (path->cycles > 1 || reads > 0)) {
+        found.push_back({path->cycles, 1, -1, true, path->slowest, path->location, reads});
       }
     }
   }
+}
+
+// Of the loads on a path, those that are not of local memory.
+double DependenceFinder::device_reads(const Path& path) const {
+  return static_cast<double>(
+      std::count_if(path.loads.begin(), path.loads.end(), [this](const IrInstruction* load) {
+        return !addresses_.address_of(*load).local && !Addresses::pointer_of(*load).empty();
+      }));
+}
+
+double DependenceFinder::chain(bool& balanced) const {
+  const IrLoop& loop = loops_[static_cast<size_t>(loop_)];
+  double longest = 0;
+  balanced = false;
+  for (const IrInstruction& phi : function_.blocks[static_cast<size_t>(loop.header)].instructions) {
+    if (phi.opcode != "phi") break;
+    if (step_of(phi.result) != 0) continue;
+    for (const int latch : loop.latches) {
+      const std::string next = incoming(phi, function_.blocks[static_cast<size_t>(latch)].label);
+      const auto path = body_.path(phi.result, next);
+      if (!path || path->length <= longest) continue;
+      longest = path->length;
+      const IrInstruction* const by = addresses_.definition(next);
+      balanced = path->operations <= 1 && by != nullptr && !path->slowest.starts_with("f");
+    }
+  }
+  return longest;
 }
 
 void DependenceFinder::add_memory(std::vector<Recurrence>& found) const {
@@ -68,10 +96,11 @@ void DependenceFinder::add_memory(std::vector<Recurrence>& found) const {
       if (!path) continue;
       const Carried by = carried(from, to);
       if (by.distance <= 0) continue;
-      // A cycle for the load; the store is done in the one in which the value is there.
+      // The load takes one cycle; the store ends in the cycle in which its value is ready.
       const double cycles = std::max(path->cycles, 1.0) + 1;
       found.push_back({cycles, by.distance, -1, by.certain,
-                       path->slowest.empty() ? "memory" : path->slowest, store->location});
+                       path->slowest.empty() ? "memory" : path->slowest, store->location,
+                       device_reads(*path) + (from.local ? 0 : 1)});
     }
   }
 }
@@ -96,7 +125,7 @@ bool DependenceFinder::changes(const std::string& value) const {
   return block >= 0 && loops_[static_cast<size_t>(loop_)].blocks[static_cast<size_t>(block)];
 }
 
-// The load of iteration i reads what iteration i - distance stored.
+// The load of iteration i reads the store of iteration i - distance.
 DependenceFinder::Carried DependenceFinder::carried(const MemoryAddress& load,
                                                     const MemoryAddress& store) const {
   if (load.indices.size() != store.indices.size()) return {1, false};

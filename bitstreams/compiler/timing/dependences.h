@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the iterations of one loop wait for from earlier ones.
+// DependenceFinder: finds the results of earlier iterations for which an iteration of a loop must
+// wait.
 //
-// Values: from a phi of the header to what comes back to it. Local arrays: from a load to a store
-// whose address is the same in a later iteration, is the same for all, depends on data, or cannot
-// be compared; the last kind is uncertain. A `dependence` pragma excludes its variable. Pure.
+// Values: from a phi of the loop header to the value that returns to it. Local arrays: from a load
+// to a store, if the store's address equals the load's address in a later iteration or in all
+// iterations, depends on data, or cannot be compared. In the last case the dependence is uncertain.
+// A `dependence` pragma excludes its variable. Pure.
 #pragma once
 
 #include <set>
@@ -30,8 +32,11 @@ class DependenceFinder {
         body_(body),
         independent_(independent) {}
 
-  // `line` of the result is the number of a !dbg. Those that no iteration waits for are left out.
+  // `line` of the result is a !dbg number. Dependences that delay no iteration are not listed.
   std::vector<Recurrence> find() const;
+  // Cycles, or parts of one, that an iteration waits for the one before; indices left out.
+  // `balanced`: by one operation that may be done in any order.
+  double chain(bool& balanced) const;
 
  private:
   struct Carried {
@@ -41,8 +46,9 @@ class DependenceFinder {
   void add_values(std::vector<Recurrence>& found) const;
   void add_memory(std::vector<Recurrence>& found) const;
   Carried carried(const MemoryAddress& load, const MemoryAddress& store) const;
-  // The induction variable's step in this loop; 0: it is none.
+  // The step of the induction variable in this loop; 0 if it is not one.
   long step_of(const std::string& phi) const;
+  double device_reads(const Path& path) const;
   bool changes(const std::string& value) const;
 
   const IrFunction& function_;

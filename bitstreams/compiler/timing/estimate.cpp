@@ -8,26 +8,18 @@
 #include <cmath>
 #include <map>
 
+#include "bitstreams/compiler/timing/loop_interval.h"
+#include "bitstreams/compiler/timing/loop_pipelining.h"
 #include "bitstreams/compiler/timing/port_times.h"
 
 namespace tandem::timing {
 namespace {
 
-constexpr double kMemoryPorts = 2;     // of a bank of local memory
+// States around a module of its own, and before and after the loop in it.
+constexpr double kModuleCycles = 2;
+constexpr double kStepCycles = 2;
+constexpr double kCopyDepth = 3;
 constexpr double kUnknownShare = 0.5;  // by which unknown functions may lengthen a run
-
-std::string number(double value) { return std::to_string(std::lround(value)); }
-
-// The II of a loop, and what asks for it.
-struct Interval {
-  double ii = 1;
-  std::string why = "no dependence and enough memory ports";
-  void raise(double to, const std::string& reason) {
-    if (to <= ii) return;
-    ii = to;
-    why = reason;
-  }
-};
 
 struct Total {
   double cycles = 0;
@@ -41,7 +33,7 @@ class Estimator {
       : model_(model),
         counts_(counts),
         ports_(model, counts, arguments, card),
-        pessimistic_(pessimistic) {
+        intervals_(model, counts, pessimistic) {
     for (const FunctionModel& each : model.functions) functions_[each.name] = &each;
   }
 
@@ -58,44 +50,66 @@ class Estimator {
   const std::string& why() const { return why_; }
 
  private:
-  double count(int counter) const {
-    return static_cast<double>(counts_.counters[static_cast<size_t>(counter)]);
-  }
-  double trips(const LoopModel& loop) const {
-    if (!loop.tests_first) return count(loop.header);
-    double sum = 0;
-    for (const int latch : loop.latches) sum += count(latch);
-    return sum;
-  }
-  static bool is_pipelined(const LoopModel& loop) {
-    return loop.pipeline == "pragma" || loop.pipeline == "auto";
-  }
+  double count(int counter) const { return intervals_.count(counter); }
+  double trips(const LoopModel& loop) const { return intervals_.trips(loop); }
 
-  // Of all calls of a function.
+  // Of all calls of a function. One that calls itself counts once.
   Total total(const FunctionModel& function) {
     const auto known = totals_.find(function.name);
     if (known != totals_.end()) return known->second;
+    totals_[function.name] = {};
     const double entries = count(function.entry);
     Total result;
     if (entries > 0) {
-      result.cycles = entries * function.depth;
+      result.cycles = entries * function.depth + phases_cycles(function, -1);
       result.fill = function.depth;
-      add_loops(function, result);
+      for (const LoopModel& loop : function.loops) {
+        if (loop.parent >= 0) continue;
+        result.fill += loop.depth;
+        break;
+      }
       result.cycles += outside_of_loops(function);
-      add_calls(function, -1, result);
+      add_calls(function, -1, true, result);
     }
     totals_[function.name] = result;
     return result;
   }
 
-  void add_loops(const FunctionModel& function, Total& result) {
-    bool first = true;
-    for (size_t index = 0; index < function.loops.size(); ++index) {
-      if (function.loops[index].parent >= 0) continue;
-      result.cycles += loop_cycles(function, static_cast<int>(index));
-      if (first) result.fill += function.loops[index].depth;
-      first = false;
+  // The steps of a function or of a loop's iterations, of which some run at the same time.
+  double phases_cycles(const FunctionModel& function, int home) {
+    std::vector<double> ends(function.phases.size());
+    double last = 0;
+    for (size_t index = 0; index < function.phases.size(); ++index) {
+      const PhaseModel& phase = function.phases[index];
+      if (phase.home != home) continue;
+      double start = 0;
+      for (const int before : phase.after) {
+        start = std::max(start, ends[static_cast<size_t>(before)]);
+      }
+      ends[index] = start + phase_cycles(function, phase);
+      last = std::max(last, ends[index]);
     }
+    return last;
+  }
+
+  double phase_cycles(const FunctionModel& function, const PhaseModel& phase) {
+    if (phase.loop >= 0) {
+      const LoopModel& loop = function.loops[static_cast<size_t>(phase.loop)];
+      return loop_cycles(function, phase.loop) + kStepCycles * count(loop.entries);
+    }
+    if (phase.site >= 0) return copy_cycles(phase.site);
+    const CallModel& call = function.calls[static_cast<size_t>(phase.call)];
+    const auto found = functions_.find(call.callee);
+    if (found == functions_.end() || is_operation(*found->second)) return 0;
+    if (call.process && uses_streams(*found->second)) return 0;  // add_calls()
+    const double entries = count(found->second->entry), times = count(call.block);
+    if (entries == 0 || times == 0) return 0;
+    return total(*found->second).cycles * std::min(1.0, times / entries) + kStepCycles * times;
+  }
+
+  // Its latency is part of the schedule around it.
+  static bool is_operation(const FunctionModel& function) {
+    return function.loops.empty() && function.sites.empty() && function.calls.empty();
   }
 
   double outside_of_loops(const FunctionModel& function) {
@@ -106,23 +120,38 @@ class Estimator {
     return blocking_cycles(sites);
   }
 
-  // Of accesses that nothing overlaps with: copies move an element per cycle, others wait.
-  double blocking_cycles(const std::vector<SiteTraffic>& sites) {
+  // Of accesses that nothing overlaps with; copies are steps of their own.
+  double blocking_cycles(std::vector<SiteTraffic> sites) {
+    std::erase_if(sites, [this](const SiteTraffic& each) {
+      return model_.sites[static_cast<size_t>(each.site)].copy >= 0;
+    });
     double cycles = 0;
     for (const PortUse& use : ports_.uses(sites)) {
       all_uses_.push_back(use);
-      const SiteModel& site = site_of_use(sites, use);
-      if (site.copy >= 0) {
-        const double times = count(site.block);
-        const double moved = std::max(use.bytes / site.element_bytes, use.cycles);
-        cycles += moved + times * use.latency;
-        note_cycles(moved, use, site.line);
-      } else {
-        cycles += use.bursts ? use.cycles + use.latency : use.accesses * use.latency;
-        note_cycles(use.cycles, use, site.line);
-      }
+      cycles += use.bursts ? use.cycles + use.latency : use.accesses * use.latency;
+      note_cycles(use.cycles, use, site_of_use(sites, use).line);
     }
     return cycles;
+  }
+
+  // A copy is a loop that moves an element per cycle.
+  double copy_cycles(int writing) {
+    const SiteModel& site = model_.sites[static_cast<size_t>(writing)];
+    const double times = count(site.block);
+    double moved = 0, latency = 0;
+    for (const PortUse& use : ports_.uses({{writing, 0}, {site.copy, 0}})) {
+      all_uses_.push_back(use);
+      moved = std::max({moved, use.bytes / site.element_bytes, use.cycles});
+      latency += use.latency;
+      note_cycles(use.cycles, use, site.line);
+    }
+    if (moved == 0) {
+      for (const int side : {writing, site.copy}) {
+        const SiteRecord& record = counts_.sites[static_cast<size_t>(side)];
+        moved = std::max(moved, static_cast<double>(record.other_bytes) / site.element_bytes);
+      }
+    }
+    return moved + times * (kCopyDepth - 2 + kModuleCycles + kStepCycles + latency);
   }
 
   const SiteModel& site_of_use(const std::vector<SiteTraffic>& sites, const PortUse& use) const {
@@ -134,13 +163,16 @@ class Estimator {
     return model_.sites[static_cast<size_t>(sites[0].site)];
   }
 
-  void add_calls(const FunctionModel& function, int loop, Total& result) {
+  // `processes`: those that streams join alone; the others are steps.
+  void add_calls(const FunctionModel& function, int loop, bool processes, Total& result) {
     double longest = 0, fill = 0, longest_fill = 0;
     for (const CallModel& call : function.calls) {
       const auto found = functions_.find(call.callee);
       if (call.loop != loop || found == functions_.end()) continue;
       const FunctionModel& callee = *found->second;
-      if (callee.loops.empty() && callee.sites.empty() && callee.calls.empty()) continue;
+      if (is_operation(callee) || (processes && !(call.process && uses_streams(callee)))) {
+        continue;
+      }
       const double entries = count(callee.entry);
       if (entries == 0) continue;
       const Total of_callee = total(callee);
@@ -166,29 +198,16 @@ class Estimator {
     });
   }
 
-  static bool is_inside(const FunctionModel& function, int loop, int outer) {
-    while (loop >= 0 && loop != outer) loop = function.loops[static_cast<size_t>(loop)].parent;
-    return loop == outer;
-  }
-
   double loop_cycles(const FunctionModel& function, int index) {
     const LoopModel& loop = function.loops[static_cast<size_t>(index)];
     const double entries = count(loop.entries);
     if (entries == 0) return 0;
-    if (is_pipelined(loop)) return pipelined_cycles(function, index, entries);
-    double cycles = 0;
-    const int inner = only_inner(function, index);
-    const bool flat =
-        loop.perfect && inner >= 0 && is_pipelined(function.loops[static_cast<size_t>(inner)]);
-    if (flat) return pipelined_cycles(function, inner, entries);
+    const int pipelined = flattened(function.loops, index);
+    if (pipelined >= 0) return pipelined_cycles(function, pipelined, entries);
     const double iterations = trips(loop) / std::max(1, loop.unroll);
-    cycles = iterations * loop.depth + entries;
+    double cycles = iterations * loop.depth + entries;
     if (loop.unroll == 0) cycles = entries * loop.depth;
-    for (size_t each = 0; each < function.loops.size(); ++each) {
-      if (function.loops[each].parent != index) continue;
-      cycles += loop_cycles(function, static_cast<int>(each)) +
-                count(function.loops[each].entries);  // a state to enter it
-    }
+    cycles += phases_cycles(function, index);
     std::vector<SiteTraffic> sites;
     for (const int site : function.sites) {
       if (model_.sites[static_cast<size_t>(site)].loop == index)
@@ -196,7 +215,7 @@ class Estimator {
     }
     cycles += blocking_cycles(sites);
     Total calls;
-    add_calls(function, index, calls);
+    add_calls(function, index, true, calls);
     cycles += calls.cycles;
     loops_.push_back(
         {loop.file, loop.line, entries, trips(loop), 0, loop.depth, cycles,
@@ -204,112 +223,24 @@ class Estimator {
     return cycles;
   }
 
-  // The one loop directly inside; -1: none or several.
-  static int only_inner(const FunctionModel& function, int index) {
-    int found = -1;
-    for (size_t each = 0; each < function.loops.size(); ++each) {
-      if (function.loops[each].parent != index) continue;
-      if (found >= 0) return -1;
-      found = static_cast<int>(each);
-    }
-    return found;
-  }
-
-  // How often the body of `inner` runs per iteration of `outer`.
-  double copies(const LoopModel& inner, const LoopModel& outer) const {
-    return std::max(1.0, trips(inner) / std::max(1.0, trips(outer)));
-  }
-
-  double longest_recurrence(const LoopModel& loop, std::string* what = nullptr) const {
-    double longest = 0;
-    for (const Recurrence& each : loop.recurrences) {
-      if (each.inner >= 0 || each.cycles <= longest) continue;
-      longest = each.cycles;
-      if (what != nullptr) *what = each.what;
-    }
-    return longest;
-  }
-
-  void raise_by_dependences(const FunctionModel& function, const LoopModel& loop, double unroll,
-                            Interval& interval) const {
-    for (const Recurrence& each : loop.recurrences) {
-      if (!each.certain && !pessimistic_) continue;
-      double cycles = each.cycles;
-      std::string what = each.what;
-      if (each.inner >= 0) {
-        const LoopModel& inner = function.loops[static_cast<size_t>(each.inner)];
-        cycles = longest_recurrence(inner, &what) * copies(inner, loop);
-      }
-      interval.raise(std::ceil(cycles * unroll / each.distance),
-                     std::string(each.certain ? "carried" : "possible") + " dependence through " +
-                         what + ", " + number(cycles) + " cycles at distance " +
-                         number(each.distance) +
-                         (each.line > 0 ? " (line " + std::to_string(each.line) + ")" : ""));
-    }
-  }
-
-  void raise_by_arrays(const FunctionModel& function, int index, double unroll,
-                       Interval& interval) const {
-    const LoopModel& loop = function.loops[static_cast<size_t>(index)];
-    std::map<std::string, ArrayUse> uses;
-    const auto add = [&uses](const std::string& name, double reads, double writes, double banks) {
-      ArrayUse& use = uses[name];
-      use.reads += reads;
-      use.writes += writes;
-      use.banks = banks;
-    };
-    for (size_t each = 0; each < function.loops.size(); ++each) {
-      if (!is_inside(function, static_cast<int>(each), index)) continue;
-      const LoopModel& inner = function.loops[each];
-      const double times = static_cast<int>(each) == index ? 1 : copies(inner, loop);
-      for (const ArrayUse& use : inner.arrays) {
-        add(use.array, use.reads * times, use.writes * times, use.banks);
-      }
-    }
-    for (const int id : function.sites) {
-      const SiteModel& site = model_.sites[static_cast<size_t>(id)];
-      if (site.copy >= 0 || !is_inside(function, site.loop, index)) continue;
-      const double times = static_cast<double>(counts_.sites[static_cast<size_t>(id)].others) /
-                           std::max(1.0, trips(loop));
-      if (times > 0) add(site.array, site.writes ? 0 : times, site.writes ? times : 0, site.banks);
-    }
-    for (const auto& [name, use] : uses) {
-      if (use.banks == 0) continue;
-      const double accesses = (use.reads + use.writes) * unroll;
-      interval.raise(std::ceil(accesses / (kMemoryPorts * use.banks)),
-                     number(accesses) + " accesses of '" + name + "' in " + number(use.banks) +
-                         " banks of 2 ports");
-    }
-  }
-
-  double depth_of(const FunctionModel& function, int index, double unroll) const {
-    const LoopModel& loop = function.loops[static_cast<size_t>(index)];
-    double depth = loop.depth + (unroll - 1) * longest_recurrence(loop);
-    for (size_t each = 0; each < function.loops.size(); ++each) {
-      if (static_cast<int>(each) == index || !is_inside(function, static_cast<int>(each), index)) {
-        continue;
-      }
-      const LoopModel& inner = function.loops[each];
-      depth += inner.depth - 1 + (copies(inner, loop) - 1) * longest_recurrence(inner);
-    }
-    return depth;
-  }
-
   double pipelined_cycles(const FunctionModel& function, int index, double entries) {
     const LoopModel& loop = function.loops[static_cast<size_t>(index)];
     const double all = trips(loop);
     if (all == 0) return entries;
     const double unroll = loop.unroll == 0 ? all / entries : loop.unroll;
-    Interval interval;
-    interval.raise(loop.wanted_ii, "the pragma asks for it");
-    raise_by_dependences(function, loop, unroll, interval);
-    raise_by_arrays(function, index, unroll, interval);
-    const double depth = depth_of(function, index, unroll);
+    const std::vector<PortUse> uses = uses_in(function, index);
+    double read_latency = 0, write_latency = 0;
+    for (const PortUse& use : uses) {
+      double& latency = use.writes ? write_latency : read_latency;
+      latency = std::max(latency, use.latency);
+    }
+    Interval interval = intervals_.interval(function, index, unroll, read_latency);
+    const double depth = intervals_.depth(function, index, unroll);
     const double steps = std::max(entries, std::ceil(all / unroll));
     double busy = interval.ii * (steps - entries) + entries * std::max(1.0, depth - 1);
-    const double memory = port_cycles(function, index, interval, steps);
-    busy = std::max(busy, memory);
-    double cycles = busy + entries * latency_;
+    busy = std::max(busy, port_cycles(uses, interval, steps));
+    const double latency = read_latency + write_latency + intervals_.shared_reads(function, index);
+    double cycles = busy + entries * (latency + kModuleCycles);
     if (interval.why.starts_with("port ") || interval.why.starts_with("channel ")) {
       note(busy, interval.why.substr(0, interval.why.find(':')), interval.why);
     } else {
@@ -318,36 +249,36 @@ class Estimator {
            "II " + number(interval.ii) + ": " + interval.why);
     }
     Total calls;
-    add_calls(function, index, calls);
+    add_calls(function, index, false, calls);
     cycles += calls.cycles;
     loops_.push_back(
         {loop.file, loop.line, entries, all, interval.ii, depth, cycles, interval.why});
     return cycles;
   }
 
-  // Of the busiest channel; raises the interval where that is more. Sets latency_, per entry.
-  double port_cycles(const FunctionModel& function, int index, Interval& interval, double steps) {
+  // Of the loop and those in it.
+  std::vector<PortUse> uses_in(const FunctionModel& function, int index) const {
     std::vector<SiteTraffic> sites;
     for (const int id : function.sites) {
       const int home = model_.sites[static_cast<size_t>(id)].loop;
-      if (!is_inside(function, home, index)) continue;
+      if (!LoopIntervals::is_inside(function, home, index)) continue;
       sites.push_back({id, trips(function.loops[static_cast<size_t>(home)])});
     }
-    latency_ = 0;
-    double read_latency = 0, write_latency = 0;
+    return ports_.uses(sites);
+  }
+
+  // Of the busiest channel; raises the interval where that is more.
+  double port_cycles(const std::vector<PortUse>& uses, Interval& interval, double steps) {
     std::map<std::string, double> channels, busy;
     std::map<std::string, std::string> names;
-    for (const PortUse& use : ports_.uses(sites)) {
+    for (const PortUse& use : uses) {
       all_uses_.push_back(use);
       const std::string channel = use.bundle + (use.writes ? " write" : " read");
       busy[channel] += use.cycles;
       names[channel] = "port " + use.argument + ": " +
                        (use.why.empty() ? "its bursts fill it" : "no bursts, since " + use.why);
       channels[use.bank] += use.channel_cycles;
-      double& latency = use.writes ? write_latency : read_latency;
-      latency = std::max(latency, use.latency);
     }
-    latency_ = read_latency + write_latency;
     double most = 0;
     const auto raise = [&](double cycles, const std::string& why) {
       most = std::max(most, cycles);
@@ -387,13 +318,12 @@ class Estimator {
   const KernelModel& model_;
   const RunCounts& counts_;
   const PortTimes ports_;
-  const bool pessimistic_;
+  const LoopIntervals intervals_;
   std::map<std::string, const FunctionModel*> functions_;
   std::map<std::string, Total> totals_;
   std::vector<LoopTime> loops_;
   std::vector<PortUse> all_uses_;
   double cycles_ = 0;
-  double latency_ = 0;
   double most_ = 0;
   std::string limit_ = "kernel";
   std::string why_ = "it has no loops";

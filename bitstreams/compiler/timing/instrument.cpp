@@ -20,7 +20,8 @@ class Writer {
   Writer(const IrModule& module, const Analysis& analysis, const std::string& stem)
       : module_(module), analysis_(analysis), stem_(stem) {
     opaque_ = std::any_of(module.lines.begin(), module.lines.end(), [](const std::string& line) {
-      return line.starts_with("define ") && line.find("(ptr") != std::string::npos;
+      return line.starts_with("define ") &&
+             (line.find("(ptr") != std::string::npos || line.find(", ptr") != std::string::npos);
     });
     count_type_ = "[" + std::to_string(std::max(analysis.model.num_counters, 1)) + " x i64]";
     site_type_ = "[" +

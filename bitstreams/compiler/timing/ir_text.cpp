@@ -17,7 +17,7 @@ bool is_name_character(char c) {
          c == '_';
 }
 
-// The name at `at`, behind its '%', '@' or '!'; quotes are left out.
+// The name at `at`, without '%', '@' or '!' and without quotes.
 std::string name_at(std::string_view text, size_t at, size_t* end) {
   if (at < text.size() && text[at] == '"') {
     const size_t close = std::min(text.find('"', at + 1), text.size());
@@ -86,6 +86,9 @@ class IrReader {
       const std::string& line = module_.lines[line_];
       if (line.starts_with("define ")) {
         read_function(line);
+      } else if (line.starts_with("@") && line.find(" constant ") != std::string::npos) {
+        size_t end = 0;
+        module_.constants.insert(name_at(line, 1, &end));
       } else if (line.starts_with("!")) {
         read_metadata(line);
       }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the text of LLVM's IR (clang -S -emit-llvm): functions, blocks, instructions, the places of
-// loops.
+// Parses the text of LLVM's IR (clang -S -emit-llvm): functions, blocks, instructions and positions
+// of loops.
 //
-// Only what the time model needs, of LLVM 14 to 19, with typed or opaque pointers. Unwinding edges
-// are left out: a kernel that throws has no time. Cost: linear in the text. Errors: none; what is
-// not understood is an instruction with an unknown opcode. Pure. Source: LLVM Language Reference.
+// It reads only what the time model needs, from LLVM 14 to 19, with typed or opaque pointers.
+// Unwinding edges are ignored: a kernel that throws has no time. Cost: linear in the text. Errors:
+// none; text that is not understood becomes an instruction with an unknown opcode. Pure. Source:
+// LLVM Language Reference.
 #pragma once
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,13 +27,13 @@ struct SourceLine {
 struct IrInstruction {
   std::string result;  // "%x"; empty: none
   std::string opcode;
-  std::string type;                   // of the result; of a store: of the value
+  std::string type;                   // of the result; for a store: of the value
   std::vector<std::string> operands;  // values of this function ("%x"), in order
   std::vector<std::string> globals;   // "@f", in order
-  std::string callee;                 // of calls: without '@'; empty: not known
+  std::string callee;                 // for calls: the name without '@'; empty: not known
   std::string text;
   int location = -1;     // number of the !dbg
-  std::size_t line = 0;  // of IrModule::lines
+  std::size_t line = 0;  // index into IrModule::lines
 };
 
 struct IrBlock {
@@ -52,13 +54,14 @@ struct IrFunction {
 struct IrModule {
   std::vector<std::string> lines;
   std::vector<IrFunction> functions;
+  std::set<std::string> constants;                             // global ones, without '@'
   std::map<int, SourceLine> places;                            // by !dbg number
   std::map<int, std::pair<SourceLine, SourceLine>> loop_ends;  // by !llvm.loop: first, last line
 };
 
 IrModule read_ir(std::string_view text);
 
-// Of a value of this type in memory; 8 where it is not known.
+// The size of a value of this type in memory; 8 if it is not known.
 unsigned bytes_of_type(const std::string& type);
 
 }  // namespace tandem::timing

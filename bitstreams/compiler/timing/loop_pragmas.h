@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pragmas of a preprocessed source that change a kernel's time, by place: pipeline, unroll,
-// array_partition, array_reshape, dependence.
+// Finds the pragmas of a preprocessed source that change a kernel's time, with their positions:
+// pipeline, unroll, array_partition, array_reshape, dependence.
 //
-// A pragma belongs to the innermost loop whose lines hold it. Input: `c++ -E` with line markers.
+// A pragma applies to the innermost loop whose lines contain it. Input: `c++ -E` with line markers.
 // Cost: linear in the text. Pure.
 #pragma once
 
@@ -19,10 +19,10 @@ namespace tandem::timing {
 
 struct LoopPragma {
   SourceLine place;
-  bool pipeline = false;  // else unroll
+  bool pipeline = false;  // false: unroll
   bool off = false;
-  double ii = 0;   // 0: none is asked for
-  int factor = 0;  // of unroll; 0: completely
+  double ii = 0;   // 0: not given
+  int factor = 0;  // factor of unroll; 0: completely
 };
 
 struct Partition {

@@ -4,6 +4,7 @@
 #include "bitstreams/compiler/timing/loop_tree.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 namespace tandem::timing {
@@ -102,6 +103,20 @@ int innermost_loop(const std::vector<IrLoop>& loops, int block) {
     if (loops[index].blocks[static_cast<size_t>(block)]) found = static_cast<int>(index);
   }
   return found;
+}
+
+std::vector<int> blocks_in_order(const IrFunction& function) {
+  Blocks seen(function.blocks.size());
+  std::vector<int> order;
+  const std::function<void(int)> visit = [&](int block) {
+    if (seen[static_cast<size_t>(block)]) return;
+    seen[static_cast<size_t>(block)] = true;
+    for (const int next : function.blocks[static_cast<size_t>(block)].successors) visit(next);
+    order.push_back(block);
+  };
+  if (!function.blocks.empty()) visit(0);
+  std::reverse(order.begin(), order.end());
+  return order;
 }
 
 }  // namespace tandem::timing

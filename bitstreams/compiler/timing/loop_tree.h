@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The natural loops of a function and how they nest.
+// find_loops(): finds the natural loops of a function and their nesting.
 //
-// A loop is all blocks from which a branch back to its header is reached, and the header dominates
-// them. Cost: quadratic in the number of blocks, which is small. Pure. Source: Aho, Lam, Sethi,
-// Ullman, "Compilers", 9.6.
+// A loop consists of its header and all blocks that the header dominates and from which a branch
+// back to the header can be reached. Cost: quadratic in the number of blocks, which is small. Pure.
+// Source: Aho, Lam, Sethi, Ullman, "Compilers", 9.6.
 #pragma once
 
 #include <vector>
@@ -17,12 +17,15 @@ struct IrLoop {
   int header = 0;
   std::vector<int> latches;
   std::vector<bool> blocks;  // [blocks of the function]
-  int parent = -1;           // the next loop around it, by index; -1: none
+  int parent = -1;           // the innermost loop around it, by index; -1: none
 };
 
 // Outer loops come before the loops in them.
 std::vector<IrLoop> find_loops(const IrFunction& function);
 // The innermost loop that holds `block`, -1: none.
 int innermost_loop(const std::vector<IrLoop>& loops, int block);
+// All blocks that the function's first one reaches, each before those that only it leads to, but
+// for branches back (reverse postorder).
+std::vector<int> blocks_in_order(const IrFunction& function);
 
 }  // namespace tandem::timing

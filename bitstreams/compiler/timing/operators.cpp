@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables, and which functions of libraries are operations of their own.
+// The tables, and the library functions that count as operations.
 #include "bitstreams/compiler/timing/operators.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 
 namespace tandem::timing {
@@ -85,6 +86,8 @@ OperatorTime of_call(const IrInstruction& instruction, bool fast) {
     case Library::kStreamWrite:
     case Library::kStreamTest:
       return {0, 1.14, true};
+    case Library::kWide:
+      return {0, 1.2, true};
     case Library::kNone:
       break;
     default:
@@ -102,6 +105,18 @@ OperatorTime of_call(const IrInstruction& instruction, bool fast) {
     return {1, 0, true};
   }
   return {0, 0, false};
+}
+
+// Members of ap_int, ap_fixed and what they are made of, and operators between them.
+bool is_wide(const std::string& name) {
+  if (!name.starts_with("_Z") || name.size() < 4) return false;
+  if (name[2] == 'N') {
+    const size_t length = name.find_first_not_of("NKV", 2);
+    const size_t begin = name.find_first_not_of("0123456789", length);
+    return begin != std::string::npos && name.compare(begin, 3, "ap_") == 0;
+  }
+  return std::islower(static_cast<unsigned char>(name[2])) != 0 &&
+         name.find("ap_") != std::string::npos;
 }
 
 }  // namespace
@@ -133,6 +148,7 @@ Library library_function(const std::string& name) {
   for (const char* each : {"memcpy", "memmove", "llvm.memcpy", "llvm.memmove"}) {
     if (name == each || name.starts_with(std::string(each) + ".")) return Library::kCopy;
   }
+  if (is_wide(name)) return Library::kWide;
   if (name == "memset" || name.starts_with("llvm.memset")) return Library::kFill;
   for (const char* each : {"llvm.lifetime", "llvm.dbg",       "llvm.assume",  "llvm.experimental",
                            "llvm.stack",    "llvm.eh",        "tandem_",      "_ZN10tandem_hls",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long an operation takes in the fabric: whole cycles, then nanoseconds within a cycle.
+// The latencies of operations in the fabric: whole cycles, and nanoseconds within a cycle.
 //
-// One table for clocks above 200 MHz, one for slower ones. Source: reports of Vitis HLS 2022.2 for
-// U250 at 300 MHz, and public reports at 100 MHz; operations that no report names have the nearest
-// one's figures. Pure.
+// There is one table for clocks above 200 MHz and one for slower clocks. Source: reports of Vitis
+// HLS 2022.2 for U250 at 300 MHz, and public reports at 100 MHz. Operations that no report lists
+// have the figures of the most similar one. Pure.
 #pragma once
 
 #include <string>
@@ -21,10 +21,11 @@ struct OperatorTime {
 
 OperatorTime operator_time(const IrInstruction& instruction, double clock_mhz);
 
-// The part of a cycle that operations may fill.
+// The part of a cycle that operations may use.
 double usable_ns(double clock_mhz);
 
-enum class Library { kNone, kStreamRead, kStreamWrite, kStreamTest, kCopy, kFill, kIgnored };
+// kWide: an operation of ap_int or ap_fixed that was not inlined.
+enum class Library { kNone, kStreamRead, kStreamWrite, kStreamTest, kCopy, kFill, kWide, kIgnored };
 // What a called function of a library is. `name` as in the IR, also mangled.
 Library library_function(const std::string& name);
 

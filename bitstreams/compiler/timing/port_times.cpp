@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One site at a time; what it shares its bundle with decides about bursts.
+// Computes one site at a time. Other sites of the same bundle can prevent bursts.
 #include "bitstreams/compiler/timing/port_times.h"
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 namespace tandem::timing {
 namespace {
 
-// What the adapter adds to a round trip, and to a burst that it writes.
-constexpr double kRequestCycles = 7;
-constexpr double kWriteGapCycles = 4;
+// What the adapter adds to the round trip of a read, and to the response of a write.
+constexpr double kReadRequestCycles = 8;
+constexpr double kWriteResponseCycles = 4;
 constexpr double kPageBytes = 4096;
 constexpr double kMostBurstBeats = 256;
 
@@ -52,7 +52,8 @@ PortUse PortTimes::use_of(const SiteTraffic& traffic, bool shares_bundle) const 
   use.accesses = static_cast<double>(record.accesses);
   const double per_us = card_.clock_mhz;  // cycles
   const double round_trip = memory.round_trip_ns / 1000 * per_us;
-  use.latency = round_trip + kRequestCycles;
+  use.latency = site.writes ? memory.response_ns / 1000 * per_us + kWriteResponseCycles
+                            : round_trip + kReadRequestCycles;
   use.channel_cycles = use.bytes / (memory.gb_per_s * memory.share * 1000) * per_us;
 
   const double runs = static_cast<double>(record.runs);
@@ -70,15 +71,15 @@ PortUse PortTimes::use_of(const SiteTraffic& traffic, bool shares_bundle) const 
     use.cycles = use.accesses * std::max(1.0, (round_trip + 1) / card_.outstanding);
     return use;
   }
-  const double width = card_.widest_bytes;
+  const double width = std::max(card_.widest_bytes, site.element_bytes);
   const double run_beats = std::ceil(use.bytes / runs / width);
   const double longest =
       std::min({card_.burst_beats, kMostBurstBeats, std::floor(kPageBytes / width)});
-  const double beats = std::min(run_beats, longest);
-  use.num_bursts = runs * std::ceil(run_beats / beats);
-  const double per_burst =
-      use.writes ? std::max(beats + kWriteGapCycles, (round_trip + beats) / card_.outstanding)
-                 : std::max(beats, (round_trip + beats) / card_.outstanding);
+  const double per_run = std::ceil(run_beats / longest);
+  const double beats = run_beats / per_run;
+  use.num_bursts = runs * per_run;
+  const double answered = (round_trip + beats) / card_.outstanding;
+  const double per_burst = std::max(site.writes ? beats + memory.write_gap : beats, answered);
   use.cycles = use.num_bursts * per_burst;
   return use;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long the m_axi ports take for what one loop, or the code outside of loops, accessed.
+// PortTimes: computes the time of the m_axi ports for the accesses of one loop, or of the code
+// outside loops.
 //
-// One read and one write channel per bundle. Accesses are bursts when they are unconditional, alone
-// on their bundle and direction, and at consecutive addresses. Pure.
+// Each bundle has one read and one write channel. Accesses form bursts if they are unconditional,
+// at consecutive addresses, and the only ones of their bundle and direction. Pure.
 #pragma once
 
 #include <map>
@@ -17,7 +18,7 @@ namespace tandem::timing {
 
 struct SiteTraffic {
   int site = 0;
-  double trips = 0;  // iterations of the loop that holds it; 0: in no loop
+  double trips = 0;  // iterations of the loop that contains it; 0: in no loop
 };
 
 struct PortUse {
@@ -26,11 +27,11 @@ struct PortUse {
   bool bursts = false;
   double bytes = 0;
   double num_bursts = 0;
-  double cycles = 0;   // of the port's channel
+  double cycles = 0;   // busy cycles of the port's channel
   double latency = 0;  // cycles until a burst's first beat, or its response
   double accesses = 0;
-  std::string why;            // why there are no bursts; empty: there are
-  double channel_cycles = 0;  // that its bank needs for the bytes
+  std::string why;            // why there are no bursts; empty: there are some
+  double channel_cycles = 0;  // cycles that its bank needs for the bytes
 };
 
 class PortTimes {
@@ -39,7 +40,7 @@ class PortTimes {
             const std::vector<TimedArgument>& arguments, const TimedCard& card)
       : model_(model), counts_(counts), arguments_(arguments), card_(card) {}
 
-  // What these sites accessed of device memory.
+  // The use of device memory by these sites.
   std::vector<PortUse> uses(const std::vector<SiteTraffic>& sites) const;
 
  private:

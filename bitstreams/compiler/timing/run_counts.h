@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run of a kernel counted, and the card that it counts for: the inputs of estimate.h beside
-// the kernel's description.
+// The counts of a kernel's run, and the card that it runs on: inputs of estimate.h besides the
+// kernel's description.
 //
-// Defaults are fits to public measurements: outstanding and burst beats are those of Vitis' m_axi
-// ports; round trips come from AXI burst and HBM bandwidth examples on U200 and U50; the launch is
-// that of queued runs on U250.
+// The defaults are fitted to public measurements. Outstanding bursts and beats are those of Vitis'
+// m_axi ports. Round trips come from AXI burst and HBM bandwidth examples on U200 and U50. The
+// launch time is that of queued runs on U250.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tandem::timing {
 
-// kSiteWords words, as the kernel's library holds them.
+// Has kSiteWords words, as in the kernel's library.
 struct SiteRecord {
   std::uint64_t accesses = 0;  // of device memory
   std::uint64_t bytes = 0;
@@ -22,16 +22,18 @@ struct SiteRecord {
   std::uint64_t end = 0;     // of the last access
   std::uint64_t first = 0;   // device address of the first access + 1; 0: none
   std::uint64_t others = 0;  // accesses of other memory
-  std::uint64_t unused[2] = {};
+  std::uint64_t other_bytes = 0;
+  std::uint64_t unused[1] = {};
 };
 
-// Notes an access of `bytes` at `at`, when device memory is at `memory` [memory_bytes].
+// Records an access of `bytes` at `at`. Device memory is mapped at `memory` [memory_bytes].
 inline void note_access(SiteRecord& record, std::uint64_t at, std::uint64_t bytes,
                         std::uint64_t memory, std::uint64_t memory_bytes) {
   constexpr std::uint64_t kWord = 64;  // a struct's members come in any order
   const std::uint64_t address = at - memory;
   if (address >= memory_bytes) {
     record.others += 1;
+    record.other_bytes += bytes;
     return;
   }
   record.accesses += 1;
@@ -53,14 +55,17 @@ struct TimedBank {
   double gb_per_s = 14.375;    // nominal
   double share = 0.915;        // of it that a port gets
   double round_trip_ns = 214;  // of a read, through an m_axi port
+  double response_ns = 214;    // of a write, after its last beat
+  double write_gap = 4;        // cycles between bursts
 };
 
-// A bank by its name: HBM, DDR (also MC_NOC), PLRAM or HOST, with the round trip of its kind.
+// Returns a bank by its name: HBM, DDR (also MC_NOC), PLRAM or HOST, with the round trip of its
+// kind.
 inline TimedBank timed_bank(const std::string& tag, std::uint64_t base, std::uint64_t size_bytes) {
-  if (tag.starts_with("HBM")) return {tag, base, size_bytes, 14.375, 0.915, 214};
-  if (tag.starts_with("PLRAM")) return {tag, base, size_bytes, 38.4, 1, 50};
-  if (tag.starts_with("HOST")) return {tag, base, size_bytes, 15.75, 0.68, 900};
-  return {tag, base, size_bytes, 19.25, 0.939, 233};
+  if (tag.starts_with("HBM")) return {tag, base, size_bytes, 14.375, 0.915, 214, 214, 4};
+  if (tag.starts_with("PLRAM")) return {tag, base, size_bytes, 38.4, 1, 50, 50, 4};
+  if (tag.starts_with("HOST")) return {tag, base, size_bytes, 15.75, 0.68, 900, 900, 4};
+  return {tag, base, size_bytes, 19.25, 0.939, 233, 233, 4};
 }
 
 struct TimedArgument {
@@ -75,7 +80,7 @@ struct TimedCard {
   double launch_us = 2.8;
   double outstanding = 16;   // bursts
   double burst_beats = 16;   // of a burst
-  double widest_bytes = 64;  // of a port
+  double widest_bytes = 64;  // to which a port of narrower elements is widened
   std::vector<TimedBank> banks;
 };
 

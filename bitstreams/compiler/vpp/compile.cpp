@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 
 constexpr uint32_t kLocalArgument = 3;  // kind of a __local argument
 
-// The processes of a region are generic lambdas: its text is C++14 where the kernel is C++11.
+// The processes of a region are generic lambdas, so the text is compiled as C++14 if the kernel is
+// C++11.
 std::string standard_of_regions(const std::vector<std::string>& flags) {
   std::string standard;
   for (const std::string& flag : flags) {
@@ -74,7 +75,7 @@ class KernelCompiler {
     for (const char* macro : {"__VITIS_HLS__", "__HLS_CSIM__"}) {
       flags.push_back(std::string("-D") + macro);
     }
-    // Mailbox and restart counter come before the arguments of such a kernel.
+    // The registers of mailbox and restart counter precede the arguments of such a kernel.
     if (hls_.has_control_registers()) flags.push_back("-DTANDEM_FIRST_ARGUMENT_OFFSET=0x20");
     for (const std::string& define : options_.defines) flags.push_back("-D" + define);
     for (const std::string& dir : options_.include_dirs) flags.push_back("-I" + dir);
@@ -157,7 +158,7 @@ class KernelCompiler {
     return stem + ".o";
   }
 
-  // Where the compiler takes the source, but not its checked copy, the kernel goes without.
+  // If only the checked copy does not compile, the kernel has no checked copy.
   void compile_checked(std::vector<std::string> command, const std::string& text,
                        const std::string& stem, bool has_kernel) {
     const std::string source = stem + ".checked.ii";
@@ -302,7 +303,7 @@ class KernelCompiler {
   std::vector<std::string> checked_;   // their objects, one per source
   std::string clang_;                  // makes copies that count; empty: none
   std::vector<std::string> timed_;     // their objects
-  std::vector<std::string> elements_;  // of arguments that are registers
+  std::vector<std::string> elements_;  // for each argument in registers
   std::vector<KernelDescription> kernels_;
   StageResult result_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options that a component does not need (platform, part, clock) are left alone, with their values.
+// Options that a component does not need (platform, part, clock) are ignored with their values.
 #include "bitstreams/compiler/vpp/hls_mode.h"
 
 #include <unistd.h>

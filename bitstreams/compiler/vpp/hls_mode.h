@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `v++ -c --mode hls`: an HLS component from its configuration file. Scripts of the tree do the
-// work (bitstreams/hls).
+// `v++ -c --mode hls`: compiles an HLS component from its configuration file. Scripts in
+// bitstreams/hls do the work.
 //
-// Threads: any. Errors: Error("v++", ...) naming the option.
+// Threads: any. Errors: Error("v++", ...) with the option.
 #pragma once
 
 #include <optional>
@@ -14,10 +14,10 @@ namespace tandem::vpp {
 
 struct HlsComponent {
   std::string config;
-  std::string work_dir;  // empty: beside the configuration, by its name
+  std::string work_dir;  // empty: beside the configuration, with its name
 };
 
-// None when the arguments do not say --mode hls.
+// Returns nothing if the arguments do not contain --mode hls.
 std::optional<HlsComponent> hls_component(const std::vector<std::string>& arguments);
 
 // Replaces this process by the script that compiles the component.

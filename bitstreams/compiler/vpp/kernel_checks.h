@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A second, checked copy of a kernel's code in its object: every load, store, array index and
-// division calls the emulated card first (drivers/emulation/card/checks).
+// Adds a second, checked copy of a kernel's code to its object: each load, store, array index and
+// division first calls the emulated card (drivers/emulation/card/checks).
 //
-// g++ makes the calls (-fsanitize=kernel-address, bounds, alignment, integer-divide-by-zero); they
-// are renamed from __asan_... and __ubsan_... to tandem_check_..., so no sanitizer's own runtime
-// takes them. The card starts tandem_checked_<kernel> in place of tandem_kernel_<kernel> when its
-// checks are on. Elsewhere the calls reach empty functions in the object. Other compilers make no
-// checked copy. Errors: Error("v++", ...). Threads: any.
+// g++ generates the calls (-fsanitize=kernel-address, bounds, alignment, integer-divide-by-zero).
+// They are renamed from __asan_... and __ubsan_... to tandem_check_..., so that no sanitizer
+// runtime receives them. If its checks are on, the card starts tandem_checked_<kernel> instead of
+// tandem_kernel_<kernel>. Without a card the calls go to empty functions in the object. With other
+// compilers there is no checked copy. Errors: Error("v++", ...). Threads: any.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@
 
 namespace tandem::vpp {
 
-// For the compiler, after its other flags.
+// The compiler flags for the checked copy; they follow all others.
 std::vector<std::string> check_flags();
-// Text for the end of one source of each kernel: the empty functions.
+// The empty functions, as text for the end of one source of each kernel.
 std::string check_stubs();
 // Joins checked `objects` of `kernels` (names) into one whose only global symbols are the checked
 // entries and the functions that the card replaces. Returns its path, in `folder`.

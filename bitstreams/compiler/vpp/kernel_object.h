@@ -57,7 +57,7 @@ std::vector<KernelDescription> read_kernel_object(std::span<const std::byte> byt
 // Makes the kernel object `output` of compiled `objects`. All symbols but the kernels' exports
 // become local, so that objects whose functions share names link together. `folder`: for
 // intermediate files. `checked`: the objects of the checked copy (kernel_checks.h), or none.
-// `timed`: those of the copy that counts (timed_copy.h), or none.
+// `timed`: the objects of the copy with counters (timed_copy.h), or none.
 void write_kernel_object(const std::vector<std::string>& objects,
                          const std::vector<KernelDescription>& kernels, const std::string& folder,
                          const std::string& output, const std::vector<std::string>& checked = {},

@@ -172,7 +172,7 @@ class FunctionFinder {
     }
     at_ = closing(text_, open);
     add_function(raw, head, text_.substr(open + 1, std::max(at_, open + 2) - open - 2));
-    // What follows a class's or an initialiser's brace still belongs to its declaration.
+    // The text after the brace of a class or an initialiser still belongs to its declaration.
     head_ = at_;
   }
 
@@ -190,7 +190,7 @@ class FunctionFinder {
                        raw.substr(open + 1, close - open - 2), body, head.substr(0, begin)});
   }
 
-  // `name`: where the function's name begins in its head.
+  // `name`: the position of the function's name in its head.
   bool is_linkable(const std::string& head, size_t name) const {
     const size_t before = head.find_last_not_of(" \t\r\n", name - 1);
     const bool qualified = name > 0 && before != std::string::npos && head[before] == ':';
@@ -201,7 +201,7 @@ class FunctionFinder {
     return !qualified && word != "template" && (linkage || global);
   }
 
-  // The first parenthesis outside angle brackets; npos for a head that is no function's.
+  // The first parenthesis outside angle brackets; npos if the head is not that of a function.
   static size_t parameter_list(const std::string& head) {
     int angles = 0;
     for (size_t at = 0; at < head.size(); ++at) {
@@ -250,7 +250,7 @@ std::vector<std::string> split_parameters(std::string_view list) {
 struct Declarator {
   std::string name;      // empty when the parameter has none
   bool pointer = false;  // a pointer or an array
-  std::string bound;     // of the first dimension; empty for a pointer
+  std::string bound;     // bound of the first dimension; empty for a pointer
 };
 
 bool is_type_word(const std::string& word) {

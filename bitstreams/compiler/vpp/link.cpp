@@ -70,7 +70,7 @@ class Linker {
   }
 
  private:
-  // Making the report fails on what readers refuse, so it comes before anything is written.
+  // The report refuses everything that readers refuse, so it is made before anything is written.
   void write(const std::vector<std::byte>& image) const {
     const std::string report = xclbin::xclbin_report(image, output_);
     xclbin::write_bytes(output_, image);

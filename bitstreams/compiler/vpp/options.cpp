@@ -130,7 +130,8 @@ class OptionReader {
 
   bool read_list(const Setting& setting) {
     if (setting.key == "kernel") {
-      auto& kernels = options_.kernels;  // the file may name what the command line names
+      // the file may name kernels that the command line names too
+      auto& kernels = options_.kernels;
       if (std::find(kernels.begin(), kernels.end(), setting.value) == kernels.end()) {
         kernels.push_back(setting.value);
       }

@@ -87,7 +87,7 @@ bool is_name(std::string_view word) {
   });
 }
 
-// What is wrong with a pragma; empty: nothing.
+// The error in a pragma; empty: none.
 std::string complaint(const xclbin::HlsPragma& pragma) {
   // `#pragma HLS if (condition) ...` has its directive after the condition.
   if (pragma.kind == "if" || pragma.kind.starts_with("if(")) return {};
@@ -121,7 +121,7 @@ std::string complaint(const xclbin::HlsPragma& pragma) {
   return {};
 }
 
-// Where the next line of the preprocessed text comes from.
+// The origin of the next line of the preprocessed text.
 struct Place {
   std::string file;
   size_t line = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log is kept in memory, as it is short.
+// The log is short and is kept in memory.
 #include "bitstreams/compiler/vpp/run_log.h"
 
 #include <cstdio>

@@ -24,7 +24,7 @@ struct Toolchain {
   std::string own_hls_folder;             // Tandem's HLS headers
   std::vector<std::string> hls_includes;  // folders of the HLS headers to use
   bool checks = true;                     // a checked copy of each kernel: kernel_checks.h
-  bool times = true;                      // a copy that counts: timed_copy.h
+  bool times = true;                      // a copy with counters of each kernel: timed_copy.h
 };
 
 // The result of a stage, for the log and the summary.

@@ -92,7 +92,8 @@ CardSettings read_settings() {
   settings.deadline = read_deadline();
   settings.timed = parse_time(variable("TANDEM_TIME"));
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  settings.checks &= ~(kCheckMemory | kCheckRace | kCheckSync);  // their maps take the place
+  // their maps would use the same addresses
+  settings.checks &= ~(kCheckMemory | kCheckRace | kCheckSync);
 #endif
   if (settings.has(kCheckMemory)) map_local_memory();
   return settings;

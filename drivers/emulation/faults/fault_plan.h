@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A script at work: counts events and says which faults are due.
+// FaultPlan: counts events and decides which faults of a script happen.
 //
-// Every card counts its own events, and every rule with a unit or a direction counts only those it
-// names. A probability is decided by a hash of seed, rule, card and count, so the order in which
-// threads come does not matter. What is due comes as a rule with number and card: the same event,
-// once. Random places (offset, address, bit) come from the same hash, see pick(). Threads: any.
+// Every card counts its own events, and a rule with a unit or a direction counts only matching
+// events. A hash of seed, rule, card and count decides about probabilities, so the order of threads
+// does not matter. A due fault is returned as a rule with number and card, so that it describes
+// exactly this event. Random values (offset, address, bit) come from the same hash, see pick().
+// Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +22,14 @@ namespace tandem::emulation {
 struct FaultOccasion {
   FaultEvent event = FaultEvent::kLaunch;
   uint32_t card = 0;
-  std::string kernel, unit;  // of launches
+  std::string kernel, unit;  // only for launches
   LinkDirection direction = LinkDirection::kBoth;
 };
 
-// A fault that is due, as a statement that makes it happen there again.
+// A fault that happens now, as a rule that repeats it.
 struct DueFault {
   FaultRule rule;
-  uint64_t random = 0;  // for places that the script leaves open
+  uint64_t random = 0;  // for values that the script does not state
 };
 
 class FaultPlan {
@@ -36,7 +37,7 @@ class FaultPlan {
   explicit FaultPlan(FaultScript script)
       : script_(std::move(script)), fired_(script_.rules.size()) {}
 
-  // The faults due at this event, in the script's order.
+  // Returns the faults that happen at this event, in the order of the script.
   std::vector<DueFault> due(const FaultOccasion& occasion);
   const FaultScript& script() const { return script_; }
 
@@ -50,7 +51,7 @@ class FaultPlan {
   std::vector<uint64_t> fired_;                             // by rule
 };
 
-// A number below `bound` (not 0), the `index`-th of a fault.
+// Returns a number below `bound` (not 0): the `index`-th random value of a fault.
 uint64_t pick(uint64_t random, uint64_t index, uint64_t bound);
 
 }  // namespace tandem::emulation

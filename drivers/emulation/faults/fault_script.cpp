@@ -104,7 +104,7 @@ void read_fault_key(const Statement& statement, CardFault& fault) {
 void check_rule(const Statement& statement, const FaultRule& rule) {
   const CardFault& fault = rule.fault;
   if (rule.number != 0 && rule.every != 0) {
-    statement.fail("every", "stands beside a number; give one of them");
+    statement.fail("every", "cannot be combined with a number; give one of them");
   }
   if (fault.kind == FaultKind::kLate && fault.by.count() == 0) {
     statement.fail("by", "is missing; say how late: late by=20ms");
@@ -119,7 +119,7 @@ void check_rule(const Statement& statement, const FaultRule& rule) {
     statement.fail("for", "is missing; say how long: stall for=200ms");
   }
   if (rule.number != 0 && rule.skip != 0) {
-    statement.fail("skip", "stands beside a number; give one of them");
+    statement.fail("skip", "cannot be combined with a number; give one of them");
   }
   if (fault.error != 0 &&
       (rule.event == FaultEvent::kOpen || rule.event == FaultEvent::kAllocate)) {
@@ -164,9 +164,10 @@ void read_trigger(Statement& statement, FaultRule& rule) {
 void read_statement(Statement& statement, FaultScript& script) {
   if (!statement.next()) return;
   if (statement.word() == "seed") {
-    if (!statement.next()) statement.fail("seed", "has no number behind it");
+    if (!statement.next()) statement.fail("seed", "is not followed by a number");
     script.seed = statement.as("seed", statement.word(), read_number);
-    if (statement.next()) statement.fail(statement.word(), "stands behind the seed's number");
+    if (statement.next())
+      statement.fail(statement.word(), "is not allowed after the seed's number");
     return;
   }
   const auto event = find_event(statement.word());

@@ -39,35 +39,35 @@ enum class Ecc : uint32_t { kNone, kCorrected, kUncorrected };
 
 using FaultTime = std::chrono::microseconds;
 
-// What happens. Members that the kind does not have keep their defaults.
+// What happens. Members that do not belong to the kind keep their defaults.
 struct CardFault {
   FaultKind kind = FaultKind::kFail;
-  std::optional<FaultTime> lasts;   // for=; empty: as long as the program runs
+  std::optional<FaultTime> lasts;   // for=; empty: until the program ends
   FaultTime delay{0};               // delay=: between the event and the fault
   FaultTime by{0};                  // by=
-  double factor = 1;                // factor=, of the link's speed
+  double factor = 1;                // factor=, of the link speed
   uint64_t bytes = 0;               // bytes=, of the card's memory
   std::optional<uint64_t> offset;   // offset=, a byte of the transfer
   std::optional<uint64_t> address;  // address=, in device memory
   std::optional<uint32_t> bit;      // bit=, 0 to 7
   Ecc ecc = Ecc::kNone;             // ecc=
-  int error = 0;                    // error=, an errno value; 0: the fault's usual one
+  int error = 0;                    // error=, an errno value; 0: the usual one of the fault
 };
 
 enum class LinkDirection : uint32_t { kBoth, kToDevice, kFromDevice };
 
-// When it happens: at the N-th event, at every N-th, with probability p at each, or at all.
+// When it happens: at the N-th event, at every N-th, with a probability at each, or at every event.
 struct FaultRule {
   FaultEvent event = FaultEvent::kLaunch;
-  uint64_t number = 0;     // 0: not by number
-  uint64_t every = 0;      // 0: not by period
-  double probability = 1;  // of each event that number and every allow
-  uint64_t skip = 0;       // skip=: the first ones, which every and probability do not concern
-  uint64_t most = 0;       // count=: at most so often; 0: no limit
-  std::optional<uint32_t> card;                    // else any; each card counts by itself
-  std::string unit;                                // of launches: "unit" or "kernel:unit"
-  LinkDirection direction = LinkDirection::kBoth;  // of syncs
-  FaultTime after{0};                              // of kAfter: since the program opened a card
+  uint64_t number = 0;           // 0: not by number
+  uint64_t every = 0;            // 0: not by period
+  double probability = 1;        // for events that number and every select
+  uint64_t skip = 0;             // skip=: the first events do not count for every and probability
+  uint64_t most = 0;             // count=: the limit of faults; 0: no limit
+  std::optional<uint32_t> card;  // empty: any card; each card counts separately
+  std::string unit;              // for launches: "unit" or "kernel:unit"
+  LinkDirection direction = LinkDirection::kBoth;  // for syncs
+  FaultTime after{0};  // for kAfter: time since the program opened a card
   CardFault fault;
   uint32_t line = 0;
 };
@@ -79,8 +79,8 @@ struct FaultScript {
 
 // `name` is for messages: a path, or TANDEM_FAULTS.
 FaultScript parse_fault_script(const std::string& text, const std::string& name);
-// The script that TANDEM_FAULTS=`value` means: a file's ("@path", or a path with a '/' or of a file
-// that exists), else that of the text itself. Errors: also files that cannot be read.
+// The script that TANDEM_FAULTS=`value` names. The value is a file ("@path", a path with '/', or an
+// existing file), otherwise the text of a script. Errors: also files that cannot be read.
 FaultScript read_fault_script(const std::string& value);
 
 // A statement that parse_fault_script() reads as the same rule.

@@ -93,7 +93,7 @@ uint64_t read_between(const std::string& text, uint64_t low, uint64_t high) {
   return number;
 }
 
-// A number and what stands behind it.
+// A number and the text after it.
 double read_amount(const std::string& text, std::string& unit) {
   double amount = 0;
   const char* const end = text.data() + text.size();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words of fault scripts: events, faults, the keys that each takes, and readers of values.
+// The words of fault scripts: events, faults, the keys of each, and functions that parse values.
 //
-// Pure. Readers throw std::runtime_error saying what is wrong with a value, without its place.
+// Pure. The functions throw std::runtime_error about the value, without its position.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tandem::emulation {
 
 std::optional<FaultEvent> find_event(const std::string& word);
 std::optional<FaultKind> find_fault(const std::string& word);
-// "open, load and ...", and the same of the faults that may happen at an event.
+// "open, load and ...", and the faults that may happen at an event.
 std::string all_events();
 std::string faults_at(FaultEvent event);
 bool may_happen(FaultKind kind, FaultEvent event);
@@ -31,7 +31,7 @@ uint64_t read_bytes(const std::string& text);   // from 1, with K, M or G
 uint32_t read_card(const std::string& text);    // 0 to 15
 uint32_t read_bit(const std::string& text);     // 0 to 7
 double read_share(const std::string& text);     // above 0, at most 1
-FaultTime read_time(const std::string& text);   // with us, ms or s; to a year
+FaultTime read_time(const std::string& text);   // with us, ms or s; at most a year
 Ecc read_ecc(const std::string& text);
 LinkDirection read_direction(const std::string& text);
 int read_error(const std::string& text);  // the name of an errno value

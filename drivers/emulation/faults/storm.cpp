@@ -14,7 +14,7 @@ struct StormKind {
   const char* event;
   const char* fault;
   double share;     // of all faults
-  const char* key;  // of a time; empty: none
+  const char* key;  // key of a time; empty: none
   uint64_t least_ms, most_ms;
 };
 constexpr StormKind kStorm[] = {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Faults of emulated cards for tests: an object, a script of faults, and what was injected.
+// CardFaults: fault injection for tests: an object injects a fault script, and lists the injected
+// faults.
 //
 //   tandem::CardFaults faults("launch 2 die");
 //   ... the program under test; faults.injected() ...
-//
-// The script's words are in FAULTS.md. While an object lives its script takes the place of
-// TANDEM_FAULTS; events are counted from its construction. The destructor ends the script, and what
-// lasts with it: cards answer again. One object at a time. Link with -ldl where libc needs it.
-// Threads: any. Errors: std::invalid_argument naming line and field of the script;
-// std::runtime_error when XILINX_XRT has no emulated cards.
+// FAULTS.md explains the words of scripts. While an object exists, its script replaces
+// TANDEM_FAULTS; events are counted from its construction. The destructor ends the script and its
+// lasting faults: cards answer again. One object at a time. Link with -ldl if libc needs it.
+// Threads: any. Errors: std::invalid_argument with line and field of the script; std::runtime_error
+// if XILINX_XRT has no emulated cards.
 #pragma once
 
 #include <dlfcn.h>
@@ -36,7 +36,7 @@ class CardFaults {
   CardFaults(const CardFaults&) = delete;
   CardFaults& operator=(const CardFaults&) = delete;
 
-  // The injected faults in order, each a statement of a script that injects it again.
+  // The injected faults in order. Each is a statement of a script that repeats it.
   std::vector<std::string> injected() const {
     const auto read = function<Read>("tandem_card_faults_read");
     std::string text(read(nullptr, 0), '\0');
@@ -52,7 +52,7 @@ class CardFaults {
   using End = void();
   using Read = std::size_t(char* text, std::size_t capacity);
 
-  // The names XRT loads the library by are links to one file, so this is the loaded one.
+  // All names by which XRT loads the library are links to one file, so this is the loaded one.
   template <typename Function>
   static Function* function(const char* name) {
     const char* const tree = std::getenv("XILINX_XRT");

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenCL's C++ bindings under the name that programs for cards include: CL/cl2.hpp of the XRT tree.
+// CL/cl2.hpp of the XRT tree: OpenCL's C++ bindings under the file name that programs for cards
+// include.
 //
-// The package's own file of this name prints a note at every inclusion, and hides functions that
-// OpenCL 1.2 deprecated (enqueueBarrier and others), which such programs call.
+// The package's own file of this name prints a note at every inclusion. It also hides functions
+// that OpenCL 1.2 deprecated (enqueueBarrier and others), which these programs call.
 #pragma once
 
 #ifndef CL_USE_DEPRECATED_OPENCL_1_1_APIS

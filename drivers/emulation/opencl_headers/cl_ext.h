@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenCL's extensions with those of XRT: CL/cl_ext.h of the XRT tree.
+// CL/cl_ext.h of the XRT tree: OpenCL's extensions with those of XRT.
 //
-// Programs for cards use XRT's names (CL_MEM_EXT_PTR_XILINX, XCL_MEM_DDR_BANK0) and include only
+// Programs for cards use XRT's names (CL_MEM_EXT_PTR_XILINX, XCL_MEM_DDR_BANK0) but include only
 // CL/cl2.hpp, CL/opencl.hpp or CL/opencl.h, which include this file. XRT's header includes OpenCL's
-// own CL/cl_ext.h. It also defines the macros below. They stay as the program has set them, because
-// they change what OpenCL's headers declare.
+// own CL/cl_ext.h. It also defines the macros below. This file restores the program's values of
+// these macros, because they change the declarations of OpenCL's headers.
 #pragma once
 
 #pragma push_macro("CL_USE_DEPRECATED_OPENCL_1_0_APIS")

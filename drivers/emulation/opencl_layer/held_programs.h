@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The programs that the application holds, by its own references or through its kernels, and their
-// cards.
+// HeldPrograms: the programs that the application references, directly or through kernels, and
+// their cards.
 //
-// libxilinxopencl adds its own references to the application's and reports only the sum, so the
-// layer counts the calls that pass through it. Unknown handles are ignored. A reference is removed
-// here before the library drops it, so a caller may wait for the end of a program that is not held
-// here. Threads: any.
+// libxilinxopencl adds its own references and reports only the sum, so the layer counts the calls
+// of the application. Unknown handles are ignored. A reference is removed here before the library
+// removes it, so a caller may wait for the end of a program that is not held here. Threads: any.
 #pragma once
 
 #include <cstdint>

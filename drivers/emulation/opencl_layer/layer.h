@@ -11,15 +11,15 @@ namespace tandem::emulation {
 
 extern cl_icd_dispatch target;
 
-// When the layer registers a wait for the library's threads at the end of the process (atexit: last
-// registered, first called). It must come before the library destroys what its threads use, and the
-// library makes some of that late.
+// When the layer registers a wait (atexit) for the library's threads at the end of the process.
+// Functions of atexit run in reverse order. The wait must run before the library destroys objects
+// that its threads use, and the library makes some of these late.
 enum class ExitPoint {
-  kLoaded,    // a program
-  kEnded,     // a command
-  kReleased,  // the last program or kernel that the application held
+  kLoaded,    // when a program is loaded
+  kEnded,     // when a command has ended
+  kReleased,  // when the application releases its last program or kernel
 };
-// Does nothing before the first program is loaded, and the second time for a point.
+// Does nothing before the first program is loaded, or if the point was registered before.
 void wait_at_exit(ExitPoint point);
 
 // Puts the layer's functions for programs and kernels (program_calls.cpp) into the table.

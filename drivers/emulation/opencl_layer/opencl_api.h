@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenCL 2.0 with the calls of 1.2 that programs for cards make, and what a layer exports.
+// Declares OpenCL 2.0 with the deprecated calls of 1.2 that programs for cards use, and the exports
+// of a layer.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 200

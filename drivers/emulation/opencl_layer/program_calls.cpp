@@ -66,7 +66,7 @@ bool has_program(cl_device_id card) {
          units != 0;
 }
 
-// What is wrong with a binary for an emulated card; empty when it is good.
+// The error in a binary for an emulated card; empty if there is none.
 std::string check_binary(const unsigned char* bytes, size_t size) {
   try {
     tandem::xclbin::XclbinFile::parse(std::span(reinterpret_cast<const std::byte*>(bytes), size),

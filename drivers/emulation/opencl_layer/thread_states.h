@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waiting until the other threads of a process sleep.
+// Waits until the other threads of a process sleep.
 //
 // A thread of libxilinxopencl that ends a command frees it after the application has seen the end.
-// The library does not report when it is done, but then the thread sleeps. The layer cannot tell
-// these threads from the application's own, which may never sleep, so the wait has a limit.
+// The library does not report when it is done, but then the thread sleeps. The layer cannot
+// distinguish these threads from the application's own, which may never sleep, so the wait has a
+// limit.
 #pragma once
 
 #include <sys/types.h>
@@ -15,8 +16,9 @@
 
 namespace tandem::emulation {
 
-// Whether every thread but `self` sleeps or has ended. `tasks` is laid out like /proc/self/task: a
-// folder per thread, whose file `stat` gives the thread's name in brackets, then its state.
+// Whether every thread except `self` sleeps or has ended. `tasks` has the layout of
+// /proc/self/task: one folder per thread; its file `stat` contains the thread's name in brackets,
+// then its state.
 bool others_asleep(const std::filesystem::path& tasks, pid_t self);
 
 struct SleepWait {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a finding says of a buffer: its member "buffer", and where the program made it. Threads:
-// any.
+// Adds the buffer that a finding is about (member "buffer"), and where the program made it.
+// Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace tandem::emulation {
 
-// Of the buffer that has `address`, or ends closest before it; nothing where there is none.
+// The buffer contains `address`, or is the closest one that ends before it. Adds nothing if there
+// is none.
 void add_buffer_to(Finding& finding, const MemoryStates& states, uint64_t address);
 
 }  // namespace tandem::emulation

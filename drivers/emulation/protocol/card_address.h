@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The address of a shared card: an abstract Unix socket. It makes no file, and the name is free
-// again once the card has ended. Threads: any.
+// CardAddress: the address of a shared card, an abstract Unix socket. It makes no file, and the
+// name is free again when the card has ended. Threads: any.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,7 +16,7 @@ namespace tandem::emulation {
 
 class CardAddress {
  public:
-  // Longer names are cut; see kMaxScopeLength in the shim's settings.
+  // Longer names are truncated; see kMaxScopeLength in the shim's settings.
   explicit CardAddress(const std::string& name) {
     address_.sun_family = AF_UNIX;
     const size_t length = std::min(name.size(), sizeof(address_.sun_path) - 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names from left to right; `none` clears what stands before it and the defaults.
+// Names apply from left to right; `none` clears the defaults and all names before it.
 #include "emulation/protocol/checks.h"
 
 #include <sstream>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which bugs a card looks for. The card decides and tells its clients in SharedState::checks.
+// The kinds of bugs that a card checks. The card decides, and tells its clients in
+// SharedState::checks.
 //
-// TANDEM_CHECKS names checks, with commas. With a report (TANDEM_CARD_REPORT) memory, race and sync
-// are on as well; `none` first takes these away. Pure.
+// TANDEM_CHECKS lists checks, separated by commas. With a report (TANDEM_CARD_REPORT) the checks
+// memory, race and sync are also on; `none` as the first word turns them off. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,9 @@ namespace tandem::emulation {
 enum Check : uint32_t {
   kCheckDepths = 1,  // see hls_runtime::UnitSettings
   kCheckMemory = 2,  // loads, stores, indices and divisions of kernels
-  kCheckRace = 4,    // kernels that run at once and write the same bytes
-  kCheckSync = 8,    // syncs that a program forgets
-  kCheckStrict = 16  // every finding fails its command and the program
+  kCheckRace = 4,    // kernels that run at the same time and write the same bytes
+  kCheckSync = 8,    // missing syncs of a program
+  kCheckStrict = 16  // every finding makes its command and the program fail
 };
 
 // The bits of TANDEM_CHECKS. Throws std::runtime_error for an unknown name.

@@ -58,7 +58,7 @@ class ClientArea {
   uint32_t* packet_header(uint64_t offset) const {
     return reinterpret_cast<uint32_t*>(packets() + offset);
   }
-  // Counts a completion and wakes its waiters.
+  // Increments the completions and wakes the client's waiters.
   void announce() const;
 
  private:
@@ -71,9 +71,9 @@ class ClientArea {
 // ring is full.
 bool push_command(Ring& ring, UnitChannel& unit, uint32_t slot, uint64_t packet_offset,
                   uint32_t packet_bytes, CommandFault fault = {});
-// Makes the unit's thread look for new commands and for a cancelled one that it runs.
+// Makes the unit's thread check for new commands and for the cancellation of its running command.
 void ring_bell(UnitChannel& unit);
-// How many commands wait for the unit or run on it.
+// The number of commands that wait for the unit or run on it.
 uint32_t queued(const UnitChannel& unit);
 
 }  // namespace tandem::emulation

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Places in compiled code, and the lines of a user's source that they come from.
+// Positions in compiled code, and the source lines that they belong to.
 //
-// A CodePlace is plain data that another process can read. place_of() asks addr2line (binutils) and
-// skips headers of the system, of XRT and of the HLS library, also those that are inlined. Without
-// debug information the place is unknown. Cost: place_of() starts a process, some ten milliseconds;
-// results are kept. Threads: any.
+// A CodePlace is plain data that another process can read. place_of() calls addr2line (binutils).
+// It skips code, also inlined code, from headers of the system, of XRT and of the HLS library.
+// Without debug information the source is unknown. Cost: place_of() starts a process, some ten
+// milliseconds; results are cached. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@
 
 namespace tandem::emulation {
 
-// Return addresses of a call stack in one file, innermost first; 0 ends them.
+// The return addresses of a call stack within one file, innermost first; 0 marks the end.
 struct CodePlace {
   char module[256] = {};
-  uint64_t offsets[8] = {};  // as addr2line wants them
+  uint64_t offsets[8] = {};  // in the form that addr2line expects
 };
 
 struct SourcePlace {
   std::string file;
   int line = 0;            // 0: not known
-  bool in_header = false;  // the code itself is in a skipped header; the line is its caller's
+  bool in_header = false;  // the code is in a skipped header; the line is that of its caller
 };
 
-// Where the caller of the runtime's libraries stands, in the program or a library of its own.
+// The place in the program, or in a library of its own, that called the runtime's libraries.
 CodePlace caller_place();
-// The same of a stack of return addresses, innermost first.
+// The same for a stack of return addresses, innermost first.
 CodePlace program_place(const std::vector<const void*>& return_addresses);
-// Whether code is in a library between a program and the shim, or in the C and C++ libraries.
+// Whether code is in a library between the program and the shim, or in the C and C++ libraries.
 bool is_runtime_code(const void* address);
-// The place of code addresses of this process, innermost first, as far as they are in the first
-// one's module. Return addresses are those after the call.
+// The place of code addresses of this process, innermost first. Only addresses in the module of the
+// first one are kept. A return address is the one after the call.
 CodePlace code_place(const std::vector<const void*>& return_addresses);
 SourcePlace place_of(const CodePlace& place);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes wrong with one command, as an application's script of faults says (faults/FAULTS.md).
-// The application writes it beside the command, and the card's unit does it. Plain data.
+// The fault that one command must have, by the application's fault script (faults/FAULTS.md). The
+// application writes it beside the command, and the card's unit performs it. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace tandem::emulation {
 
 enum class CommandFaultKind : uint32_t {
   kNone,
-  kLate,         // ends late_us after the kernel has
+  kLate,         // ends late_us after the kernel has ended
   kTwice,        // its end is announced twice
-  kNever,        // the kernel does not run, and the command goes on until it is aborted
-  kUnannounced,  // the kernel runs, and the command goes on until it is aborted
-  kNoInterrupt,  // as usual, but without the unit's interrupt
+  kNever,        // the kernel does not run, and the command stays active until it is aborted
+  kUnannounced,  // the kernel runs, and the command stays active until it is aborted
+  kNoInterrupt,  // as usual, but the unit raises no interrupt
   kError         // the kernel does not run, and the command ends with an error
 };
 

@@ -3,11 +3,11 @@
 // Control messages between an application and its card: text and file descriptors over a Unix
 // socket.
 //
-// The first request is "open". Later requests begin with a decimal number, and so do their answers.
-// After a timeout the caller thus recognises the answer to an earlier request. A request with
-// number 0 gets no answer. Answers are "ok ..." or "error <text>". A closed socket means that the
-// peer process has ended or closed the connection; then functions return false or an empty result.
-// There is no SIGPIPE. Threads: one at a time per end.
+// The first request is "open". Every later request begins with a decimal number, and so does its
+// answer, so the caller can recognise a late answer to an earlier request after a timeout. A
+// request with number 0 gets no answer. Answers are "ok ..." or "error <text>". A closed socket
+// means that the peer process has ended or closed the connection; functions then return false or an
+// empty result. There is no SIGPIPE. Threads: one at a time per end.
 #pragma once
 
 #include <chrono>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A bug that an emulated card found in a kernel or a program: one JSON line of the file that
-// TANDEM_CARD_REPORT names.
+// Finding: a bug that an emulated card found in a kernel or a program. It is one JSON line of the
+// file that TANDEM_CARD_REPORT names.
 //
-// {"kind", "severity", "kernel", "unit", "argument", "file", "line", "message", ...}: what is not
-// known is null. Texts are UTF-8. Cards and applications append to one file; a line is one write.
-// Threads: any.
+// {"kind", "severity", "kernel", "unit", "argument", "file", "line", "message", ...}: unknown
+// values are null. Texts are UTF-8. Cards and applications append to one file; each line is one
+// write. Threads: any.
 #pragma once
 
 #include <string>
@@ -15,26 +15,27 @@
 namespace tandem::emulation {
 
 struct Finding {
-  std::string kind;      // as README.md lists them
-  std::string severity;  // "error": wrong in any case; "warning": it may pass here, not on hardware
+  std::string kind;      // one of those that README.md lists
+  std::string severity;  // "error": always wrong; "warning": it may pass here, but fail on hardware
   std::string kernel;
   std::string unit;
   std::string argument;
   std::string file;
   int line = 0;
   std::string message;
-  std::string stream;  // that it is about, if any; no member of the line
+  std::string stream;  // the stream that it is about, if any; not a member of the line
   std::vector<std::pair<std::string, std::string>> more;  // further members, values as JSON
 };
 
-// `text` as a JSON string, with its quotes. Bytes that are no UTF-8 are replaced.
+// `text` as a JSON string with quotes. Invalid UTF-8 bytes are replaced.
 std::string json_string(const std::string& text);
-// Whether findings are told on standard error too. TANDEM_CARD_FINDINGS=report: no, they are in the
-// report, and whoever reads it tells them.
+// Whether findings are also printed to standard error. Not with TANDEM_CARD_FINDINGS=report: the
+// reader of the report then prints them.
 bool tells_findings();
-// Without the end of the line.
+// The JSON line without a line end.
 std::string json_line(const Finding& finding);
-// Adds `line` and an end of line to the file. False, with errno set, when it cannot be written.
+// Appends `line` and a line end to the file. Returns false, with errno set, if it cannot be
+// written.
 bool append_line(const std::string& file, std::string line);
 bool append_finding(const std::string& file, const Finding& finding);
 

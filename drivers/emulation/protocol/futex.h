@@ -23,9 +23,9 @@ void futex_wake_all(std::atomic<uint32_t>& word);
 bool spin_while_equal(const std::atomic<uint32_t>& word, uint32_t seen,
                       std::chrono::nanoseconds duration);
 
-// Spins with a budget that adapts: it grows while spinning pays, and falls to nothing while it does
-// not (long kernels, long pauses, no free core), when it would take a core from other work.
-// Threads: one at a time.
+// Spins for a time that adapts. It grows while spinning is successful. It falls to zero while
+// spinning is useless (long kernels, long pauses, no free core), so that it takes no core from
+// other work. Threads: one at a time.
 class AdaptiveSpin {
  public:
   // Spins until *word != seen or the budget is used up; true when it changed.

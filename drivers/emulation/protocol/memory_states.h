@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known of every byte of a card's device memory, and where its buffers were made: memory
-// that a card and its clients share while checks are on.
+// MemoryStates: the state of every byte of a card's device memory, and where its buffers were made.
+// A card and its clients share it while checks are on.
 //
-// A byte per byte of device memory, in an anonymous file whose pages exist once they are touched.
-// Clients mark buffers and syncs, the card what kernels write. Threads and processes: any; a byte
-// has one writer at a time, unless the program has the race that the checks look for.
+// One byte per byte of device memory, in an anonymous file; the system allocates its pages at the
+// first access. Clients mark buffers and syncs, the card marks bytes that kernels write. Threads
+// and processes: any. A byte has one writer at a time, unless the program has the race that the
+// checks look for.
 #pragma once
 
 #include <atomic>
@@ -20,11 +21,11 @@ enum MemoryState : uint8_t {
   kStateLive = 1,     // inside a buffer
   kStateWritten = 2,  // by a sync, a copy or a kernel
   kStateStale = 4,    // the host's copy changed after its last sync to the device
-  kStateFreed = 8,    // of a buffer that was freed
+  kStateFreed = 8,    // in a buffer that was freed
   kStateUnseen = 16   // a kernel or a copy wrote it; the host's copy has not received it
 };
 
-// A buffer, also after it was freed.
+// A buffer; the record stays after the buffer is freed.
 struct BufferRecord {
   std::atomic<uint32_t> state{0};  // 0: none; kStateLive or kStateFreed
   uint32_t group = 0;
@@ -43,13 +44,13 @@ class MemoryStates {
   static MemoryStates adopt(int descriptor, uint64_t memory_bytes);
 
   int descriptor() const { return area_.descriptor(); }
-  // [memory_bytes], and 64 more that are 0.
+  // [memory_bytes], followed by 64 bytes of 0.
   uint8_t* states() const { return reinterpret_cast<uint8_t*>(area_.data()); }
   bool covers(uint64_t address, uint64_t size_bytes) const {
     return address <= memory_bytes_ && size_bytes <= memory_bytes_ - address;
   }
 
-  // A buffer begins or ends. `written`: the host writes it without a sync.
+  // The start and the end of a buffer. `written`: the host writes it directly, without a sync.
   void make_buffer(uint64_t address, uint64_t size_bytes, uint32_t group, bool written,
                    const CodePlace& place) const;
   void free_buffer(uint64_t address, uint64_t size_bytes) const;
@@ -57,8 +58,8 @@ class MemoryStates {
   void change(uint64_t address, uint64_t size_bytes, uint8_t on, uint8_t off) const;
   // Whether a byte of the range has one of `bits`.
   bool any(uint64_t address, uint64_t size_bytes, uint8_t bits) const;
-  // The newest buffer that has or had `address`; else the one that ends closest before it. Null:
-  // none.
+  // The newest buffer that contains or contained `address`; otherwise the closest one that ends
+  // before it. Null: none.
   const BufferRecord* find(uint64_t address) const;
 
  private:

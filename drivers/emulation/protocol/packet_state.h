@@ -37,8 +37,8 @@ inline void set_packet_state(uint32_t* header, uint32_t state) {
   word.store((word.load(std::memory_order_relaxed) & ~0xFu) | state, std::memory_order_release);
 }
 
-// Moves a packet to RUNNING; false when it has ended, which may happen after the caller claimed the
-// ring entry.
+// Sets a packet to RUNNING. Returns false if it has already ended, which can happen after the
+// caller claimed the ring entry.
 inline bool set_packet_running(uint32_t* header) {
   std::atomic_ref<uint32_t> word(*header);
   uint32_t before = word.load(std::memory_order_relaxed);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Process descriptors with C linkage, which <sys/pidfd.h> of glibc 2.36 does not state. Threads:
-// any.
+// Declares process descriptors with C linkage; <sys/pidfd.h> of glibc 2.36 lacks it. Threads: any.
 #pragma once
 
 extern "C" {

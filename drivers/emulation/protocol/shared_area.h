@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A memory area that two processes share: an anonymous file (memfd) and its mapping. Pages exist
-// once they are touched.
+// SharedArea: a memory area that two processes share: an anonymous file (memfd) and its mapping.
+// The system allocates its pages at the first access.
 //
-// Errors: std::system_error when the area cannot be made or mapped. Threads: any. Move-only.
+// Errors: std::system_error if the area cannot be made or mapped. Threads: any. Move-only.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class SharedArea {
 
   int descriptor_ = -1;
   uint64_t size_bytes_ = 0;
-  uint64_t reserved_bytes_ = 0;  // after the mapping, with its guard
+  uint64_t reserved_bytes_ = 0;  // address space after the mapping, including its guard
   std::byte* data_ = nullptr;
 };
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that a card shares with all its clients: a bell, registers and statistics per compute
-// unit, and the cause of a crash.
+// SharedState: the memory that a card shares with all its clients: a bell, registers and statistics
+// per compute unit, and the cause of a crash.
 //
-// Commands are in the clients' own areas (client_area.h), a ring per client and unit. So launches
-// share no lock between processes, and a client that dies leaves nothing locked; the lock of a
-// unit's mailbox is taken from a dead holder (mailbox.h). To launch: write the entry, advance the
-// ring, set the client's bit in `pending`, count `submitted` (the futex word of the unit's thread).
-// The load of a unit is `submitted` - `finished`; it is exact while no client dies. Threads: any.
+// Commands are in the clients' own areas (client_area.h), one ring per client and unit. So launches
+// of different processes share no lock, and a client that dies leaves no lock held; the lock of a
+// unit's mailbox is taken over from a dead holder (mailbox.h). To launch: write the entry, advance
+// the ring, set the client's bit in `pending`, increment `submitted` (the futex word of the unit's
+// thread). The load of a unit is `submitted` - `finished`, which is exact while no client dies.
+// Threads: any.
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,7 @@ struct UnitStatistics {
 };
 
 struct UnitChannel {
-  // Futex word of the unit's thread: also incremented when a running command was aborted.
+  // Futex word of the unit's thread. Also incremented when a running command was aborted.
   alignas(64) std::atomic<uint32_t> submitted{0};
   alignas(64) std::atomic<uint32_t> finished{0};
   std::atomic<uint32_t> asleep{0};
@@ -36,12 +37,12 @@ struct UnitChannel {
   std::atomic<uint64_t> pending[kMaxClients / 64] = {};
   UnitStatistics statistics;
   std::atomic<uint32_t> first_argument{0};  // byte offset in the register map
-  // Calls of the kernel; a command that repeats makes several.
+  // Calls of the kernel; a command with repetitions makes several.
   std::atomic<uint32_t> calls_begun{0};
   std::atomic<uint32_t> calls_finished{0};
   std::atomic<uint32_t> calls_awaited{
       0};                               // value of calls_begun when the program requested outputs
-  std::atomic<uint32_t> interrupts{0};  // raised so far
+  std::atomic<uint32_t> interrupts{0};  // number raised so far
   Mailbox mailbox;
   // The unit's register map as programs see it: bit 0 of word 0 starts, bits 1 to 3 are done, idle,
   // ready.
@@ -54,17 +55,18 @@ struct Fault {
   std::atomic<int32_t> unit{-1};
   std::atomic<uint32_t> is_memory_access{0};
   std::atomic<uint32_t> is_null{0};         // near address 0 of the process
-  std::atomic<uint64_t> device_address{0};  // of the kernel's pointer
+  std::atomic<uint64_t> device_address{0};  // address in the kernel's pointer
 };
 
 struct SharedState {
   uint32_t version = kProtocolVersion;
-  std::atomic<uint32_t> generation{0};  // counts loads; commands of an older one are refused
+  // counts loads; commands with an older generation are refused
+  std::atomic<uint32_t> generation{0};
   std::atomic<uint64_t> free_bytes{0};  // device memory
   std::atomic<uint64_t> bytes_to_device{0};
   std::atomic<uint64_t> bytes_from_device{0};
   std::atomic<uint32_t> checks{0};    // bits of Check, see checks.h
-  std::atomic<uint64_t> findings{0};  // that the card and its clients reported
+  std::atomic<uint64_t> findings{0};  // number of findings that the card and its clients reported
   Fault fault;
   std::atomic<uint32_t> hung{0};  // not 0: no command begins or ends, see faults/FAULTS.md
   UnitChannel units[kMaxUnits];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of Debian's libxrt_coreutil, which the tree's library of that name stands before.
+// debian_function: finds a function in Debian's libxrt_coreutil. The tree's library of the same
+// name is loaded in front of it.
 //
-// RTLD_NEXT does not do: a program may have loaded the tree's library with dlopen(). Errors:
-// std::runtime_error naming the function. Threads: any.
+// RTLD_NEXT does not work here, because a program may have loaded the tree's library with dlopen().
+// Errors: std::runtime_error with the name of the function. Threads: any.
 #pragma once
 
 #include <dlfcn.h>
@@ -13,7 +14,7 @@
 
 namespace tandem::emulation {
 
-// `name`: as the C++ ABI of Linux spells it.
+// `name`: the mangled name of the C++ ABI.
 template <typename Function>
 Function* debian_function(const char* name) {
   static void* const library = dlopen(TANDEM_XRT_COREUTIL, RTLD_LAZY | RTLD_NOLOAD);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kMaxBytes = std::uint64_t{2} << 30;
 
-// How many bytes from `address` on are readable, at most `limit`.
+// The number of readable bytes from `address` on, at most `limit`.
 std::uint64_t readable_bytes(std::uint64_t address, std::uint64_t limit) {
   std::ifstream maps("/proc/self/maps");
   std::uint64_t end = address;  // everything before it, from `address` on, is readable

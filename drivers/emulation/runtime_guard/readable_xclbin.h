@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of an xclbin in memory, from a pointer without a size.
+// readable_xclbin: the bytes of an xclbin in memory, from a pointer without a size.
 //
-// XRT passes no size, so the header's m_length gives the number of bytes. They are returned only if
-// the process can read all of them; they may still belong to another object. Errors: Error naming
-// the field. Cost: reads /proc/self/maps once. Threads: any.
+// XRT passes no size, so the size is m_length of the header. The bytes are returned only if the
+// process can read all of them; some may belong to another object if m_length is wrong. Errors:
+// Error with the field. Cost: reads /proc/self/maps once. Threads: any.
 #pragma once
 
 #include <cstddef>

@@ -26,7 +26,7 @@ constexpr const char* kSetBuffer = "_ZN3xrt3run16set_arg_at_indexEiRKNS_2boE";
 constexpr const char* kWait = "_ZNK3xrt3run4waitERKNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE";
 constexpr const char* kState = "_ZNK3xrt3run5stateEv";
 
-// Null where nothing is checked, or XRT uses another shim.
+// Null if nothing is checked, or if XRT uses another shim.
 const RunCalls* run_calls() {
   static auto* const function = [] {
     void* const shim = dlopen("libxrt_core.so.2", RTLD_LAZY | RTLD_NOLOAD);
@@ -70,7 +70,7 @@ bool is_opencl(const void* code) {
   return dladdr(code, &info) != 0 && std::strstr(info.dli_fname, "libxilinxopencl") != nullptr;
 }
 
-// After a look at a run.
+// Call it after the program has waited for a run or asked for its state.
 ert_cmd_state told(ert_cmd_state state) {
   if (const RunCalls* const calls = run_calls()) calls->looked();
   return state;

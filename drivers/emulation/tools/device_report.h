@@ -2,9 +2,9 @@
 //
 // The reports of xbutil examine about the machine and its cards, as JSON and as text.
 //
-// A card's name, address and bitstream come from XRT's public API; the meaning of the name comes
-// from the table of platforms. Errors: std::exception when a card does not open. Threads: one at a
-// time.
+// A card's name, address and bitstream come from XRT's public API; the table of platforms gives the
+// properties that belong to the name. Errors: std::exception if a card cannot be opened. Threads:
+// one at a time.
 #pragma once
 
 #include <xrt/xrt_device.h>
@@ -28,7 +28,7 @@ const xclbin::Platform& platform_of(const ListedCard& card);
 
 // The cards that an application finds if it is started with the same environment.
 std::vector<ListedCard> list_cards();
-// The card with this name: an index, an address, or the end of an address. Throws Error naming the
+// Finds the card by its index, its address, or the end of its address. Throws Error that lists the
 // cards.
 ListedCard find_card(const std::string& name);
 

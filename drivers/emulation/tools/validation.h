@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// xbutil validate: compiles a kernel with v++, loads it onto the card and checks its results.
+// validate_card: `xbutil validate`: compiles a kernel with v++, loads it onto the card and checks
+// its results.
 //
-// All files are in a new folder under the system's temporary folder, which is removed at the end.
-// Errors: Error with the tool's output when v++ fails; wrong results are the return value. Threads:
-// one at a time.
+// All files are in a new temporary folder, which is removed at the end. Errors: Error with the
+// tool's output if v++ fails; wrong results are reported by the return value. Threads: one at a
+// time.
 #pragma once
 
 #include <string>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes XRT's object for a device, at the address of an earlier object that was destroyed, if there
-// is one.
+// make_core_device: makes XRT's object for a device, at the address of an earlier, destroyed object
+// if there is one.
 //
-// libxrt_coreutil 2.13 keeps a thread and entries of tables for every address at which it has seen
-// a device, until the process ends. So a program that opens cards again and again would gain a
-// thread each time. Threads: any.
+// libxrt_coreutil 2.13 keeps a thread and table entries for every address of a device object until
+// the process ends. So a program that opens cards repeatedly would get one more thread each time.
+// Threads: any.
 #pragma once
 
 #include <memory>

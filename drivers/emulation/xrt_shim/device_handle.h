@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The object behind an xclDeviceHandle: a card, and the buffers that this handle made.
+// DeviceHandle: the object behind an xclDeviceHandle: a card, and the buffers that this handle
+// made.
 //
 // xclOpen makes one handle per call; handles of one card share its memory and its bitstream. A
 // buffer's device memory is an Allocation, shared with its importers. Host copies are separate
@@ -23,7 +24,7 @@ class device;
 namespace tandem::emulation {
 
 enum class BufferKind {
-  kMirrored,    // device memory and a host copy, joined by sync
+  kMirrored,    // device memory and a separate host copy, updated by sync
   kDeviceOnly,  // no host copy
   kMapped,      // the host maps the device memory itself (peer-to-peer, host-only, imported)
   kCommand      // a command packet

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of the emulation to the user, through XRT's own message channel (levels and sinks as set
-// in xrt.ini).
+// Prints messages of the emulation through XRT's own message channel (levels and sinks as set in
+// xrt.ini).
 #pragma once
 
 #include <string>

@@ -54,7 +54,7 @@ std::string find_emconfig() {
   if (!named.empty()) {
     const std::string path = fs::is_directory(named, code) ? named + "/emconfig.json" : named;
     if (fs::exists(path, code)) return path;
-    report_warning("EMCONFIG_PATH is '" + named + "', where no emconfig.json is; it is ignored");
+    report_warning("EMCONFIG_PATH is '" + named + "', which has no emconfig.json; it is ignored");
   }
   const fs::path beside = fs::read_symlink("/proc/self/exe", code).parent_path() / "emconfig.json";
   if (fs::exists(beside, code)) return beside.string();

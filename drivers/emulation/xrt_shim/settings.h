@@ -24,9 +24,10 @@ namespace tandem::emulation {
 //   XCL_EMULATION_MODE      as in XRT
 struct Settings {
   uint32_t num_cards = 1;
-  // Per card, a name or file for find_platform(); not empty when there is a card.
+  // A name or file for find_platform() per card; not empty if there is a card.
   std::vector<std::string> platforms;
-  bool platform_chosen = false;  // by a variable or emconfig.json; else the first bitstream decides
+  // by a variable or emconfig.json; otherwise the first bitstream decides
+  bool platform_chosen = false;
   std::string card_executable;
   std::string scope;                // empty: the process has its own cards
   std::string statistics_file;      // empty: none

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums per pair of parties and time window. A child of fork() leaves the record to its parent.
+// Sums per pair of parties and time window, and the first copies one by one where they are wanted.
+// A child of fork() leaves the record to its parent.
 #include "emulation/xrt_shim/traffic.h"
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <string>
 #include <tuple>
 
+#include "common/bounded_log.h"
 #include "common/number.h"
 #include "common/text_parts.h"
 #include "emulation/xrt_shim/report.h"
@@ -41,14 +45,16 @@ class CopyRecord {
         folder_(traffic_variable("TANDEM_TRACE_COMM_FOLDER")),
         window_text_(traffic_variable("TANDEM_TRACE_COMM_WINDOW_S")),
         begin_s_(number_of<double>(traffic_variable("TANDEM_TRACE_COMM_BEGIN_S")).value_or(0)),
-        window_s_(number_of<double>(window_text_).value_or(0)) {}
+        window_s_(number_of<double>(window_text_).value_or(0)),
+        copies_(number_of<std::size_t>(traffic_variable("TANDEM_TRACE_COMM_EVENTS")).value_or(0)) {}
 
   void add(int source, int destination, uint64_t bytes) {
-    const int window = window_now();
+    const double time_s = since_begin_s();
     const std::lock_guard lock(mutex_);
-    Volume& volume = volumes_[{source, destination, window}];
+    Volume& volume = volumes_[{source, destination, window_at(time_s)}];
     volume.bytes += bytes;
     ++volume.copies;
+    if (copies_.is_kept()) copies_.add({time_s, source, destination, bytes});
   }
 
   void write() {
@@ -68,6 +74,7 @@ class CopyRecord {
                    static_cast<unsigned long long>(volume.bytes),
                    static_cast<unsigned long long>(volume.copies));
     }
+    write_copies(file);
     std::fprintf(file, "end\n");
     const bool is_whole = std::ferror(file) == 0;
     if (std::fclose(file) != 0 || !is_whole) {
@@ -80,20 +87,49 @@ class CopyRecord {
     uint64_t bytes = 0, copies = 0;
   };
 
-  int window_now() const {
-    if (window_s_ <= 0) return 0;
+  struct Copy {
+    double time_s;  // since the begin of the run
+    int source, destination;
+    uint64_t bytes;
+  };
+
+  // The clock is read where somebody wants the time.
+  double since_begin_s() const {
+    if (window_s_ <= 0 && !copies_.is_kept()) return 0;
     const double now_s =
         std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return now_s - begin_s_;
+  }
+
+  int window_at(double time_s) const {
+    if (window_s_ <= 0) return 0;
     constexpr double kMost = std::numeric_limits<int>::max();
-    return static_cast<int>(std::clamp((now_s - begin_s_) / window_s_, 0.0, kMost));
+    return static_cast<int>(std::clamp(time_s / window_s_, 0.0, kMost));
+  }
+
+  void write_copies(std::FILE* file) const {
+    for (const Copy& copy : copies_.entries()) {
+      char time[48];  // in every locale with a point
+      const auto end =
+          std::to_chars(std::begin(time), std::end(time), copy.time_s, std::chars_format::fixed, 7);
+      std::fprintf(file, "event %.*s %d %d %s copy 0 %llu 1\n",
+                   static_cast<int>(end.ptr - std::begin(time)), time, copy.source,
+                   copy.destination, kind_of(copy.source, copy.destination),
+                   static_cast<unsigned long long>(copy.bytes));
+    }
+    if (copies_.dropped() > 0) {
+      std::fprintf(file, "dropped_events %llu\n",
+                   static_cast<unsigned long long>(copies_.dropped()));
+    }
   }
 
   const pid_t process_;
   const std::string folder_;
   const std::string window_text_;  // as given, because all records must name the same length
   const double begin_s_, window_s_;
-  std::mutex mutex_;  // guards volumes_
+  std::mutex mutex_;  // guards what follows
   std::map<std::tuple<int, int, int>, Volume> volumes_;
+  BoundedLog<Copy> copies_;
 };
 
 // Null: not traced. Never destroyed, because copies come until the process ends.

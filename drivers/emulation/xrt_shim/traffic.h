@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this process copies between the host and cards, and between cards, for `tandem trace-comm`.
+// Records what this process copies between the host and cards, and between cards, for `tandem
+// trace-comm`.
 //
-// Nothing happens unless TANDEM_TRACE_COMM_KINDS names "xrt". The record, in the format of
-// host/trace/communication/record_file.h, is written when the process ends. Loads and stores of
-// kernels to the memory of another card are not seen. Threads: any.
+// It records only if TANDEM_TRACE_COMM_KINDS names "xrt". The record has the format of
+// host/trace/communication/record_file.h and is written when the process ends. Loads and stores of
+// kernels in the memory of another card are not recorded. Threads: any.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The few functions of libxrt_coreutil and of its glue objects that no public header declares.
+// Declares the few functions of libxrt_coreutil and of its glue objects that no public header
+// declares.
 //
-// Debian's libxrt_coreutil 2.13 exports them. The glue objects' hashes are checked at configure
-// time, so declarations and objects match.
+// Debian's libxrt_coreutil 2.13 exports them. The hashes of the glue objects are checked at
+// configure time, so that declarations and objects match.
 #pragma once
 
 #include <experimental/xrt-next.h>
@@ -25,14 +26,15 @@ class device {
  public:
   // Tells XRT that the bitstream `top` is loaded.
   void register_axlf(const axlf* top);
-  // XRT's copy of a section of the loaded bitstream (any, for an empty id); {nullptr, 0} without.
+  // XRT's copy of a section of the loaded bitstream (an empty id: any bitstream); {nullptr, 0} if
+  // there is none.
   std::pair<const char*, size_t> get_axlf_section(axlf_section_kind kind,
                                                   const xrt::uuid& bitstream) const;
 };
 
-// The base of `device`: a shim's functions beyond the C API. Debian's glue objects have weak
-// definitions that refuse; core_overrides.cpp replaces them. Hidden, since libxrt_coreutil exports
-// refusing definitions too, which would be found first.
+// The base of `device`: the functions of a shim beyond the C API. Debian's glue objects have weak
+// definitions that fail; core_overrides.cpp replaces them. Hidden, because libxrt_coreutil exports
+// failing definitions too, which would be found first.
 struct __attribute__((visibility("hidden"))) ishim {
   xclInterruptNotifyHandle open_ip_interrupt_notify(unsigned int unit);
   void close_ip_interrupt_notify(xclInterruptNotifyHandle id);
@@ -48,12 +50,12 @@ std::shared_ptr<device> get_userpf_device(void* handle, unsigned int index);
 
 class system {
  public:
-  // Hidden: the glue objects must find this one, and libxrt_coreutil its own.
+  // Hidden: the glue objects must find this definition, and libxrt_coreutil its own.
   __attribute__((visibility("hidden"))) unsigned int get_device_id(const std::string& text) const;
 };
 
 namespace swemu {
-// The class of XRT's objects for devices, of the glue objects' size.
+// XRT's class for device objects; it has the size that the glue objects expect.
 class device {
  public:
   device(void* handle, unsigned int index, bool is_user);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem card`: runs programs on emulated cards and tells what the cards found.
+// `tandem card`: runs programs on emulated cards and reports the findings.
 #include <spdlog/fmt/fmt.h>
 
 #include <cstdlib>
@@ -25,6 +25,8 @@ constexpr int kBugsFound = 4;
 constexpr const char* kReport = "TANDEM_CARD_REPORT";
 constexpr const char* kChecks = "TANDEM_CHECKS";
 constexpr const char* kTime = "TANDEM_TIME";
+constexpr const char* kTimedRunsAreNotChecked =
+    "memory checks are off in timed runs; run it again without TANDEM_TIME and --time to check it";
 
 void write_sarif(const std::string& path, const std::vector<CardFinding>& findings) {
   std::ofstream out(path);
@@ -45,7 +47,7 @@ void write_sarif_of_run(const std::string& path, const std::vector<CardFinding>&
   }
 }
 
-// Words that look like options of this program stand after --.
+// Words after -- that look like options belong to the command.
 void takes_program(CLI::App* command, std::vector<std::string>& program) {
   command->add_option("program", program, "the program and its arguments, after --")->required();
 }
@@ -86,7 +88,7 @@ void print_findings(const std::vector<CardFinding>& findings) {
 void run_command(const RunOptions& options) {
   const ScratchFolder scratch("card", kCardFolder);
   const ReportFile report(scratch.path());
-  // The cards' findings are told once, below.
+  // The findings are printed once, below.
   CommandOnCards command{
       options.program, {{kReport, report.path}, {"TANDEM_CARD_FINDINGS", "report"}}, {}};
   use_own_cards(command, scratch);
@@ -100,16 +102,19 @@ void run_command(const RunOptions& options) {
   if (std::getenv(kChecks) == nullptr) command.environment[kChecks] = "depths";
   if (!options.time.empty()) command.environment[kTime] = options.time;
   const int code = run_on_cards(command);
+  std::ofstream(report.path, std::ios::app);  // a run without findings leaves an empty report
   const std::vector<CardFinding> findings =
       read_card_report(report.path, report.begin_bytes, false);
   print_findings(findings);
-  fmt::print(stderr, "{}", times_text(read_card_times(report.path, report.begin_bytes)));
+  const auto times = read_card_times(report.path, report.begin_bytes);
+  fmt::print(stderr, "{}", times_text(times));
+  if (!times.empty()) fmt::print(stderr, "tandem: {}\n", kTimedRunsAreNotChecked);
   write_sarif_of_run(options.sarif, findings, code);
   if (code != 0) throw ExitStatus{code};
   if (options.strict && !findings.empty()) throw ExitStatus{kBugsFound};
 }
 
-// Empty where the file is a script of faults.
+// Empty if the file is a fault script.
 std::string fault_script_problem(const std::string& path) {
   try {
     emulation::read_fault_script("@" + path);
@@ -131,7 +136,9 @@ void add_run(CLI::App& parent) {
       ->check(CLI::Validator(fault_script_problem, "FILE"));
   command->add_option("--faults-log", o->faults_log,
                       "add the faults that happened to a file; it is a script that repeats them");
-  command->add_option("--time", o->time, "tell the time that runs take on a real card")
+  command
+      ->add_option("--time", o->time,
+                   "tell the time that runs take on a real card; memory checks are off then")
       ->check(CLI::IsMember({"model"}));
   takes_program(command, o->program);
   command->callback([o] { run_command(*o); });
@@ -176,6 +183,7 @@ void add_report(CLI::App& parent) {
     fmt::print("{}", times_text(times));
     for (const CardFinding& finding : findings) fmt::print("{}", finding_text(finding));
     fmt::print("{}\n", summary_text(findings));
+    if (!times.empty()) fmt::print("{}\n", kTimedRunsAreNotChecked);
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the report of cards. A line that was cut off by the end of its card is told, not skipped.
+// Reads the report of cards. A line that is truncated because its card ended is an error, not
+// skipped.
 #include "apps/card/card_report.h"
 #include "apps/card/card_times.h"
 
@@ -47,11 +48,6 @@ constexpr std::array<std::pair<const char*, const char*>, 17> kAdvice = {{
      "remove the dependence pragma (or restrict): the addresses do depend on each other"},
 }};
 
-std::string text_member(const ordered_json& line, const char* name) {
-  const auto found = line.find(name);
-  return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 CardFinding finding_of(ordered_json line, const std::string& place) {
   if (!line.is_object() || text_member(line, "kind").empty()) {
     throw Error("card", place + ": no finding of a card: an object with \"kind\" is expected");
@@ -74,6 +70,11 @@ CardFinding finding_of(ordered_json line, const std::string& place) {
 }
 
 }  // namespace
+
+std::string text_member(const ordered_json& line, const char* name) {
+  const auto found = line.find(name);
+  return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
 
 std::string card_advice(const std::string& kind) {
   for (const auto& [name, advice] : kAdvice) {

@@ -17,7 +17,7 @@ std::string place_text(const std::string& file, int line) {
   return line > 0 ? file + ":" + std::to_string(line) : file;
 }
 
-// "kernel 'k', unit 'u', argument 'a'", of what is known.
+// "kernel 'k', unit 'u', argument 'a'"; unknown parts are left out.
 std::string subject_text(const CardFinding& finding) {
   std::string text;
   for (const auto& [name, value] : {std::pair{"kernel", &finding.kernel},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Members that are missing count as zero or empty: a report may come from another version.
+// Missing members count as zero or empty, because a report may come from another version.
 #include "apps/card/card_times.h"
 
 #include <spdlog/fmt/fmt.h>
@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 
+#include "apps/card/card_report.h"
 #include "common/counted.h"
 #include "common/error.h"
 
@@ -20,11 +21,6 @@ using nlohmann::ordered_json;
 double number_member(const ordered_json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
-}
-
-std::string text_of(const ordered_json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 ordered_json list_of(const ordered_json& object, const char* name) {
@@ -39,7 +35,7 @@ const ordered_json* longest_of(const std::vector<const ordered_json*>& runs) {
 }
 
 std::string loop_text(const ordered_json& loop) {
-  const std::string file = text_of(loop, "file");
+  const std::string file = text_member(loop, "file");
   const double ii = number_member(loop, "ii");
   return fmt::format(
       "    loop {}:{}: II {}, depth {:.0f}, {:.0f} iterations in {}: {:.0f} cycles; {}\n",
@@ -47,13 +43,13 @@ std::string loop_text(const ordered_json& loop) {
       ii > 0 ? fmt::format("{:.0f}", ii) : "none", number_member(loop, "depth"),
       number_member(loop, "trips"),
       counted(static_cast<std::int64_t>(number_member(loop, "entries")), "run"),
-      number_member(loop, "cycles"), text_of(loop, "why"));
+      number_member(loop, "cycles"), text_member(loop, "why"));
 }
 
 std::string port_text(const ordered_json& port) {
   return fmt::format("    port {} ({}, {}): {:.0f} bytes in {}, {:.2f} GB/s, {:.0f}% of the bank\n",
-                     text_of(port, "argument"), text_of(port, "bank"), text_of(port, "direction"),
-                     number_member(port, "bytes"),
+                     text_member(port, "argument"), text_member(port, "bank"),
+                     text_member(port, "direction"), number_member(port, "bytes"),
                      counted(static_cast<std::int64_t>(number_member(port, "bursts")), "burst"),
                      number_member(port, "bandwidth"), 100 * number_member(port, "share_of_peak"));
 }
@@ -67,10 +63,11 @@ std::string unit_text(const std::vector<const ordered_json*>& runs) {
   }
   const ordered_json& run = *longest_of(runs);
   std::string text = fmt::format("kernel '{}', unit '{}': {}, modelled {:.3f} us",
-                                 text_of(run, "kernel"), text_of(run, "unit"),
+                                 text_member(run, "kernel"), text_member(run, "unit"),
                                  counted(static_cast<std::int64_t>(runs.size()), "run"), sum);
   if (low < sum || high > sum) text += fmt::format(" ({:.3f} to {:.3f})", low, high);
-  text += fmt::format("\n    limited by {}: {}\n", text_of(run, "limit"), text_of(run, "why"));
+  text +=
+      fmt::format("\n    limited by {}: {}\n", text_member(run, "limit"), text_member(run, "why"));
   for (const ordered_json& loop : list_of(run, "loops")) text += loop_text(loop);
   for (const ordered_json& port : list_of(run, "ports")) text += port_text(port);
   for (const ordered_json& note : list_of(run, "unknown")) {
@@ -95,7 +92,7 @@ std::vector<ordered_json> read_card_times(const std::string& path, std::uint64_t
     if (!line.is_object()) {
       throw Error("card", path + ":" + std::to_string(number) + ": not a line of JSON");
     }
-    if (text_of(line, "kind") == kTimeKind) runs.push_back(std::move(line));
+    if (text_member(line, "kind") == kTimeKind) runs.push_back(std::move(line));
   }
   return runs;
 }
@@ -103,7 +100,7 @@ std::vector<ordered_json> read_card_times(const std::string& path, std::uint64_t
 std::string times_text(const std::vector<ordered_json>& runs) {
   std::map<std::pair<std::string, std::string>, std::vector<const ordered_json*>> units;
   for (const ordered_json& run : runs) {
-    units[{text_of(run, "kernel"), text_of(run, "unit")}].push_back(&run);
+    units[{text_member(run, "kernel"), text_member(run, "unit")}].push_back(&run);
   }
   std::string text;
   for (const auto& [unit, each] : units) text += unit_text(each);
@@ -120,7 +117,7 @@ void add_times(const std::vector<ordered_json>& runs, ordered_json& report) {
   }
   const ordered_json& longest = *longest_of(all);
   report["modelled_us"] = sum;
-  report["limit"] = text_of(longest, "limit");
+  report["limit"] = text_member(longest, "limit");
   report["loops"] = list_of(longest, "loops");
   report["ports"] = list_of(longest, "ports");
   report["runs"] = runs;

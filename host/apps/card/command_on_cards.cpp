@@ -107,7 +107,7 @@ int run_on_cards(const CommandOnCards& command) {
   }
   program_on_cards = child;
   signals.deliver_held();
-  // The pid is nobody else's until the second wait.
+  // No other process can get this pid before the second wait.
   siginfo_t ended;
   while (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
   }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a program on emulated cards: with the environment that setup.sh of their tree gives.
+// Runs a program on emulated cards, with the environment that their setup.sh sets.
 //
-// The tree is the one of XILINX_XRT if that has emulated cards, else the one beside this program.
-// While the program runs, SIGTERM and SIGHUP go to it, and SIGINT and SIGQUIT are left to it.
-// Threads: one call at a time. Errors: Error("card", ...) when there are no emulated cards. A
-// program that cannot start ends with 127, and with 126 where setup.sh fails.
+// The emulated cards are those of XILINX_XRT if it names some, otherwise those installed beside
+// this program. While the program runs, SIGTERM and SIGHUP are forwarded to it; SIGINT and SIGQUIT
+// are ignored here, because a terminal also sends them to the program. Threads: one call at a time.
+// Errors: Error("card", ...) if there are no emulated cards. The exit code is 127 if the program
+// cannot start, and 126 if setup.sh fails.
 #pragma once
 
 #include <map>
@@ -16,21 +17,22 @@
 
 namespace tandem::apps {
 
-// For ScratchFolder.
+// The name prefix for ScratchFolder.
 constexpr const char* kCardFolder = "tandem-card.";
 
 struct CommandOnCards {
   std::vector<std::string> words;                  // program and arguments
-  std::map<std::string, std::string> environment;  // on top of this process' own
-  std::string output_file;  // gets both of the program's outputs; empty: they are this process' own
+  std::map<std::string, std::string> environment;  // added to this process' environment
+  // receives standard output and standard error; empty: they are shared with this process
+  std::string output_file;
 };
 
-// The exit code; 128 + N when signal N ended the program.
+// Returns the exit code; 128 + N if signal N ended the program.
 int run_on_cards(const CommandOnCards& command);
 
-// Where TANDEM_CARD_SCOPE shares cards between programs, the command gets cards of its own: cards
-// that run already keep the report and the settings that they started with. `folder`: of this
-// command alone; its name ends with "." and letters.
+// Gives the command its own cards if TANDEM_CARD_SCOPE shares cards between programs. Cards that
+// already run would keep the report and settings that they started with. `folder` belongs to this
+// command only; its name ends with "." and letters.
 void use_own_cards(CommandOnCards& command, const ScratchFolder& folder);
 
 }  // namespace tandem::apps

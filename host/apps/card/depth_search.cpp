@@ -35,7 +35,7 @@ LeastDepths find_least_depths(const std::function<DepthRun(const StreamDepths& f
   StreamDepths depths;
   for (const auto& [place, stated] : first.streams) depths[place] = 1;
   for (const auto& [place, depth] : first.needs) depths[place] = depth;
-  // One stream alone has grown no further than it needs.
+  // If only one stream has grown, its depth is already the least.
   const std::vector<StreamPlace> grown = grown_streams(first.needs);
   for (const StreamPlace& place : grown) {
     if (grown.size() == 1) break;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the least depths of streams with which a program passes, by runs with depths that are
-// tried.
+// Finds the least stream depths with which a program passes, by running it with trial depths.
 //
-// In a first run all streams begin with depth 1 and grow where nothing else can continue: the
-// depths at its end suffice. Then each stream that has grown begins again with 1 while all others
-// keep their depths: what it grows to is the least depth beside these. A last run proves the
-// result. None can be less while the others stay; another choice among crossing streams may exist.
-// Pure but for the given function. Threads: any. Errors: Error("card", ...).
+// In the first run all streams start with depth 1. A stream grows if nothing else can continue. The
+// depths at its end suffice. Then, for each stream that has grown, one run starts this stream with
+// 1 again while all others keep their depths; its final depth is the least beside the others. A
+// last run verifies the result. No depth can be smaller while the others stay, but streams that
+// depend on each other may have another solution. Pure except for the given function. Threads: any.
+// Errors: Error("card", ...).
 #pragma once
 
 #include <compare>
@@ -19,7 +19,7 @@
 
 namespace tandem::apps {
 
-// Where a stream is made, and its name.
+// Where a stream is declared, and its name.
 struct StreamPlace {
   std::string file;
   int line = 0;
@@ -31,9 +31,10 @@ using StreamDepths = std::map<StreamPlace, std::uint64_t>;
 
 struct DepthRun {
   bool passed = false;
-  std::string problem;   // where it did not pass
-  StreamDepths streams;  // those that were written to, with their stated depths; 0: none
-  StreamDepths needs;    // those that have grown, with the depths they grew to
+  std::string problem;  // why it did not pass
+  // the streams that were written to, with their declared depths; 0: none declared
+  StreamDepths streams;
+  StreamDepths needs;  // the streams that have grown, with their final depths
 };
 
 struct LeastDepth {
@@ -47,7 +48,7 @@ struct LeastDepths {
   int runs = 0;
 };
 
-// `run` runs the program while the streams of `fixed` have these depths and all others grow from 1.
+// `run` runs the program with these depths for the streams in `fixed`. All others grow from 1.
 LeastDepths find_least_depths(const std::function<DepthRun(const StreamDepths& fixed)>& run);
 
 }  // namespace tandem::apps

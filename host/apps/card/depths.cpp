@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plan and result of a run are files of a folder: fpga_hls/runtime/depth_trial.h has their form.
+// Plan and result of a run are files in a folder; fpga_hls/runtime/depth_trial.h describes them.
 #include "apps/card/depths.h"
 
 #include <csignal>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem card depths`: the runs of a search for depths, on emulated cards.
+// `tandem card depths`: runs a command on emulated cards to find stream depths.
 //
 // Threads: one call at a time. Errors: Error("card", ...).
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace tandem::apps {
 
-// Runs the command several times; its output is kept only where a run fails.
+// Runs the command several times. Prints its output only if a run fails.
 LeastDepths find_depths_of(const std::vector<std::string>& command);
 
 std::string depths_text(const LeastDepths& depths);

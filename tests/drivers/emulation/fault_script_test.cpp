@@ -90,8 +90,8 @@ TEST(FaultScript, MistakesNameLineAndField) {
       {"launch card=16 die", "field 'card': '16' is not from 0 to 15"},
       {"launch p=0 die", "field 'p': '0' is not above 0 and at most 1"},
       {"launch p=nan die", "field 'p':"},
-      {"launch 3 every=2 die", "field 'every': stands beside a number"},
-      {"launch 3 skip=2 die", "field 'skip': stands beside a number"},
+      {"launch 3 every=2 die", "field 'every': cannot be combined with a number"},
+      {"launch 3 skip=2 die", "field 'skip': cannot be combined with a number"},
       {"launch die by=3ms", "field 'by': does not belong to the fault 'die'; it takes for, delay"},
       {"launch never for=3ms", "field 'for': does not belong to the fault 'never'; it takes none"},
       {"launch die now", "field 'now': is no key=value of the fault"},
@@ -116,9 +116,9 @@ TEST(FaultScript, MistakesNameLineAndField) {
       {"launch late by=1ms by=2ms", "field 'by': is given twice"},
       {"allocate fail error=EIO", "field 'error': is not for allocate"},
       {"open fail error=EIO", "field 'error': is not for open"},
-      {"seed", "field 'seed': has no number behind it"},
+      {"seed", "field 'seed': is not followed by a number"},
       {"seed x", "field 'seed': 'x' is no whole number"},
-      {"seed 1 2", "field '2': stands behind the seed's number"},
+      {"seed 1 2", "field '2': is not allowed after the seed's number"},
   };
   for (const auto& [text, problem] : mistakes) {
     EXPECT_THAT(script_problem(text), HasSubstr(problem)) << text;

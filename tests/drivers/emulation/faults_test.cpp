@@ -56,6 +56,7 @@ TEST(CardFault, ScriptWithAMistakeNamesLineAndField) {
 TEST(CardFault, InTheVariableRefusesTheCard) {
   setenv("TANDEM_FAULTS", "launch 1 explode", 1);
   EXPECT_THROW(xrt::device(0u), std::exception);
+  unsetenv("TANDEM_FAULTS");
 }
 
 TEST(CardFault, DyingCardFailsItsCommandsAndLeavesTheBus) {

@@ -2,8 +2,8 @@
 //
 // Atomic functions of OpenCL C 1.2 (atomic_, atom_) and 2.0.
 //
-// All are sequentially consistent: units of a card share global memory and run at once.
-// Source: OpenCL C 1.2, section 6.12.11; 2.0, section 6.13.11.
+// All are sequentially consistent, because the units of a card share global memory and run at the
+// same time. Source: OpenCL C 1.2, section 6.12.11; 2.0, section 6.13.11.
 #pragma once
 
 #include "overloads.h"

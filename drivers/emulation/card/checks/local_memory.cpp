@@ -75,7 +75,7 @@ bool is_blank(uint64_t address, uint64_t size_bytes) {
   return true;
 }
 
-void set_blank(uint64_t address, uint64_t size_bytes, bool blank) {
+void set_blank_bytes(uint64_t address, uint64_t size_bytes, bool blank) {
   uint64_t byte = address;
   const uint64_t end = address + size_bytes;
   const auto set_bit = [blank](uint64_t at) {
@@ -89,7 +89,7 @@ void set_blank(uint64_t address, uint64_t size_bytes, bool blank) {
   for (byte += words * 8; byte < end; ++byte) set_bit(byte);
 }
 
-void enter_scope(uint64_t address, uint64_t size_bytes) {
+void enter_scope_of(uint64_t address, uint64_t size_bytes) {
   std::memset(&bounds_of(address), 0, size_bytes / 8);
   if (size_bytes % 8 != 0) {
     bounds_of(address + size_bytes / 8 * 8) = static_cast<int8_t>(size_bytes % 8);
@@ -97,7 +97,7 @@ void enter_scope(uint64_t address, uint64_t size_bytes) {
   set_blank(address, size_bytes, true);
 }
 
-void leave_scope(uint64_t address, uint64_t size_bytes) {
+void leave_scope_of(uint64_t address, uint64_t size_bytes) {
   std::memset(&bounds_of(address), kOutOfScope, (size_bytes + 7) / 8);
   set_blank(address, size_bytes, false);
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a checked kernel may touch of its own variables: two maps of the process' address space, a
-// byte for every 8 bytes.
+// Records which bytes of its own variables a checked kernel may access: two maps of the process'
+// address space, with one byte for every 8 bytes.
 //
-// Bounds: written by the kernel's own code as in AddressSanitizer. 0: all 8 bytes may be used; k
-// from 1 to 7: the first k; negative: none. Blank: a set bit is a byte of a variable that came into
-// scope and was not written yet. Pages exist once they are touched. Source: "AddressSanitizer: A
-// Fast Address Sanity Checker" (2012). Threads: any; a thread's stack is its own.
+// Bounds map: written by the kernel's own code as in AddressSanitizer. 0: all 8 bytes are
+// accessible; k from 1 to 7: the first k bytes; negative: none. Blank map: a set bit marks a byte
+// of a variable in scope that was not written yet. The system allocates a page of a map at its
+// first access. Source: "AddressSanitizer: A Fast Address Sanity Checker" (2012). Threads: any; a
+// thread's stack is its own.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +15,14 @@
 
 namespace tandem::emulation {
 
-// Also the compiler's option in kernel_checks.cpp of v++. Each map spans 16 TiB, where Linux puts
-// nothing.
+// The value is also in an option of the compiler (kernel_checks.cpp of v++). Each map spans 16 TiB
+// of addresses that Linux does not use.
 constexpr uint64_t kShadowOffset = 0x100000000000;
 constexpr uint64_t kBlankOffset = 0x200000000000;
 constexpr uint64_t kAddressEnd = uint64_t{1} << 47;
-constexpr int8_t kOutOfScope = -8;  // in the bounds; 0xf8, as AddressSanitizer marks it
+constexpr int8_t kOutOfScope = -8;  // in the bounds map; 0xf8 as in AddressSanitizer
 
-// Makes the maps. Throws std::runtime_error where the addresses are taken.
+// Makes the maps. Throws std::runtime_error if the addresses are in use.
 void map_local_memory();
 bool has_local_memory();
 
@@ -45,14 +46,33 @@ inline bool may_touch(uint64_t address, uint64_t size_bytes) {
 }
 
 bool may_touch_bytes(uint64_t address, uint64_t size_bytes);
-// Whether none of the bytes was written since their variable came into scope.
+// Whether none of the bytes was written since its variable came into scope.
 bool is_blank(uint64_t address, uint64_t size_bytes);
-void set_blank(uint64_t address, uint64_t size_bytes, bool blank);
-void enter_scope(uint64_t address, uint64_t size_bytes);
-void leave_scope(uint64_t address, uint64_t size_bytes);
+void set_blank_bytes(uint64_t address, uint64_t size_bytes, bool blank);
+void enter_scope_of(uint64_t address, uint64_t size_bytes);
+void leave_scope_of(uint64_t address, uint64_t size_bytes);
+
+// Most variables and accesses lie in one byte of the maps.
+inline void set_blank(uint64_t address, uint64_t size_bytes, bool blank) {
+  const uint64_t first = address & 7;
+  if (first + size_bytes > 8) return set_blank_bytes(address, size_bytes, blank);
+  const auto bits = static_cast<uint8_t>(((1u << size_bytes) - 1) << first);
+  uint8_t& all = blank_bits_of(address);
+  all = static_cast<uint8_t>(blank ? all | bits : all & ~bits);
+}
+inline void enter_scope(uint64_t address, uint64_t size_bytes) {
+  if (size_bytes > 8 || (address & 7) != 0) return enter_scope_of(address, size_bytes);
+  bounds_of(address) = static_cast<int8_t>(size_bytes & 7);
+  blank_bits_of(address) |= static_cast<uint8_t>((1u << size_bytes) - 1);
+}
+inline void leave_scope(uint64_t address, uint64_t size_bytes) {
+  if (size_bytes > 8 || (address & 7) != 0) return leave_scope_of(address, size_bytes);
+  bounds_of(address) = kOutOfScope;
+  blank_bits_of(address) &= static_cast<uint8_t>(~((1u << size_bytes) - 1));
+}
 // Marks before and after a global variable of `size_bytes`, in its space of `padded_bytes`.
 void guard_global(uint64_t address, uint64_t size_bytes, uint64_t padded_bytes);
-// Allows a range again and forgets what was in it.
+// Makes a range accessible again and clears its marks.
 void forget(uint64_t begin, uint64_t end);
 
 }  // namespace tandem::emulation

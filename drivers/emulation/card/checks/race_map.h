@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who touched device memory last: finds kernels that run at once and write the same bytes, or write
-// what another reads.
+// RaceMap: finds races: kernels that run at the same time and write the same bytes, or write bytes
+// that another kernel reads.
 //
-// Two entries per 4 bytes of memory, the last writer's and the last reader's, each with a mask of
-// bytes. A later access by another unit replaces an entry, so some races are missed; none is
-// invented. Units that streams link order their accesses and are left out. Threads: any.
+// Each 4 bytes of device memory have two entries: the last writer and the last reader, each with a
+// mask of bytes. A later access by another unit replaces an entry, so some races are missed, but
+// none is reported wrongly. Units that are linked by streams order their accesses and are not
+// checked. Threads: any.
 #pragma once
 
 #include <array>
@@ -17,11 +18,11 @@
 
 namespace tandem::emulation {
 
-// Another unit's access that has no order with this one.
+// An access of another unit that is not ordered with this one.
 struct Conflict {
   uint32_t unit = 0;
   bool wrote = false;
-  uint32_t code_offset = 0;  // of the access, from the begin of the unit's code
+  uint32_t code_offset = 0;  // of the access, from the start of the unit's code
 };
 
 class RaceMap {
@@ -32,10 +33,10 @@ class RaceMap {
   RaceMap(const RaceMap&) = delete;
   RaceMap& operator=(const RaceMap&) = delete;
 
-  // A unit's kernel is called, and has returned.
+  // Call these when a unit's kernel starts and when it returns.
   void begin_run(uint32_t unit) { runs_[unit].fetch_add(1); }
   void end_run(uint32_t unit) { runs_[unit].fetch_add(1); }
-  // Notes an access of `unit` inside device memory, while its kernel runs.
+  // Records an access of `unit` to device memory while its kernel runs.
   std::optional<Conflict> touch(uint32_t unit, uint64_t address, uint64_t size_bytes, bool writes,
                                 uint32_t code_offset);
 
@@ -47,7 +48,7 @@ class RaceMap {
 
   Entry* entries_ = nullptr;
   uint64_t size_bytes_ = 0;
-  std::array<std::atomic<uint32_t>, kMaxUnits> runs_{};  // odd: it runs
+  std::array<std::atomic<uint32_t>, kMaxUnits> runs_{};  // odd while the unit runs
 };
 
 }  // namespace tandem::emulation

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Right accesses take the short ways of load() and store(); all else is told apart afterwards.
-// Bytes that nobody wrote count only where a whole access reads such bytes: paddings and the ends
-// of wide words do not.
+// Correct accesses take the fast paths of load() and store(); all others are classified afterwards.
+// Bytes that were never written are a finding only if all bytes of an access are such bytes. So
+// paddings and the ends of wide words are not findings.
 #include "emulation/card/checks/run_checks.h"
 
 #include <execinfo.h>
@@ -20,13 +20,7 @@ namespace tandem::emulation {
 namespace {
 
 constexpr uint64_t kNoDeviceAddress = ~uint64_t{0};
-constexpr uint64_t kReadable = 0x0101010101010101 * (kStateLive | kStateWritten);
-constexpr uint64_t kReadMask = 0x0101010101010101 * (kStateLive | kStateWritten | kStateStale);
-constexpr uint64_t kAllLive = 0x0101010101010101 * kStateLive;
-constexpr uint8_t kStoredState = kStateLive | kStateWritten | kStateUnseen;
 constexpr int kMostFrames = 24;
-
-thread_local RunChecks* current_checks = nullptr;
 
 uint64_t low_bytes(uint64_t count) {
   return count >= 8 ? ~uint64_t{0} : (uint64_t{1} << count * 8) - 1;
@@ -61,31 +55,31 @@ std::string with_place(const std::string& text, const SourcePlace& place) {
 
 }  // namespace
 
-RunChecks* RunChecks::current() { return current_checks; }
-
 void RunChecks::begin_call(std::vector<PointerArgument> pointers) {
   pointers_ = std::move(pointers);
-  // What an earlier call left of frames that were unwound.
+  // Clears marks that an earlier call left for frames that were unwound.
   char here = 0;
   char* const stack = static_cast<char*>(__builtin_frame_address(0));
   constexpr uint64_t kUsual = 64 << 20;
   forget(reinterpret_cast<uint64_t>(stack) - kUsual, reinterpret_cast<uint64_t>(&here));
-  if (areas_.races != nullptr) areas_.races->begin_run(unit_.index);
-  current_checks = this;
+  // A unit that is alone, or that streams link, has an order with all others.
+  watches_races_ = areas_.races != nullptr && !unit_.linked && unit_.num_units() > 1;
+  if (watches_races_) areas_.races->begin_run(unit_.index);
+  current_ = this;
 }
 
 void RunChecks::end_call() {
-  current_checks = nullptr;
-  if (areas_.races != nullptr) areas_.races->end_run(unit_.index);
+  current_ = nullptr;
+  if (watches_races_) areas_.races->end_run(unit_.index);
 }
 
-void RunChecks::load(uint64_t address, uint64_t size_bytes, const void* from) {
-  const uint64_t device = address - reinterpret_cast<uint64_t>(areas_.device.data());
-  if (device < areas_.device.size_bytes()) {
+void RunChecks::check_load(uint64_t address, uint64_t size_bytes, const void* from) {
+  const uint64_t device = address - device_;
+  if (device < device_bytes_) {
     check_device_load(device, size_bytes, from);
     return;
   }
-  if (address >= kAddressEnd) return;  // a fault comes next
+  if (address >= kAddressEnd) return;  // the access itself then faults
   const bool inside =
       size_bytes <= 8 ? may_touch(address, size_bytes) : may_touch_bytes(address, size_bytes);
   if (!inside) {
@@ -107,9 +101,9 @@ void RunChecks::load(uint64_t address, uint64_t size_bytes, const void* from) {
          from);
 }
 
-void RunChecks::store(uint64_t address, uint64_t size_bytes, const void* from) {
-  const uint64_t device = address - reinterpret_cast<uint64_t>(areas_.device.data());
-  if (device < areas_.device.size_bytes()) {
+void RunChecks::check_store(uint64_t address, uint64_t size_bytes, const void* from) {
+  const uint64_t device = address - device_;
+  if (device < device_bytes_) {
     check_device_store(device, size_bytes, from);
     return;
   }
@@ -137,7 +131,7 @@ void RunChecks::check_device_load(uint64_t address, uint64_t size_bytes, const v
   check_race(address, size_bytes, false, from);
 }
 
-// Of bytes that nobody wrote, the whole buffer is looked at once per place.
+// If bytes were never written, the whole buffer is examined once per place.
 void RunChecks::check_old_bytes(uint64_t address, uint64_t size_bytes, const void* from) {
   const bool unwritten = !areas_.states.any(address, size_bytes, kStateWritten);
   bool stale = areas_.states.any(address, size_bytes, kStateStale);
@@ -176,7 +170,7 @@ void RunChecks::check_device_store(uint64_t address, uint64_t size_bytes, const 
 }
 
 void RunChecks::check_race(uint64_t address, uint64_t size_bytes, bool writes, const void* from) {
-  if (areas_.races == nullptr || unit_.linked) return;
+  if (!watches_races_) return;
   const auto offset = static_cast<uint32_t>(reinterpret_cast<uint64_t>(from) - unit_.code.begin);
   const auto conflict = areas_.races->touch(unit_.index, address, size_bytes, writes, offset);
   if (!conflict || !is_new("race", from, address)) return;
@@ -204,7 +198,7 @@ void RunChecks::report_outside(uint64_t address, uint64_t size_bytes, bool write
   if (freed) {
     message += ", in a buffer that was freed: keep the buffer until the run has ended";
   } else if (buffer == nullptr) {
-    message += ", where no buffer is: pass the buffer to the kernel";
+    message += ", which is in no buffer: pass the buffer to the kernel";
   } else {
     const uint64_t offset = address - buffer->address;
     const bool starts_inside = offset < buffer->size_bytes;
@@ -258,12 +252,12 @@ void RunChecks::index(const char* file, int line, const std::string& type, int64
 void RunChecks::division(const char* file, int line, const void* from) {
   if (!is_new("division_by_zero", from, kNoDeviceAddress)) return;
   report({"division_by_zero", true,
-          "the kernel divides by zero; hardware goes on with any value: check the divisor",
+          "the kernel divides by zero; hardware continues with any value: check the divisor",
           kNoDeviceAddress, file, line},
          from);
 }
 
-// An access is in the buffer that lies there, or before it.
+// The buffer that contains the address, or the closest one before it.
 RunChecks::Place RunChecks::place_at(const char* kind, const void* from,
                                      uint64_t device_address) const {
   uint64_t buffer = kNoDeviceAddress;

@@ -29,11 +29,11 @@ namespace tandem::emulation {
 
 class CardServer {
  public:
-  // `starter`: the process whose terminal the card prints to until that client leaves; 0: for ever.
+  // `starter`: the card prints to the terminal of this process until that client leaves; 0: always.
   CardServer(pid_t starter, CardSettings settings)
       : starter_(starter), settings_(std::move(settings)) {}
 
-  // Takes the connection of a client.
+  // Takes over the connection of a client.
   void add_client(int socket);
   // Accepts clients from a listening socket, which it then owns.
   void listen_on(int socket);

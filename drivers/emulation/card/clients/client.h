@@ -24,9 +24,10 @@ struct Context {
   bool exclusive = false;
 };
 
-// The result of the client's last request. It is undone if the client does not wait for the answer.
+// What the client's last request allocated. It is undone if the client does not wait for the
+// answer.
 struct Grant {
-  uint64_t request = 0;  // its number
+  uint64_t request = 0;  // number of the request
   std::optional<uint64_t> hold;
   std::optional<uint32_t> context;
 };
@@ -43,7 +44,7 @@ struct Client {
 
   const int socket;
   pid_t id = 0;
-  int process = -1;  // readable once the process has ended; -1 when it cannot be watched
+  int process = -1;  // readable after the process has ended; -1 if it cannot be watched
   uint32_t slot = 0;
   std::shared_ptr<ClientArea> area;  // null until the client sends "open"
   // address of a piece of the device space -> how often the client holds it

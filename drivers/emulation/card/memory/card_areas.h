@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a card: the state it shares with its clients, its device memory, and the clients'
-// areas; and the card's settings. Threads: any.
+// CardAreas: the memory of a card: the state that it shares with its clients, its device memory,
+// and the clients' areas. CardSettings: the card's settings. Threads: any.
 #pragma once
 
 #include <chrono>
@@ -18,11 +18,11 @@
 namespace tandem::emulation {
 
 struct CardSettings {
-  std::string report_file;  // gets the findings as JSON lines; empty: none
+  std::string report_file;  // receives the findings as JSON lines; empty: none
   uint32_t checks = 0;      // bits of Check
-  // A command that takes longer is ended; 0: none is.
+  // Commands that take longer are ended; 0: no limit.
   std::chrono::milliseconds deadline{0};
-  bool timed = false;  // TANDEM_TIME: runs get a modelled time
+  bool timed = false;  // TANDEM_TIME: runs have a modelled time
   bool has(Check check) const { return (checks & check) != 0; }
 };
 
@@ -30,7 +30,7 @@ struct CardAreas {
   SharedArea state;
   SharedArea device;  // followed by the peer windows, see device_space.h
   MemoryStates states;
-  std::unique_ptr<RaceMap> races;  // null without that check
+  std::unique_ptr<RaceMap> races;  // null if races are not checked
   ClientTable clients;
   CardSettings settings;
   SharedState& shared() const { return *reinterpret_cast<SharedState*>(state.data()); }

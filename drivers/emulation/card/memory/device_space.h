@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The address space of a card's kernels: device memory from 0 on, and after a wide gap windows onto
-// buffers of other cards (peers).
+// DeviceSpace: the address space of a card's kernels. Device memory begins at 0; windows onto
+// buffers of other cards (peers) follow after a wide gap.
 //
-// Every piece is counted. It exists while a client, an export handle or another card's window holds
-// it; then its memory returns to the system. A window keeps the other card's lease (a descriptor)
-// for the same time. Threads: the card's main thread; kernels use the memory itself.
+// Pieces are reference-counted. A piece exists while a client, an export handle or another card's
+// window holds it; then its memory is returned to the system. A window holds the other card's lease
+// (a descriptor) for the same time. Threads: the card's main thread; kernels access the memory
+// directly.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ class DeviceSpace {
 
   // Requested size of the piece at `address`; 0 when there is none.
   uint64_t size_of(uint64_t address) const;
-  // The file, and the offset in it, that the piece at `address` maps.
+  // The file that backs the piece at `address`, and its offset in the file.
   std::pair<int, uint64_t> backing(uint64_t address) const;
   void hold(uint64_t address);
   void release(uint64_t address);

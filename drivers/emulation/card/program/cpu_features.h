@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether this machine's CPU can run a kernel library, found from the library's bytes alone.
+// Decides from the bytes of a kernel library whether this machine's CPU can run it.
 //
-// A library without a mark (of an older builder) counts as one without needs. Threads: any. Source:
-// bitstreams/compiler/glue/cpu_features.h writes the mark.
+// A library without a mark (made by an older compiler) counts as one without requirements. Threads:
+// any. Source: bitstreams/compiler/glue/cpu_features.h writes the mark.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace tandem::emulation {
 
-// Names of the CPU features that `library`, the bytes of the shared object, needs and this CPU
-// lacks, with blanks between; empty when it can run.
+// Returns the CPU features that `library` (the bytes of the shared object) needs and this CPU
+// lacks, separated by blanks. Empty if the CPU can run it.
 std::string missing_cpu_features(std::string_view library);
 
 }  // namespace tandem::emulation

@@ -20,7 +20,8 @@ enum class KernelCopy : uint8_t { kPlain, kChecked, kCounting };
 
 class KernelLibrary {
  public:
-  // What the time model needs (bitstreams/compiler/timing/instrument.h); the library's own memory.
+  // The data for the time model (bitstreams/compiler/timing/instrument.h), in memory of the
+  // library.
   struct CountingCopy {
     const char* model = nullptr;
     uint64_t* counters = nullptr;
@@ -35,7 +36,7 @@ class KernelLibrary {
 
   const tandem_glue::KernelEntry& entry() const { return *entry_; }
   bool checked() const { return copy_ == KernelCopy::kChecked; }
-  // Of a copy that counts; null pointers for others.
+  // For a copy that counts; null pointers for others.
   const CountingCopy& counting() const { return counting_; }
   // The memory range of the library's instructions.
   CodeRange code() const;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stream links of a loaded bitstream: one stream object per link, made by the writer's library
-// and given to both units.
+// LinkTable: the stream links of a loaded bitstream. Each link has one stream object, made by the
+// library of the writing unit and given to both units.
 //
-// Errors: std::runtime_error naming unit, kernel and argument when a link's ends do not fit, or a
-// stream argument has no link. Threads: the card's main thread. Links are made before the units'
-// threads start and dropped after they end, while the libraries are loaded.
+// Errors: std::runtime_error with unit, kernel and argument if the ends of a link do not match, or
+// if a stream argument has no link. Threads: the card's main thread. Links are made before the
+// units' threads start, and destroyed after they end, while the libraries are loaded.
 #pragma once
 
 #include <memory>
@@ -24,15 +24,15 @@ class LinkTable {
   LinkTable(const LinkTable&) = delete;
   LinkTable& operator=(const LinkTable&) = delete;
 
-  // The links of a unit: [arguments of its kernel]; null for arguments that are no streams.
+  // The links of a unit: [arguments of its kernel]; null for arguments that are not streams.
   void* const* streams(size_t unit) const { return streams_[unit].data(); }
-  // Tells each stream which units are at its ends; `schedulers` [units].
+  // Tells each stream which units are at its ends. `schedulers`: [units].
   void bind(const std::vector<void*>& schedulers);
 
  private:
   struct Link {
     std::unique_ptr<void, void (*)(void*)> stream;
-    tandem_hls::Channel* channel;  // null: the stream has its own way to wait
+    tandem_hls::Channel* channel;  // null: the stream waits in its own way
     LinkEnd ends[2];               // by tandem_hls::Side
   };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The request by which the shim makes a card load a bitstream: compute units and the stream links
+// LoadRequest: the request of the shim to load a bitstream: compute units, and the stream links
 // between them.
 //
-// Lines of text. Per unit, in XRT's order: "<kernel>:<unit>", or "<kernel>:<unit>:free" for a unit
-// that runs from load to unload. Then per unit with arguments, for messages: "names <unit>
-// <argument>...", and "ports <unit> <port>...". Then per memory in use: "memory <base>
-// <bytes> <tag>". Then per link, writer first, units by index: "link <depth> <unit> <argument>
-// <unit> <argument> <name>". Errors: std::runtime_error naming the line. Pure.
+// It consists of lines of text. Per unit, in XRT's order: "<kernel>:<unit>", or
+// "<kernel>:<unit>:free" for a unit that runs from load to unload. Per unit with arguments, for
+// messages: "names <unit> <argument>...", and "ports <unit> <port>...". Per used memory: "memory
+// <base> <bytes> <tag>". Per link, writer first, units as indices: "link <depth> <unit> <argument>
+// <unit> <argument> <name>". Errors: std::runtime_error with the line. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct UnitRequest {
   std::string kernel;
   std::string name;
   bool free_running = false;
-  std::vector<std::string> arguments;  // names; fewer where they are not known
-  std::vector<std::string> ports;      // of the arguments
+  std::vector<std::string> arguments;  // names; fewer if some are not known
+  std::vector<std::string> ports;      // of each argument
 };
 
 struct LinkEnd {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All steps that can fail come before the units of the previous bitstream end.
+// Performs all steps that can fail before it ends the units of the previous bitstream.
 #include "emulation/card/program/loaded_program.h"
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bitstream that a card has loaded: a thread per compute unit. There is one at a time, for all
-// clients.
+// LoadedProgram: the bitstream that a card has loaded, with one thread per compute unit. A card has
+// one bitstream at a time, for all clients.
 //
 // Errors: std::runtime_error with the reason; the previous bitstream stays loaded. Threads: the
 // card's main thread.
@@ -31,8 +31,8 @@ class LoadedProgram {
   void load(const std::string& uuid, std::istream& lines, int elf,
             const std::function<void()>& meanwhile);
   const std::string& uuid() const { return uuid_; }  // empty: none is loaded
-  // Ends kernels that compute for the dead `client`; call it again until none does. A new unit
-  // takes the place of each; where none can be made, the process ends. Throws nothing.
+  // Ends kernels that compute for the dead `client`. Call it again until there are none. Each ended
+  // unit is replaced by a new one; if that fails, the process ends. Throws nothing.
   void end_commands_of(const ClientArea& client);
   // The same for commands that take longer than the card's deadline.
   void end_late_commands();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The modelled time of a unit's runs: reads what the kernel's counting copy holds, after each call.
+// RunTimer: computes the modelled time of a unit's runs from the counters of the kernel's counting
+// copy, after each call.
 //
-// TANDEM_TIME: `model`, or empty. The counters are the library's own, so each unit counts for
-// itself. Threads: the unit's. Errors: Error("time", ...) where the kernel's description is
-// damaged.
+// TANDEM_TIME: `model`, or empty. Each unit has its own library and so its own counters. Threads:
+// the unit's. Errors: Error("time", ...) if the kernel's description is damaged.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ namespace tandem::emulation {
 // Whether TANDEM_TIME asks for the model. Throws std::runtime_error for an unknown value.
 bool parse_time(const std::string& text);
 
-// Where device memory is mapped, for all kernels of the card.
+// Sets where device memory is mapped, for all kernels of the card.
 void set_timed_memory(const void* memory, uint64_t size_bytes);
 
 class RunTimer {

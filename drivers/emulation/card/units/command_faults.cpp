@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits poll: they are rare, and what ends them has no common bell.
+// The waits poll: they are rare, and their end has several causes without a common bell.
 #include "emulation/card/units/command_faults.h"
 
 #include <chrono>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits of a unit that an application's script of faults demands: a card that hangs, a command that
-// ends late or never.
+// CommandFaults: the waits of a unit that a fault script causes: a card that hangs, or a command
+// that ends late or never.
 //
-// A wait ends when `given_up` says so: the command was aborted, is too late for the card's
-// deadline, or the unit stops. Threads: that of the unit.
+// A wait ends when `given_up` returns true: the command was aborted, exceeds the card's deadline,
+// or the unit stops. Threads: the unit's.
 #pragma once
 
 #include <functional>
@@ -19,9 +19,9 @@ class CommandFaults {
   CommandFaults(const SharedState& state, CommandFault fault, std::function<bool()> given_up)
       : state_(state), fault_(fault), given_up_(std::move(given_up)) {}
 
-  // Before the kernel runs; false when it must not run any more.
+  // Waits before the kernel runs. False: the kernel must not run.
   bool before_kernel() const;
-  // After it has run; false when it was given up meanwhile.
+  // Waits after the kernel has run. False: the command was given up meanwhile.
   bool after_kernel() const;
 
  private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands of one compute unit. Clients take turns: a client waits for at most one command of
-// each other client.
+// CommandQueue: the commands of one compute unit. Clients take turns: a client waits for at most
+// one command of each other client.
 //
-// Cost: no system call while commands come quickly. Otherwise the thread spins for a moment, then
-// sleeps on the unit's bell. Threads: next(), begin() and finish() belong to the unit's thread;
-// busy() to any.
+// Cost: no system call while commands arrive quickly. Otherwise the thread spins for a moment, then
+// sleeps until the unit's bell rings. Threads: next(), begin() and finish() are for the unit's
+// thread; busy() for any.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace tandem::emulation {
 
-// A command that its unit runs. The packet's place is copied: a client may write its ring at any
-// time.
+// A command that its unit runs. The offset of the packet is a copy, because a client may change its
+// ring at any time.
 struct Command {
   std::shared_ptr<ClientArea> client;
   Ring* ring = nullptr;
@@ -34,7 +34,7 @@ struct Command {
   }
   uint32_t* packet() const { return client->packet_header(packet_offset); }
 
-  // True once it was aborted or its client died. The unit's bell rings then.
+  // True after the command was aborted or its client died. The unit's bell then rings.
   bool cancelled() const {
     return entry->state.load(std::memory_order_acquire) != EntryState::kRunning;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel that crashes ends its card, after the cause is written into the shared state.
+// Signal handlers that write the cause of a kernel's crash into the shared state and then end the
+// card.
 #pragma once
 
 #include "emulation/card/memory/card_areas.h"

@@ -42,7 +42,7 @@ RegisterFile::RegisterFile(UnitChannel& channel, uint32_t register_bytes, uint32
   channel_.first_argument.store(first_argument);
 }
 
-// Drops what programs left for the previous bitstream's unit.
+// Removes what programs wrote for the unit of the previous bitstream.
 void RegisterFile::clear_mailbox() {
   Mailbox& mailbox = channel_.mailbox;
   MailboxLock lock(mailbox);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compute unit's registers: one view for its kernel during a call, one for programs.
+// RegisterFile: the registers of a compute unit. The kernel works on a copy during a call; programs
+// use the shared words.
 //
-// A command contains the arguments, or they are read from the registers. begin() and finish()
-// enclose every call. again() says whether the unit runs once more: it counts down the auto-restart
-// counter, or repeats until the auto-restart bit is cleared. Outputs are the words that a call
-// changed; only these are written back, because a program may write the next call's arguments
-// meanwhile. A kernel with its first argument at 0x20 (kernel_entry.h) has a counter at 0x10 and a
-// mailbox (protocol/mailbox.h), which holds its arguments when the command contains none. Threads:
-// the unit's; programs use the shared words only.
+// Arguments come from the command, or from the registers if the command has none. begin() and
+// finish() enclose every call. again() returns whether the unit runs once more: it decrements the
+// auto-restart counter, or repeats until the auto-restart bit is cleared. finish() writes back only
+// words that the call changed, because a program may write the next call's arguments meanwhile. A
+// kernel with its first argument at 0x20 (kernel_entry.h) has a counter at 0x10 and a mailbox
+// (protocol/mailbox.h), which holds the arguments if the command has none. Threads: the unit's;
+// programs use the shared words only.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +35,7 @@ class RegisterFile {
   void begin();
   void finish();
   bool again();
-  // Ends the command: the unit is idle. Without `interrupts` it raises none.
+  // Ends the command: the unit becomes idle. `interrupts`: it may raise an interrupt.
   void end(bool interrupts = true);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One process that waits for data, and no other that waits for a stream: nobody is left who could
-// write the value, so it is a read beyond the last one.
+// If exactly one process waits for data, and no other waits for a stream, then no process can write
+// the value. So it is a read after the last value.
 #include "emulation/card/units/run_report.h"
 
 namespace tandem::emulation {
@@ -73,7 +73,7 @@ Finding shallow_of(const RunFindings& run) {
   finding.kind = "deadlock";
   finding.severity = "warning";
   finding.message =
-      "streams exceeded their depths, so that the kernel could go on; hardware stops: " +
+      "streams exceeded their depths, so that the kernel could continue; hardware stalls: " +
       texts_of(run.waits) + "; give";
   for (const NeededDepth& needed : run.depths) {
     const bool first = &needed == run.depths.data();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The findings of a kernel's run, as the lines of a card's report: deadlocks with their waits and
-// the depths that would avoid them, reads beyond the last value, values left in streams.
+// Converts the findings of a kernel's run into entries of a card's report: deadlocks with their
+// waits and the depths that would avoid them, reads after the last value, values left in streams.
 //
 // Pure.
 #pragma once
@@ -15,11 +15,12 @@
 
 namespace tandem::emulation {
 
-// `deadlocked`: the run ended so. The streams that grew are then no finding of their own.
+// `deadlocked`: the run ended by a deadlock. Then streams that grew are not separate findings.
 std::vector<Finding> findings_of(const hls_runtime::RunFindings& run, bool deadlocked,
                                  const std::string& kernel, const std::string& unit);
 
-// Of a command that was ended after `deadline`, where it stood: at `waits`, or computing.
+// A command that was ended after `deadline`. `waits`: where its processes waited; empty: they
+// computed.
 Finding late_finding(std::chrono::milliseconds deadline,
                      const std::vector<hls_runtime::StandingWait>& waits);
 

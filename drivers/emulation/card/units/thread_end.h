@@ -28,7 +28,7 @@ struct ThreadEnd {
   bool (*is_unwanted)(const void* owner) = nullptr;  // called in a signal handler
   const void* owner = nullptr;
   std::atomic<uint64_t> at{0};     // the instruction at which it ended
-  std::atomic<bool> ended{false};  // nothing runs on the thread any more
+  std::atomic<bool> ended{false};  // the thread runs nothing any more
 };
 
 void install_thread_end();

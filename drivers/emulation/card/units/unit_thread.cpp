@@ -89,6 +89,7 @@ RunChecks::Unit UnitThread::checks_settings() {
     const UnitIdentity& other = plan_.identities->at(index);
     return std::make_pair(other.name, other.code);
   };
+  unit.num_units = [this] { return plan_.identities->size(); };
   return unit;
 }
 
@@ -262,7 +263,7 @@ void UnitThread::report_findings(End end) {
   }
 }
 
-// Of a stream that is an argument: its place is in no line of the kernel.
+// The place of a stream that is an argument is unknown, because no line of the kernel declares it.
 void UnitThread::name_stream_argument(Finding& finding) const {
   const tandem_glue::KernelEntry& entry = plan_.library->entry();
   for (uint32_t index = 0; index < entry.num_arguments; ++index) {
@@ -274,7 +275,7 @@ void UnitThread::name_stream_argument(Finding& finding) const {
   }
 }
 
-// Of the kernel's own accesses: also on standard error.
+// Findings of the kernel's own accesses are also printed to standard error.
 void UnitThread::report_finding(Finding finding) {
   if (tells_findings()) {
     report(

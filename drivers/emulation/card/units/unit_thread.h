@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compute unit: a thread that takes commands from its queue, runs the kernel and reports
-// completion.
+// UnitThread: a compute unit: a thread that takes commands from its queue, runs the kernel and
+// reports the end.
 //
 // Commands: ERT_START_CU (register map), ERT_EXEC_WRITE and ERT_START_KEY_VAL (pairs of offset and
-// value). A command ends in state ERROR when its packet is malformed, the kernel's processes
+// value). A command ends in state ERROR if its packet is malformed, the kernel's processes
 // deadlock, or the bitstream is unloaded while the kernel waits. A free-running unit takes no
-// commands: its kernel runs from launch() to stop(). A kernel that computes without end for a dead
-// client is ended with its thread, and another unit takes its place. Threads: made, launched,
-// stopped and destroyed by the card's main thread. All units of a bitstream are stopped and joined
-// before the first is destroyed, since links join them.
+// commands: its kernel runs from launch() to stop(). A kernel that computes endlessly for a dead
+// client is ended with its thread, and a new unit replaces it. Threads: made, launched, stopped and
+// destroyed by the card's main thread. All units of a bitstream are stopped and joined before the
+// first is destroyed, because they share links.
 #pragma once
 
 #include <pthread.h>
@@ -32,7 +32,7 @@
 
 namespace tandem::emulation {
 
-// A unit as reports about another one name it.
+// How reports about another unit name this one.
 struct UnitIdentity {
   std::string name;
   CodeRange code;
@@ -43,11 +43,11 @@ struct UnitPlan {
   std::string name;
   bool free_running = false;
   std::unique_ptr<KernelLibrary> library;
-  void* const* streams = nullptr;  // [arguments]; null for those that are no streams
+  void* const* streams = nullptr;  // [arguments]; null for arguments that are not streams
   hls_runtime::UnitGroup* group = nullptr;
-  std::vector<std::string> argument_names;  // for reports; fewer where they are not known
+  std::vector<std::string> argument_names;  // for reports; fewer if some are not known
   const std::vector<UnitIdentity>* identities = nullptr;  // of all units of the bitstream
-  std::vector<std::string> ports = {};                    // of the arguments
+  std::vector<std::string> ports = {};                    // of each argument
   std::shared_ptr<const timing::TimedCard> card = {};
 };
 
@@ -64,19 +64,19 @@ class UnitThread {
   void join();
 
   // Asks the thread to end if it computes for `client`, whose command was cancelled. Does nothing
-  // for a unit with stream links, since its neighbours would be left with half of its data.
+  // for a unit with stream links, because its neighbours would keep incomplete data.
   void ask_to_end(const ClientArea& client) const;
   // The same if its command takes longer than the card's deadline.
   void ask_to_end_if_late() const;
-  // Whether the thread was ended by these. If so, the object must not be destroyed:
-  // put_aside() ends its command, and a new unit of the same plan replaces it.
+  // Whether one of these calls has ended the thread. If so, do not destroy the object: put_aside()
+  // ends its command, and a new unit of the same plan replaces it.
   bool ended() const { return end_.ended.load(std::memory_order_acquire); }
   void put_aside();
   UnitIdentity identity() const { return {plan_.name, end_.code}; }
-  // The plan with a new load of the kernel. Errors: std::runtime_error.
+  // The plan with another copy of the kernel. Errors: std::runtime_error.
   UnitPlan plan_again() const;
 
-  // Whether a kernel computes. A kernel that waits for streams does not: it can be stopped.
+  // Whether a kernel computes. A kernel that waits for streams is not busy: it can be stopped.
   bool busy() const;
   hls_runtime::Scheduler& scheduler() { return scheduler_; }
 
@@ -114,14 +114,14 @@ class UnitThread {
   const UnitPlan plan_;
   RegisterFile registers_;
   hls_runtime::Scheduler scheduler_;
-  std::optional<RunChecks> checks_;  // of a checked kernel
-  std::optional<RunTimer> timer_;    // of a copy that counts
-  std::set<std::string> reported_;   // lines of this command's findings
+  std::optional<RunChecks> checks_;  // if the kernel is checked
+  std::optional<RunTimer> timer_;    // if the copy counts
+  std::set<std::string> reported_;   // findings of this command that were reported
   uint64_t num_found_ = 0;
-  std::atomic<std::chrono::steady_clock::rep> begun_at_{0};  // the command in calling_
-  std::optional<Command> command_;                           // taken from the queue
+  std::atomic<std::chrono::steady_clock::rep> begun_at_{0};  // start of the command in calling_
+  std::optional<Command> command_;                           // from the queue
   std::atomic<bool> calling_{false};                         // the kernel runs for command_
-  std::atomic<const ClientArea*> called_for_{nullptr};       // compared only, never used
+  std::atomic<const ClientArea*> called_for_{nullptr};       // only compared, never dereferenced
   ThreadEnd end_;
   std::atomic<bool> stopping_{false};
   bool launched_ = false;

@@ -34,8 +34,7 @@ class Allocation {
   // A new export handle (a descriptor), -1 when none can be made; that is reported.
   int export_handle() const;
   const Card& card() const { return *card_; }
-  // The card whose memory it is, for an import from a card that this process has open; else that of
-  // the importing card.
+  // The card that owns the memory, if this process has it open; otherwise the importing card.
   uint32_t home() const { return home_; }
   uint64_t address() const { return address_; }  // in the card's address space
   uint64_t size_bytes() const { return size_bytes_; }
@@ -58,8 +57,8 @@ class Allocation {
 
   std::shared_ptr<Card> card_;
   uint32_t home_;
-  bool made_here_ = false;                     // not imported
-  mutable std::atomic<bool> exported_{false};  // others may hold it
+  bool made_here_ = false;                     // false: imported
+  mutable std::atomic<bool> exported_{false};  // other processes may hold it
   uint64_t address_;
   uint64_t size_bytes_;
   uint32_t group_;

@@ -34,7 +34,7 @@ constexpr size_t kMaxScopeLength = 48;  // a socket's name is short
 
 std::atomic<uint64_t> next_identity{1};
 
-// Of cards with strict checks that are closed.
+// Findings of closed cards with strict checks.
 std::atomic<uint64_t> closed_findings{0};
 
 // With checks of memory: bytes between buffers, and freed buffers that keep their place.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One emulated card in an application: memory, loaded bitstream, command rings, and the card's
-// process, which applications may share (TANDEM_CARD_SCOPE).
+// Card: one emulated card in an application: memory, loaded bitstream, command rings, and the
+// card's process, which several applications may share (TANDEM_CARD_SCOPE).
 //
 // A card is open while a device handle on it is open. When its process ends, every unfinished
-// command is set to ERT_CMD_STATE_ERROR and waiters wake. Later commands fail at once; other cards
-// continue. A forked child cannot use an inherited card and does not disturb it. Cost: submit() and
-// wait() make no system call while the other side is awake. Threads: any.
+// command is set to ERT_CMD_STATE_ERROR and its waiters wake. Later commands fail at once; other
+// cards continue. A forked child cannot use an inherited card and does not disturb it. Cost:
+// submit() and wait() make no system call while the other side is awake. Threads: any.
 #pragma once
 
 #include <array>
@@ -43,7 +43,8 @@ struct Program {
   std::vector<xclbin::ComputeUnit> units;
   std::vector<xclbin::Memory> groups;
   std::map<std::string, std::vector<KernelArgument>> arguments;  // by kernel
-  // The device addresses that a unit's argument reaches, by unit and argument; where banks count.
+  // The device addresses that an argument of a unit can reach, by unit and argument; only if banks
+  // matter.
   std::map<std::pair<uint32_t, size_t>, std::vector<std::pair<uint64_t, uint64_t>>> reached;
   uint32_t generation = 0;  // number of the load on the card; another application may load later
 };
@@ -55,12 +56,12 @@ class Card {
   static std::shared_ptr<Card> open(uint32_t index);
   // The card `index` if this process has it open, else null.
   static std::shared_ptr<Card> find_open(uint32_t index);
-  // The open card whose device memory `descriptor` is.
+  // The open card with this descriptor of device memory.
   static std::optional<uint32_t> index_of_memory(int descriptor);
   // Whether this process has a context on any card.
   static bool any_context();
   static std::vector<std::shared_ptr<Card>> all_open();
-  // How many findings cards with strict checks have reported to this process.
+  // The number of findings that cards with strict checks have reported to this process.
   static uint64_t strict_findings();
 
   Card(uint32_t index, const xclbin::Platform& platform);
@@ -75,27 +76,27 @@ class Card {
   RangeAllocator& packet_memory() { return packet_memory_; }
   bool owned_here() const { return process_->owned_here(); }
   bool has(Check check) const { return (checks_ & check) != 0; }
-  // Null: nothing of buffers is checked.
+  // Null if buffers are not checked.
   BufferChecks* buffer_checks() { return buffer_checks_ ? &*buffer_checks_ : nullptr; }
   // The state of a command's packet (ert_cmd_state).
   uint32_t packet_state(uint64_t packet_offset) const;
 
-  // Device memory in memory group `group` of the loaded bitstream (or of the platform's banks); in
-  // software emulation anywhere when that is full. Empty when memory is exhausted; this is reported
-  // to the user.
+  // Allocates device memory in memory group `group` of the loaded bitstream (or of the platform's
+  // banks). In software emulation it uses any free memory if the group is full. Returns nothing if
+  // memory is exhausted; this is reported to the user.
   std::optional<uint64_t> allocate(uint64_t size_bytes, uint32_t group);
-  // `group` when arguments of the loaded bitstream are connected to it, else the first group with
-  // connections: XRT refuses buffers of other groups.
+  // Returns `group` if arguments of the loaded bitstream are connected to it, otherwise the first
+  // group with connections. XRT refuses buffers of groups without connections.
   uint32_t connected_group(uint32_t group) const;
-  // Gives up a hold on device memory or on a window. Does not wait.
+  // Releases a hold on device memory or on a window. Does not wait.
   void release(uint64_t address);
   // An export handle of device memory; importers see it as memory of `group`.
   CardAnswer export_memory(uint64_t address, uint32_t group);
   uint64_t free_bytes();
   // The memory that this process has allocated: sizes by address.
   std::map<uint64_t, uint64_t> held_memory() const;
-  // Ends the card's process by a fault, and returns when its commands have failed: with ERROR, or
-  // with ABORT after a reset.
+  // Ends the card's process by a fault, and returns when its commands have failed: with ABORT after
+  // a reset, otherwise with ERROR.
   void end_by_fault(bool is_reset);
   // Any other request to the card's process.
   CardAnswer call(const std::string& request, const std::vector<int>& descriptors = {}) {
@@ -114,22 +115,22 @@ class Card {
   // Drops all contexts of a handle.
   void close_contexts(const void* handle);
 
-  // Queues the packet at `packet_offset` on the least busy of `units` (indices). An errno value:
-  // waits for room in a full ring, EBUSY when the unit ends nothing for 10 s; ENODEV in a forked
-  // child.
-  // EDEADLK after a reset, as from a real card until the device is opened again.
+  // Queues the packet at `packet_offset` on the least busy of `units` (indices). Returns an errno
+  // value. If the ring is full it waits for room; EBUSY if the unit ends no command for 10 s.
+  // ENODEV in a forked child. EDEADLK after a reset, as a real card returns until the device is
+  // opened again.
   int submit(const std::vector<uint32_t>& units, uint64_t packet_offset, uint32_t packet_bytes,
              bool by_registers = false);
-  // Runs unit `unit` with the arguments in its register map and the bits of the control register
-  // (start, auto-restart). An errno value: EBUSY while it runs.
+  // Runs unit `unit` with the arguments in its register map and these bits of the control register
+  // (start, auto-restart). Returns an errno value: EBUSY while it runs.
   int start_from_registers(uint32_t unit, uint32_t control);
   // Sets an unfinished command's packet to ERT_CMD_STATE_ABORT; false when it is not queued or
   // running.
   bool abort(uint64_t packet_offset);
   // Ends a command that needs no unit.
   void complete(uint64_t packet_offset, uint32_t state);
-  // Waits for the end of a command that was not yet reported to the calling thread. Negative
-  // timeout: without limit.
+  // Waits until a command ends whose end was not yet reported to the calling thread. Negative
+  // timeout: no limit.
   bool wait(std::chrono::milliseconds timeout);
 
  private:
@@ -159,14 +160,15 @@ class Card {
   ClientArea client_;
   SharedArea device_;
   MemoryStates states_;
-  uint32_t checks_ = 0;  // bits of Check, as the card has them
+  uint32_t checks_ = 0;  // bits of Check, as on the card
   std::optional<BufferChecks> buffer_checks_;
   std::atomic<bool> was_reset_{false};
   mutable std::mutex held_mutex_;
   std::map<uint64_t, uint64_t> held_;
   std::mutex freed_mutex_;
-  std::deque<uint64_t> freed_;  // with checks of memory: not given back yet, the oldest first
-  uint32_t slot_ = 0;           // the slot of this client
+  // only with memory checks: freed memory that is not released yet, the oldest first
+  std::deque<uint64_t> freed_;
+  uint32_t slot_ = 0;  // the slot of this client
   RangeAllocator packet_memory_;
   std::array<std::mutex, kMaxUnits> ring_mutexes_;
   std::mutex register_mutex_;

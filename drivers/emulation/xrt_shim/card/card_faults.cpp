@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the faults of a script need of a card.
+// The operations of a card that fault scripts use.
 #include <chrono>
 #include <thread>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A card's device memory, as one application allocates it.
+// DeviceMemory: allocates a card's device memory for one application.
 //
-// On a shared card the application asks the card's process. On a private card it allocates by
-// itself, as XRT's kernel driver does, so a card that does not answer prevents no allocation. A
-// private card receives requests only for exported (lent) memory, and decides when that is free
-// again. release() never waits. Threads: any.
+// On a shared card it asks the card's process. On a private card it allocates by itself, as XRT's
+// kernel driver does, so allocation works even if the card does not answer. A private card gets
+// requests only for exported (lent) memory, and decides when that memory is free again. release()
+// never waits. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,12 @@ namespace tandem::emulation {
 
 class DeviceMemory {
  public:
-  // `area`: the memory itself; `is_own`: no other application uses the card.
+  // `area`: the device memory; `is_own`: no other application uses the card.
   DeviceMemory(CardProcess& process, const SharedArea& area, const SharedState& shared,
                bool is_own);
 
-  // A piece inside [low, high); or the reason: a problem, or the size of the largest free piece.
+  // A piece inside [low, high). If none was found: the problem, or the size of the largest free
+  // piece.
   struct Piece {
     bool found = false;
     uint64_t address = 0;
@@ -52,8 +53,8 @@ class DeviceMemory {
   RangeAllocator ranges_;
   std::mutex lend_mutex_;              // held during a request to the card
   std::mutex mutex_;                   // held briefly
-  std::map<uint64_t, uint64_t> kept_;  // pieces that the card does not know: address and size
-  std::map<uint64_t, uint64_t> lent_;  // pieces that were exported, until they have no holder
+  std::map<uint64_t, uint64_t> kept_;  // pieces that the card does not know of: address and size
+  std::map<uint64_t, uint64_t> lent_;  // pieces that were exported, until nobody holds them
 };
 
 }  // namespace tandem::emulation

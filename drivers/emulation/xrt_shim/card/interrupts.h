@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interrupts of compute units, for xrt::ip. A unit that becomes idle raises one if its registers
-// 0x4 and 0x8 enable it.
+// Interrupts: the interrupts of compute units, for xrt::ip. A unit that becomes idle raises one if
+// its registers 0x4 and 0x8 enable it.
 //
-// Errors: std::system_error; a card that fails ends every wait with one. Threads: any.
+// Errors: std::system_error; if a card fails, every wait ends with it. Threads: any.
 #pragma once
 
 #include <chrono>
@@ -19,21 +19,20 @@ class Interrupts {
  public:
   static Interrupts& instance();
 
-  // Opens a notification of the unit's later interrupts and returns its id. The notification is
-  // enabled.
+  // Opens a notification for later interrupts of the unit and returns its id. It is enabled.
   int open(std::shared_ptr<Card> card, uint32_t unit);
   void close(int id);
   void enable(int id);
-  // Interrupts that come while it is disabled are dropped.
+  // Interrupts during the disabled time are dropped.
   void disable(int id);
-  // False after `timeout`; negative: waits for ever.
+  // Returns false after `timeout`; negative: no limit.
   bool wait(int id, std::chrono::milliseconds timeout);
 
  private:
   struct Notification {
     std::shared_ptr<Card> card;
     uint32_t unit = 0;
-    uint32_t seen = 0;  // interrupts of the unit that the program has taken
+    uint32_t seen = 0;  // interrupts of the unit that the program has received
     bool enabled = true;
   };
 

@@ -35,7 +35,7 @@ class LoadLines {
   LoadLines(const XclbinFile& file, const std::vector<ComputeUnit>& units)
       : file_(file), units_(units) {
     const auto bytes = file.section(EMBEDDED_METADATA);
-    // Names serve messages only: of a damaged document what can be read is taken.
+    // Names are only for messages, so a damaged document contributes whatever can be read.
     metadata_.load_buffer(bytes.data(), bytes.size());
   }
 
@@ -64,7 +64,7 @@ class LoadLines {
     return file_.compute_units()[static_cast<size_t>(row.unit)];
   }
 
-  // Nothing for a unit without arguments, or where the metadata does not tell for all of them.
+  // Nothing for a unit without arguments, or if the metadata does not describe all of them.
   std::string names_line(const char* word, const char* attribute, size_t index) const {
     std::string names;
     for (const pugi::xml_node& argument :

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lines of a request to load a bitstream (their form: card/program/load_request.h).
+// load_lines: makes the lines of a request to load a bitstream (format:
+// card/program/load_request.h).
 //
-// `units`: the file's compute units in XRT's order. A unit without a control protocol and without
-// global memory runs freely. A link is named after its ends, "reader_1.out->adder_1.in". Pure.
+// `units`: the compute units of the file in XRT's order. A unit without a control protocol and
+// without global memory is free-running. A link is named by its ends: "reader_1.out->adder_1.in".
+// Pure.
 #pragma once
 
 #include <string>

@@ -66,7 +66,7 @@ int take_outputs(const Card& card, UnitChannel& channel) {
   return 0;
 }
 
-// Bit 0 gives the side to the kernel; clearing it takes the side back.
+// Setting bit 0 gives this side to the kernel; clearing it returns the side to the program.
 int write_mailbox_control(const Card& card, UnitChannel& channel, uint32_t offset, uint32_t value) {
   const uint32_t before = channel.registers[offset / 4].exchange(value & kMailboxReleased);
   const bool released = (value & kMailboxReleased) != 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compute unit's register map, as programs read and write it.
+// Reads and writes a compute unit's register map for a program.
 //
-// As in HLS control registers, writing the start bit runs the unit with the arguments in its
-// register map, reading clears done, and writing ones clears interrupt status. Outputs that a
-// program reads from a mailbox belong to a call that began after the program's request, because XRT
-// does not repeat the request. Return values: 0 or a negative errno value. Threads: any.
+// As with HLS control registers, writing the start bit runs the unit with the arguments in its
+// register map, reading clears the done bit, and writing ones clears the interrupt status. When a
+// program reads outputs from a mailbox, they come from a call that began after its request, because
+// XRT does not repeat the request. Return values: 0 or a negative errno value. Threads: any.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The contexts on a card's compute units: shared by any number of handles, or exclusive.
+// UnitContexts: the contexts on a card's compute units: shared by any number of handles, or
+// exclusive.
 //
-// The bitstream as a whole counts as one more unit (kWholeBitstream), which is always shared. While
-// there is a context the bitstream is in use. Threads: any.
+// The bitstream as a whole counts as one more unit (kWholeBitstream), which is always shared. The
+// bitstream is in use while there is a context. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ constexpr uint32_t kWholeBitstream = ~uint32_t{0};
 
 class UnitContexts {
  public:
-  // False when another handle's context forbids it.
+  // Returns false if the context of another handle forbids it.
   bool open(const void* handle, uint32_t unit, bool shared);
   // False when the handle has no context on the unit.
   bool close(const void* handle, uint32_t unit);

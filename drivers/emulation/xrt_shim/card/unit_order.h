@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order in which XRT numbers the compute units of a bitstream.
+// sort_units: puts the compute units of a bitstream into the order in which XRT numbers them.
 #pragma once
 
 #include <vector>

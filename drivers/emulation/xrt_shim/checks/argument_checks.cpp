@@ -52,12 +52,12 @@ void BufferChecks::argument_set(uint64_t packet, int index, bool is_buffer, uint
   finding.message = refusal != nullptr
                         ? "XRT refuses the argument " + std::to_string(index) +
                               " of a run: " + refusal + "; pass what the kernel takes"
-                        : "the program sets it while the run goes on, which may use the old value "
+                        : "the program sets it during the run, which may use the old value "
                           "or the new one: wait() first";
   report_host_finding(card_, states_, finding, caller_place());
 }
 
-// A finding with the kernel of a packet and the name of its argument, where there is one.
+// A finding with the kernel of a packet and the name of its argument, if there is one.
 HostFinding BufferChecks::about_argument(uint64_t packet, size_t index) const {
   HostFinding finding;
   const auto program = card_.program();

@@ -148,7 +148,7 @@ BufferChecks::HostCopy* BufferChecks::find_copy(uint64_t address, uint64_t& begi
   return address - begin < found->second.size_bytes ? &found->second : nullptr;
 }
 
-// The host's bytes that differ from what the last sync left there.
+// The bytes of the host copy that differ from their content at the last sync.
 void BufferChecks::mark_stale(uint64_t address) {
   uint64_t begin = 0;
   const HostCopy* const found = find_copy(address, begin);
@@ -165,7 +165,7 @@ void BufferChecks::mark_stale(uint64_t address) {
   end_use(copy.watched, 0, copy.size_bytes);
 }
 
-// The host's copies of what the command wrote are old now.
+// The host copies of buffers that the command wrote are now stale.
 void BufferChecks::close_results(const Started& command) {
   for (const Use& use : command.uses) {
     uint64_t begin = 0;

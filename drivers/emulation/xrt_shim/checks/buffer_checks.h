@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program does with its buffers: marks them and their syncs in the card's memory states, and
-// looks at the arguments of each command.
+// BufferChecks: checks how a program uses its buffers. It marks buffers and syncs in the card's
+// memory states, and checks the arguments of each command.
 //
-// A buffer's host copy is compared with what the last sync left there, when a command begins that
-// uses the buffer: bytes that differ are stale on the device, and a checked kernel that reads them
-// is reported by the card. Reads of results that no sync brought are found by host_watch.h. Cost
-// with checks of syncs: a second host copy, and a comparison per command. Threads: any.
+// When a command begins, the host copy of each of its buffers is compared with the copy at the last
+// sync. Bytes that differ are stale on the device; if a checked kernel reads them, the card reports
+// it. host_watch.h finds reads of results without a sync. Cost with sync checks: a second host
+// copy, and a comparison per command. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -32,30 +32,30 @@ class BufferChecks {
   BufferChecks(Card& card, const MemoryStates& states);
   ~BufferChecks();
 
-  // `mirrored`: the buffer has a host copy of its own, joined by syncs.
+  // `mirrored`: the buffer has a separate host copy, which syncs update.
   void made(uint64_t address, uint64_t size_bytes, uint32_t group, bool mirrored);
   void freed(uint64_t address, uint64_t size_bytes);
   // The host copy of the buffer at `address`. `owns_pages`: the runtime made it.
   void mapped(uint64_t address, std::byte* host, bool owns_pages);
-  // Before that memory is given back.
+  // Call it before that memory is released.
   void unmapped(uint64_t address);
   // Before and after a sync of [address, +size_bytes) of the buffer at `buffer`.
   void syncing(uint64_t buffer, uint64_t address, uint64_t size_bytes);
   void synced(uint64_t buffer, uint64_t address, uint64_t size_bytes, bool to_device);
-  // Instead of synced().
+  // Call it instead of synced() if the sync failed.
   void sync_failed(uint64_t buffer, uint64_t address, uint64_t size_bytes);
-  // Device memory was written by the host.
+  // The host wrote device memory directly.
   void written(uint64_t address, uint64_t size_bytes);
-  // ... or by a copy from device memory.
+  // Device memory was written by a copy from device memory.
   void copied(uint64_t address, uint64_t size_bytes);
 
-  // A command begins on one of `units`, with this register map.
+  // A command begins on one of `units` with this register map.
   void starting(const Program& program, const std::vector<uint32_t>& units, uint64_t packet_offset,
                 const uint32_t* registers, uint64_t num_words);
-  // Commands have ended, perhaps.
+  // Commands may have ended.
   void finished();
 
-  // As the runtime guard tells, see run_calls.h; `packet` is an offset.
+  // Information from the runtime guard, see run_calls.h; `packet` is an offset.
   void run_made(uint64_t packet, bool by_program);
   void argument_set(uint64_t packet, int index, bool is_buffer, uint64_t num_bytes,
                     const char* refusal);
@@ -67,8 +67,8 @@ class BufferChecks {
     uint64_t size_bytes = 0;
     std::byte* host = nullptr;
     WatchedCopy* watched = nullptr;
-    std::string kernel, argument;   // of the last kernel that had the buffer
-    std::vector<std::byte> synced;  // what the last sync left in `host`; empty: zeros
+    std::string kernel, argument;   // of the last kernel that used the buffer
+    std::vector<std::byte> synced;  // the content at the last sync; empty: zeros
   };
   struct Use {
     std::string argument;
@@ -94,8 +94,8 @@ class BufferChecks {
   RunArguments run_arguments_;
   std::mutex mutex_;
   std::map<uint64_t, HostCopy> copies_;  // by device address
-  std::map<uint64_t, Started> started_;  // by packet, also of commands that have ended
-  std::vector<uint64_t> running_;        // packets of started_ whose results are not looked at yet
+  std::map<uint64_t, Started> started_;  // by packet, including commands that have ended
+  std::vector<uint64_t> running_;        // packets of started_ whose results are not checked yet
 };
 
 }  // namespace tandem::emulation

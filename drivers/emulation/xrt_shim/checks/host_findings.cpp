@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// on_exit() alone tells the status that the program ends with.
+// Uses on_exit(), because only it passes the exit status.
 #include "emulation/xrt_shim/checks/host_findings.h"
 
 #include <unistd.h>

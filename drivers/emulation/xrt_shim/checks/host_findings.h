@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Findings about the program: messages, lines of TANDEM_CARD_REPORT, and with TANDEM_CHECKS=strict
-// the program's exit status.
+// Reports findings about the program: messages, lines of TANDEM_CARD_REPORT, and with
+// TANDEM_CHECKS=strict the exit status of the program.
 //
-// The file and line are those of the call in the program, where it has debug information. Threads:
-// any.
+// File and line are those of the call in the program, if it has debug information. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +20,16 @@ struct HostFinding {
   std::string unit;
   std::string argument;
   std::string message;
-  bool is_warning = false;  // it may pass here and not on hardware, or harm nothing
+  bool is_warning = false;  // it may be harmless, or pass here but fail on hardware
   // The device address of the buffer that it is about; ~0: none.
   uint64_t address = ~uint64_t{0};
 };
 
-// Reports it once per place and message. `place`: caller_place(), or where something happened.
+// Reports a finding once per place and message. `place`: caller_place(), or where it happened.
 void report_host_finding(Card& card, const MemoryStates& states, const HostFinding& finding,
                          const CodePlace& place);
-// The first card with strict checks: a program that ends well although findings were reported ends
-// with status 3.
+// Call it for the first card with strict checks: if findings were reported, a program that ends
+// successfully ends with status 3 instead.
 void watch_exit(Card& card);
 
 }  // namespace tandem::emulation

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The handler of SIGSEGV takes no lock: copies are in a fixed table, noted reads in another. It
-// reports at once where the read stands in the program's own code (or in a function of the C
-// library that this calls), since such a thread holds no lock of the allocator.
+// The handler of SIGSEGV takes no lock: copies are in a fixed table, recorded reads in another. It
+// reports at once if the read is in the program's own code (or in a function of the C library that
+// this code calls), because such a thread holds no lock of the allocator.
 #include "emulation/xrt_shim/checks/host_watch.h"
 
 #include <dlfcn.h>
@@ -32,8 +32,8 @@ enum PageState : uint8_t { kPageOpen, kPageClosed, kPageLent };
 class WatchedCopy {
  public:
   std::atomic<uint64_t> begin{0};  // 0: the place in the table is free
-  uint64_t size_bytes = 0;         // of whole pages
-  uint64_t copy_bytes = 0;         // of the buffer
+  uint64_t size_bytes = 0;         // size in whole pages
+  uint64_t copy_bytes = 0;         // size of the buffer
   const void* owner = nullptr;
   uint64_t copy = 0;
   uint8_t* states = nullptr;
@@ -64,7 +64,7 @@ struct NotedRead {
 std::array<WatchedCopy, kMostWatched> watched_copies;
 std::array<NotedRead, kMostNoted> noted_reads;
 std::atomic<ReadReporter> read_reporter{nullptr};
-std::mutex watch_mutex;  // of the table and what follows; the handler does without
+std::mutex watch_mutex;  // guards the table and the members below; the handler does not use it
 bool is_installed = false;
 struct sigaction first_before {};   // at the first installation
 struct sigaction action_before {};  // at the last one
@@ -82,7 +82,7 @@ WatchedCopy* copy_at(uint64_t address) {
   return nullptr;
 }
 
-// Opens pages; where the system has no room to split a mapping, the whole copy.
+// Opens pages. If the system cannot split the mapping, opens the whole copy.
 bool open_pages(WatchedCopy& watched, uint64_t page, uint64_t count) {
   for (uint64_t each = page; each < page + count; ++each) {
     if (watched.pages[each].exchange(kPageOpen) != kPageOpen) watched.num_closed.fetch_sub(1);
@@ -112,7 +112,7 @@ const void* instruction_of(const void* context) {
 #endif
 }
 
-// The stack of the read; its first address is behind the instruction, as those of calls are.
+// The stack of the read. Its first address is one after the instruction, as for return addresses.
 void fill_frames(EarlyRead& read, const void* context) {
   void* all[kMostReadFrames + 8];
   const int count = backtrace(all, static_cast<int>(std::size(all)));
@@ -131,7 +131,7 @@ int depth_of_program(const EarlyRead& read) {
   return kMostReadFrames;
 }
 
-// Whether the runtime's library that reads is this one: its copies are no reads of the program.
+// Whether the reading library is this one: its own copies are not reads of the program.
 bool is_own_read(const EarlyRead& read) {
   Dl_info own{}, other{};
   dladdr(reinterpret_cast<const void*>(&is_own_read), &own);
@@ -159,7 +159,7 @@ void note_read(const WatchedCopy& watched, uint64_t offset, const void* context)
   }
 }
 
-// The program takes the page over: what it reads there is its own.
+// The page belongs to the program again: later reads there are correct.
 void forget_unseen(WatchedCopy& watched, uint64_t page) {
   const uint64_t first = page * kPageBytes;
   const uint64_t end = std::min(first + kPageBytes, watched.copy_bytes);
@@ -169,7 +169,7 @@ void forget_unseen(WatchedCopy& watched, uint64_t page) {
   }
 }
 
-// False where the access is none of a watched copy.
+// False if the access is not to a watched copy.
 bool handle_access(uint64_t address, const void* context) {
   WatchedCopy* const watched = copy_at(address);
   if (watched == nullptr) return false;
@@ -178,7 +178,7 @@ bool handle_access(uint64_t address, const void* context) {
   const bool writes = is_write(context);
   const bool unseen = offset < watched->copy_bytes && (watched->states[offset] & kStateUnseen) != 0;
   const bool is_finding = !writes && unseen;
-  // Of a copy that is read too early, one read is enough.
+  // One early read of a copy is enough for a finding.
   const bool opened =
       is_finding ? open_pages(*watched, 0, watched->num_pages()) : open_pages(*watched, page, 1);
   if (!opened) return false;
@@ -219,14 +219,14 @@ void on_access(int signal, siginfo_t* info, void* context) {
   if (!ours) act_as_before(signal, info, context);
 }
 
-// Again where the program has put a handler of its own before it.
+// Installs the handler again if the program has put its own in front.
 void install_handler() {
   const std::lock_guard<std::mutex> lock(watch_mutex);
   struct sigaction now {};
   sigaction(SIGSEGV, nullptr, &now);
   if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_access) return;
   void* frame = nullptr;
-  backtrace(&frame, 1);  // loads what it needs
+  backtrace(&frame, 1);  // loads the libraries that backtrace() needs
   if (!std::exchange(is_installed, true)) first_before = now;
   action_before = now;
   struct sigaction ours {};

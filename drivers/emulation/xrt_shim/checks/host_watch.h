@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds programs that read a host copy which a kernel's results have not reached.
+// Finds programs that read a host copy before a kernel's results were synced to it.
 //
-// Pages of host copies are closed (PROT_NONE) once a kernel has written their bytes on the card.
-// The first access after that is a fault: a read of such a byte is noted with its call stack, then
-// the access goes on. A write opens its page: those bytes are the program's own again. Between a
-// system call and a closed page stands nothing: the call fails with EFAULT. Threads: any; of one
-// copy, one at a time but for faults.
+// After a kernel has written bytes on the card, the pages of their host copies are closed
+// (PROT_NONE). The first access then faults. A read of such a byte is recorded with its call stack,
+// and the access continues. A write opens its page: those bytes belong to the program again. System
+// calls are not handled: on a closed page they fail with EFAULT. Threads: any; one at a time per
+// copy, except faults.
 #pragma once
 
 #include <array>
@@ -19,34 +19,34 @@ namespace tandem::emulation {
 
 constexpr int kMostReadFrames = 24;
 
-// A read of a byte that a kernel wrote, before a sync from the device.
+// A read of a byte that a kernel wrote, before it was synced from the device.
 struct EarlyRead {
-  const void* owner = nullptr;                        // who watches the copy
+  const void* owner = nullptr;                        // the owner of the copy
   uint64_t offset = 0;                                // in the copy
   uint64_t copy = 0;                                  // as given to watch_copy()
-  std::array<const void*, kMostReadFrames> frames{};  // as return addresses, innermost first
+  std::array<const void*, kMostReadFrames> frames{};  // return addresses, innermost first
 };
 
-// Called with each read: in the reading thread where that is safe, else by report_reads().
+// Called for each read: on the reading thread if that is safe, otherwise by report_reads().
 using ReadReporter = void (*)(const EarlyRead& read);
 
 class WatchedCopy;
 
-// Watches [host, +size_bytes), whose first byte is at the begin of a page, and whose bytes have
-// these `states` on the card. `owns_pages`: what follows in the last page is nobody's. Null: there
-// are too many.
+// Watches [host, +size_bytes). Its first byte is at the start of a page, and `states` are the
+// states of its bytes on the card. `owns_pages`: no other data is in the rest of the last page.
+// Returns null if there are too many copies.
 WatchedCopy* watch_copy(const void* owner, uint64_t copy, std::byte* host, uint64_t size_bytes,
                         bool owns_pages, uint8_t* states);
-// Opens all; must come before the memory is given back.
+// Opens all pages; call it before the memory is released.
 void unwatch_copy(WatchedCopy* watched);
-// A kernel has ended: closes the pages with bytes that the host has not seen.
+// Call it when a kernel has ended: closes the pages with bytes that the host has not received.
 void close_unseen(WatchedCopy* watched);
-// The runtime itself uses a range: open from here to end_use(), which closes pages again.
+// The runtime itself uses a range: its pages are open until end_use(), which closes pages again.
 void begin_use(WatchedCopy* watched, uint64_t offset, uint64_t size_bytes);
 void end_use(WatchedCopy* watched, uint64_t offset, uint64_t size_bytes);
 
 void set_read_reporter(ReadReporter reporter);
-// Reports what was noted where a report was not safe.
+// Reports the reads that were recorded where a report was not safe.
 void report_reads();
 
 }  // namespace tandem::emulation

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arguments of a bitstream's kernels, and the banks that a unit's arguments reach. Pure.
+// Reads the arguments of a bitstream's kernels, and the banks that a unit's arguments reach. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct KernelArgument {
   std::string name;
   uint32_t kind = 0;       // 0 scalar, 1 global, 3 local, 4 stream
   uint32_t offset = 0;     // in the register map
-  uint32_t num_bytes = 0;  // of the program's value
-  bool is_array = false;   // a scalar's: a pointer in the register map, perhaps an output
+  uint32_t num_bytes = 0;  // size of the program's value
+  bool is_array = false;   // scalars only: a pointer in the register map, which may be an output
 };
 
-// By kernel, in order of their numbers; none where the metadata has none.
+// By kernel, in order of the argument numbers. Empty if the metadata has none.
 std::map<std::string, std::vector<KernelArgument>> kernel_arguments(const xclbin::XclbinFile& file);
 
 // The device addresses [first, second) that argument `argument` of a unit reaches.

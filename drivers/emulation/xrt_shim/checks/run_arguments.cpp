@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams and local memory are no arguments that a program sets.
+// Programs do not set streams and local memory, so these are not checked.
 #include "emulation/xrt_shim/checks/run_arguments.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::vector<RunArguments::Problem> RunArguments::problems(
   std::vector<Problem> problems;
   const auto run = runs_.find(packet);
   if (run == runs_.end()) return problems;
-  // Scalars that a kernel gives back need no value; a kernel without memory gives back such.
+  // Output scalars need no value. If a kernel has no memory, its scalars may be outputs.
   const bool has_memory =
       std::any_of(arguments.begin(), arguments.end(),
                   [](const KernelArgument& each) { return each.kind == kPointerKind; });

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a program set the arguments of its runs, as far as the runtime guard tells: by packet.
+// RunArguments: records how a program set the arguments of its runs, by packet. The runtime guard
+// provides the calls.
 //
-// Programs that use OpenCL, XRT's C API or the static library do not pass the guard; of their runs
-// nothing is known. Threads: any.
+// Programs that use OpenCL, XRT's C API or the static library bypass the guard, so nothing is known
+// of their runs. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace tandem::emulation {
 class RunArguments {
  public:
   // Offsets are those of packets in the client's packet area.
-  // `by_program`: else nothing is known of the run.
+  // `by_program`: false: nothing is known of the run.
   void made(uint64_t packet, bool by_program);
   bool knows(uint64_t packet) const;
   void set(uint64_t packet, int index, bool is_buffer, uint64_t num_bytes);
@@ -29,7 +30,7 @@ class RunArguments {
     std::string message;
     bool is_warning = false;  // XRT passes the value's low bytes
   };
-  // What is wrong as the run begins.
+  // The problems of the arguments when the run begins.
   std::vector<Problem> problems(uint64_t packet,
                                 const std::vector<KernelArgument>& arguments) const;
 

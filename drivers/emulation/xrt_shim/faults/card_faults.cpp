@@ -54,7 +54,7 @@ void act_on_card(uint32_t index, const CardFault& fault) {
   }
 }
 
-// A random byte of the memory that the program holds, where the script names none.
+// A random byte of the program's buffers, if the script names none.
 bool find_place(const Card& card, const DueFault& due, uint64_t& address) {
   if (due.rule.fault.address) {
     address = *due.rule.fault.address;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The events at which a card may fail by the script of faults, and what happens then.
+// The events of cards at which the fault script may cause a fault, and the effects.
 //
-// Without a script each costs one load. Messages name the script's line. Threads: any; the caller
-// holds no lock of the card.
+// Without a script each call costs one load. Messages give the line of the script. Threads: any;
+// the caller holds no lock of the card.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,20 @@ namespace tandem::emulation {
 
 class Card;
 
-// Throws std::runtime_error where the card `index` cannot be opened.
+// Throws std::runtime_error if a fault prevents the opening of card `index`.
 void at_open(uint32_t index);
-// A new card: what lasts holds for it too.
+// A card was opened: lasting faults apply to it too.
 void at_opened(Card& card);
-// An errno value, or 0.
+// Returns an errno value, or 0.
 int at_load(Card& card);
-// Why the card has no memory for `size_bytes`; empty: it has.
+// Returns why the card has no memory for `size_bytes`; empty: it has.
 std::string at_allocate(Card& card, uint64_t size_bytes);
 
 struct LaunchFaults {
   int error = 0;  // errno value: the command is not accepted
   CommandFault command;
 };
-// `by_registers`: by the control register, not by a command of XRT.
+// `by_registers`: the launch uses the control register instead of an XRT command.
 LaunchFaults at_launch(Card& card, uint32_t unit, bool by_registers);
 
 // A copy between the host and device memory.
@@ -41,13 +41,13 @@ struct Transfer {
   uint64_t address = 0;  // in device memory
   LinkDirection direction = LinkDirection::kToDevice;
 };
-// Copies. Returns 0, or an errno value when the link fails.
+// Copies the bytes. Returns 0, or an errno value if the link fails.
 int transfer(Card& card, const Transfer& copy);
 
-// For the injector. A rule of `after`, now.
+// For the injector: performs a rule of kind `after` now.
 void apply_timed_fault(const FaultRule& rule);
 bool any_card_open();
-// Tells the card, if it is open.
+// Informs the card, if it is open.
 void tell_hung(uint32_t card, bool hung);
 
 }  // namespace tandem::emulation

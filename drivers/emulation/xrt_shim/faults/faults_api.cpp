@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tandem_card_faults.h calls.
+// The C functions behind tandem_card_faults.h.
 #include <cstdio>
 #include <cstring>
 
@@ -10,7 +10,7 @@ using tandem::emulation::FaultInjector;
 
 extern "C" {
 
-// 0, or 1 with what is wrong with the script.
+// Returns 0, or 1 with the error of the script.
 int tandem_card_faults_begin(const char* script, char* problem, size_t capacity) {
   try {
     FaultInjector::instance().begin(tandem::emulation::parse_fault_script(script, "script"));

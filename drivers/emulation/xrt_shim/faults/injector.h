@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The script of faults of this process: TANDEM_FAULTS, or one that a test begins
+// FaultInjector: the fault script of this process: TANDEM_FAULTS, or one that a test begins
 // (tandem_card_faults.h).
 //
-// Holds what faults leave behind, per card: absent (until a time), hung, a slow link, less memory,
-// bytes with an ECC error. Each fault that is injected is a line of injected() and of
-// TANDEM_FAULTS_LOG; these lines are a script that injects the same again. A forked child begins
-// anew. Without a script active() is false, and nothing else is called. Threads: any.
+// It holds the lasting effects of faults per card: absent (until a time), hung, a slow link, less
+// memory, bytes with an ECC error. Each injected fault is a line of injected() and of
+// TANDEM_FAULTS_LOG; these lines form a script that repeats the same faults. A forked child starts
+// with new counts. Without a script active() is false, and nothing else is called. Threads: any.
 #pragma once
 
 #include <atomic>
@@ -32,9 +32,9 @@ class FaultInjector {
   static FaultInjector& instance();
 
   bool active() const { return active_.load(std::memory_order_relaxed); }
-  // What is wrong with TANDEM_FAULTS; empty: nothing.
+  // The error in TANDEM_FAULTS; empty: none.
   const std::string& problem() const { return problem_; }
-  // Counts begin at 0, and earlier faults are over.
+  // Counts start at 0, and earlier faults end.
   void begin(FaultScript script);
   void end();
 
@@ -42,12 +42,12 @@ class FaultInjector {
   void log(const FaultRule& rule);
   std::vector<std::string> injected() const;
 
-  // The time of rules with `after` begins with the first card that is open.
+  // Rules with `after` count their time from the first opened card.
   void card_opened();
-  // Runs `action` on a thread of its own, unless the script ends before.
+  // Runs `action` on its own thread, unless the script ends before.
   void run_after(FaultTime delay, std::function<void()> action);
 
-  // What lasts, by card.
+  // Lasting effects, by card.
   void set_absent(uint32_t card, std::optional<FaultTime> lasts);
   bool absent(uint32_t card) const;
   void set_hung(uint32_t card, bool hung);
@@ -57,7 +57,7 @@ class FaultInjector {
   void set_memory(uint32_t card, uint64_t bytes);  // 0: all
   uint64_t memory(uint32_t card) const;
   void poison(uint32_t card, uint64_t address);
-  // Whether a byte in [begin, end) has an error.
+  // Whether a byte in [begin, end) has an ECC error.
   bool poisoned(uint32_t card, uint64_t begin, uint64_t end) const;
   void heal(uint32_t card, uint64_t begin, uint64_t end);
 
@@ -73,7 +73,7 @@ class FaultInjector {
   CardState state(uint32_t card) const;
   void run_timers();
 
-  const uint32_t made_in_;  // fork_count() of its process
+  const uint32_t made_in_;  // fork_count() of the process that made it
   std::atomic<bool> active_{false};
   std::string problem_;
   std::string log_file_;

@@ -38,7 +38,7 @@ void flip_transfer(Card& card, const Transfer& copy, DueFault& due, int& error) 
   if (fault.ecc == Ecc::kUncorrected) error = EIO;
 }
 
-// What happens before the copy: an errno value, or 0.
+// The faults before the copy. Returns an errno value, or 0.
 int before_transfer(Card& card, const std::vector<DueFault>& all) {
   int error = 0;
   for (const DueFault& due : all) {

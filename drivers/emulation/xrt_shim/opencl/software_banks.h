@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One bank for OpenCL programs in software emulation.
+// Joins all memory banks into one, for OpenCL programs in software emulation.
 //
-// There libxilinxopencl (2.13) puts every buffer into bank 0, and refuses it for an argument that
-// is connected to another bank: it expects a bitstream whose arguments all reach bank 0. Our
-// bitstreams name the real banks, for the other modes. So the tables that XRT keeps of a loaded
-// bitstream are changed. Streams between kernels stay. Cost: linear in the tables, once per load.
+// There libxilinxopencl (2.13) puts every buffer into bank 0. It refuses the buffer for an argument
+// that is connected to another bank. Our bitstreams name the real banks, because the other modes
+// need them. So this file changes the tables that XRT keeps of a loaded bitstream. Streams between
+// kernels stay. Cost: linear in the tables, once per load.
 #pragma once
 
 #include <xclbin.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connects to a card's process: starts one for this application alone, or joins the one that all
-// processes of this user with the same scope share (and starts it when there is none).
+// Connects to a card's process: starts one for this application only, or joins the one that all
+// processes of this user with the same scope share (and starts it if there is none).
 //
-// Both send `opening`, the "open" request, and return with its answer. Errors: std::runtime_error
-// saying what to do; no process or descriptor remains. A private card depends on a pipe: when the
-// application's end closes, the kernel kills the card. Forked children keep neither that end nor
-// the socket. Threads: any.
+// Both functions send `opening`, the "open" request, and return with its answer. Errors:
+// std::runtime_error with advice; no process or descriptor remains. A private card depends on a
+// pipe: when the application's end closes, the kernel kills the card. Forked children keep neither
+// that end nor the socket. Threads: any.
 #pragma once
 
 #include <string>
@@ -29,7 +29,8 @@ CardConnection join_shared_card(const std::string& executable, const std::string
                                 const std::string& opening);
 // Kills the process of a private card and waits for its end. Closes the descriptors.
 void end_card(const CardConnection& connection);
-// For a forked child, which does not own the card: closes what it still has of the connection.
+// Call it in a forked child, which does not own the card: closes its remaining descriptors of the
+// connection.
 void close_inherited(const CardConnection& connection);
 
 }  // namespace tandem::emulation

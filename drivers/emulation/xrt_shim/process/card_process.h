@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tandem-card process of a card: connected on construction, watched, disconnected on
-// destruction.
+// CardProcess: the tandem-card process of a card: the constructor connects, the destructor
+// disconnects.
 //
-// A thread sends messages that could not be sent at once and waits for the process' end. `on_death`
-// then runs on that thread, once, unless the object is being destroyed. A private card's process
-// ends with the object; Ctrl-C in the terminal reaches the application only, because the process is
-// in another process group. A process that does not answer (stopped or busy) blocks nothing: call()
-// has a deadline, post() never waits, and both work again once it runs. In a forked child the
-// object does nothing. Errors: the constructor throws std::runtime_error saying what to do.
-// Threads: call() is serialised, post() may come from any; the rest is for the owner.
+// A thread sends messages that could not be sent at once, and waits for the end of the process. It
+// then calls `on_death` once, unless the object is being destroyed. A private card's process ends
+// with the object. Ctrl-C in the terminal reaches the application only, because the process is in
+// another process group. A process that does not answer (stopped or busy) blocks nothing: call()
+// has a deadline, post() never waits, and both work again when it runs. In a forked child the
+// object does nothing. Errors: the constructor throws std::runtime_error with advice. Threads:
+// call() is serialised, post() may come from any; the rest is for the owner.
 #pragma once
 
 #include <atomic>
@@ -26,15 +26,15 @@
 
 namespace tandem::emulation {
 
-// A card's answer.
+// The answer of a card.
 struct CardAnswer {
-  std::string problem;  // empty: done, or the reason is in `text`
+  std::string problem;  // empty: success, or the reason is in `text`
   std::string text;     // "ok", "full" ..., then numbers
   std::vector<int> descriptors;
-  bool is_missing = false;  // no answer in time from a process that is alive
+  bool is_missing = false;  // the process is alive, but did not answer in time
 
   bool ok() const { return problem.empty() && text.compare(0, 2, "ok") == 0; }
-  // The `index`-th number of the text, 0 when there is none.
+  // The number at `index` in the text; 0 if there is none.
   uint64_t number(size_t index) const;
 };
 
@@ -45,14 +45,14 @@ class CardProcess {
   CardProcess(const CardProcess&) = delete;
   CardProcess& operator=(const CardProcess&) = delete;
 
-  // Sends a request and waits for the answer. Without an answer within `timeout` the request is
-  // withdrawn: the card takes back what it grants later.
+  // Sends a request and waits for the answer. After `timeout` without an answer the request is
+  // withdrawn: if the card grants it later, it undoes the grant.
   CardAnswer call(const std::string& request, const std::vector<int>& descriptors = {},
                   std::chrono::milliseconds timeout = kCallTimeout);
-  // Sends a request without an answer; the card does it before all later requests. False when the
-  // process has ended.
+  // Sends a request without an answer. The card performs it before all later requests. Returns
+  // false if the process has ended.
   bool post(const std::string& request);
-  // Tells the card that this client leaves; afterwards the end of the process is no failure.
+  // Tells the card that this client leaves. Afterwards the end of the process is not a failure.
   CardAnswer leave();
   // Kills the process.
   void end();
@@ -77,7 +77,7 @@ class CardProcess {
 
   std::function<void()> on_death_;
   std::timed_mutex call_mutex_;
-  uint64_t last_number_ = 0;        // of the last request
+  uint64_t last_number_ = 0;        // number of the last request
   std::mutex send_mutex_;           // held briefly
   std::deque<std::string> unsent_;  // posted to a process that does not read
   CardConnection connection_;

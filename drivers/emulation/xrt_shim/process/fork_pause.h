@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptors that forked children must not keep. The kernel reports an application's end to a card
-// when the last copy of a pipe and of a socket closes, and a child that outlives the application
-// would hold copies.
+// ForkPause: protects descriptors that forked children must not keep. A card detects an
+// application's end when the last copy of a pipe and of a socket closes. A child that outlives the
+// application would hold copies.
 //
-// While a ForkPause exists no other thread forks (it waits in fork()). So a descriptor is listed
-// before a child can inherit it, and leaves the list before its number is used again. Signals of
-// the thread are blocked meanwhile, since a handler might fork. Children made without the C
-// library's fork() keep what they inherit. Threads: any; not to be nested.
+// While a ForkPause exists, other threads that fork wait in fork(). So a descriptor is listed
+// before a child can inherit it, and removed before its number is used again. Signals of the thread
+// are blocked meanwhile, because a handler might fork. Children that are made without the C
+// library's fork() keep the descriptors. Threads: any; do not nest.
 #pragma once
 
 #include <signal.h>
@@ -23,7 +23,7 @@ class ForkPause {
 
   // Lists a descriptor that children close at their start.
   void keep_from_children(int descriptor);
-  // Takes it off the list; for the process that listed it.
+  // Removes it from the list and closes it; only in the process that listed it.
   void close_listed(int descriptor);
 
  private:

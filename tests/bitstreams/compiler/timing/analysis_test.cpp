@@ -173,6 +173,42 @@ TEST(TimeAnalysis, StreamsAreNotInlinedAndNoOtherFunctionIs) {
             "define i32 @_ZN3hls6streamIiLi0EE4readEv(i8* %s) noinline #4 {\n}\n" + other);
 }
 
+TEST(TimeAnalysis, OperationsOfWideIntegersAreInlinedWhereTheyMayBe) {
+  const std::string name = "@_ZNK11ap_int_baseILi30ELb0EE12shifted_leftEi(i8* %s)";
+  const std::string plain = "attributes #4 = { nounwind }\n";
+  EXPECT_EQ(keep_functions("define i32 " + name + " #4 {\n}\n" + plain, "k"),
+            "define i32 " + name + " alwaysinline #4 {\n}\n" + plain);
+  const std::string kept = "define i32 " + name + " #4 {\n}\nattributes #4 = { cold noinline }\n";
+  EXPECT_EQ(keep_functions(kept, "k"), kept);
+  // A function of the user's own that takes one is left alone.
+  const std::string own = "define i32 @_Z5scaleRK6ap_intILi30EE(i8* %s) #4 {\n}\n" + plain;
+  EXPECT_EQ(keep_functions(own, "k"), own);
+}
+
+// for (i...) until 2 * (i + 1) is 64.
+TEST(TimeAnalysis, TripsAreThoseOfTheIndexWhateverIsCompared) {
+  std::string ir = kSumIr;
+  EXPECT_EQ(analyse(read_ir(ir), {}, "sum", 300).model.functions[0].loops[0].fixed_trips, 64);
+  const std::string test = "%done = icmp eq i64 %i.next, 64";
+  ir.replace(ir.find(test), test.size(),
+             "%twice = shl nuw nsw i64 %i.next, 1\n  %done = icmp eq i64 %twice, 64");
+  EXPECT_EQ(analyse(read_ir(ir), {}, "sum", 300).model.functions[0].loops[0].fixed_trips, 32);
+}
+
+// Each sum has both sums before it: 2^40 terms if all were followed.
+TEST(TimeAnalysis, SumsOfSumsTakeNoTime) {
+  std::string ir = kSumIr;
+  std::string sums = "%s0 = add i64 %old, 1\n  %s1 = add i64 %s0, %old\n";
+  for (int number = 2; number < 60; ++number) {
+    const auto sum = [number](int back) { return "%s" + std::to_string(number - back); };
+    sums += "  " + sum(0) + " = add i64 " + sum(1) + ", " + sum(2) + "\n";
+  }
+  ir.insert(ir.find("  %at ="), "  " + sums);
+  ir.insert(ir.find("  %acc ="), "  %old = phi i64 [ 3, %entry ], [ %s59, %for.body ]\n");
+  const Analysis analysis = analyse(read_ir(ir), {}, "sum", 300);
+  EXPECT_EQ(analysis.model.functions[0].loops[0].fixed_trips, 64);
+}
+
 TEST(TimeInstrument, CountsBlocksEntriesAndAccesses) {
   const IrModule module = read_ir(kSumIr);
   const Analysis analysis = analyse(module, {}, "sum", 300);
@@ -195,10 +231,37 @@ TEST(TimeInstrument, WritesPointersAsTheIrDoes) {
   const std::string text = instrument(module, analyse(module, {}, "sum", 300), "sum");
   EXPECT_NE(text.find("declare void @tandem_time_access(ptr, ptr, i64)"), std::string::npos);
   EXPECT_EQ(text.find("bitcast"), std::string::npos);
+  const std::string first = "(ptr noundef %in, ptr noundef %out, i32 noundef %n)";
+  ir.replace(ir.find(first), first.size(), "(i32 noundef %n, ptr noundef %in, ptr noundef %out)");
+  const IrModule later = read_ir(ir);
+  EXPECT_EQ(instrument(later, analyse(later, {}, "sum", 300), "sum").find("i64*"),
+            std::string::npos);
   // IR without any pointer among its parameters has typed ones.
   const IrModule none = read_ir(array_ir(""));
   EXPECT_NE(instrument(none, analyse(none, {}, "k", 300), "k").find("load i64, i64* "),
             std::string::npos);
+}
+
+// As clang writes it before and since version 15.
+TEST(TimeAnalysis, AProcessWaitsForTheOneThatHasTheSameVariable) {
+  for (const std::string pointer : {"[8 x i32]*", "ptr"}) {
+    const std::string any = pointer == "ptr" ? "ptr" : "i8*";
+    const std::string object = pointer == "ptr" ? "ptr" : pointer + "*";
+    std::string ir, body;
+    for (const std::string name : {"p1", "p2"}) {
+      ir += "define void @" + name + "(" + any + " %o) #0 {\nentry:\n  ret void\n}\n";
+      body += "  store " + pointer + " %buffer, " + object + " %of." + name + ", align 8\n" +
+              "  call void @tandem_region_start_using(" + any + " null, " + any + " @" + name +
+              ", " + object + " %of." + name + ")\n";
+    }
+    ir += "define void @k(" + any + " %in) #0 {\nentry:\n  %buffer = alloca [8 x i32], align 16\n" +
+          "  %of.p1 = alloca " + pointer + ", align 8\n  %of.p2 = alloca " + pointer +
+          ", align 8\n" + body + "  ret void\n}\n";
+    const KernelModel model = analyse(read_ir(ir), {}, "k", 300).model;
+    const std::vector<PhaseModel>& phases = model.functions.back().phases;
+    ASSERT_EQ(phases.size(), 2u) << pointer;
+    EXPECT_EQ(phases[1].after, std::vector<int>({0})) << pointer;
+  }
 }
 
 TEST(TimeModelText, IsReadAsItWasWritten) {

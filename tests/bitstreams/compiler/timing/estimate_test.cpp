@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace tandem::timing {
 namespace {
 
@@ -24,6 +26,9 @@ struct OneLoop {
     loop.pipeline = "auto";
     loop.depth = depth;
     function.loops = {loop};
+    PhaseModel phase;
+    phase.loop = 0;
+    function.phases = {phase};
     model.functions = {function};
     counts.counters = {1, trips, 1};
     card.banks = {timed_bank("DDR[0]", 0, 1 << 30)};
@@ -55,12 +60,13 @@ struct OneLoop {
 
 TEST(TimeEstimate, APipelinedLoopTakesDepthAndAnIntervalPerTrip) {
   OneLoop kernel(100, 5);
-  EXPECT_EQ(kernel.time().cycles, 1 + 5 + 99 - 1);  // the function's own state first
+  // The function's own state first; four states enter and leave the loop's module and the loop.
+  EXPECT_EQ(kernel.time().cycles, 1 + 4 + 5 + 99 - 1);
   EXPECT_EQ(kernel.time().loops.at(0).ii, 1);
   EXPECT_EQ(kernel.time().limit, "launch");
   kernel.loop().wanted_ii = 4;
-  EXPECT_EQ(kernel.time().cycles, 1 + 5 + 4 * 99 - 1);
-  EXPECT_NEAR(kernel.time().kernel_us, 401 / 300.0, 1e-9);
+  EXPECT_EQ(kernel.time().cycles, 1 + 4 + 5 + 4 * 99 - 1);
+  EXPECT_NEAR(kernel.time().kernel_us, 405 / 300.0, 1e-9);
 }
 
 TEST(TimeEstimate, ADependenceSetsTheIntervalAndIsTheLimit) {
@@ -100,7 +106,7 @@ TEST(TimeEstimate, LocalMemoriesHaveTwoPortsPerBank) {
 TEST(TimeEstimate, UnrollingDividesTheTripsAndMultipliesTheAccesses) {
   OneLoop kernel(1000, 4);
   kernel.loop().unroll = 4;
-  EXPECT_EQ(kernel.time().cycles, 1 + 4 + 249 - 1);
+  EXPECT_EQ(kernel.time().cycles, 1 + 4 + 4 + 249 - 1);
   kernel.loop().arrays = {{"a", 2, 0, 1}};
   EXPECT_EQ(kernel.time().loops.at(0).ii, 4);
 }
@@ -184,13 +190,62 @@ TEST(TimeEstimate, ProcessesOverlapWhenStreamsJoinThem) {
     each.loops[0].entries = first + 2;
     counts.counters.insert(counts.counters.end(), {1, trips, 1});
     region.calls.push_back({each.name, 0, -1, true});
+    PhaseModel phase;
+    phase.call = static_cast<int>(region.phases.size());
+    if (phase.call > 0) phase.after = {phase.call - 1};
+    region.phases.push_back(phase);
     model.functions.push_back(each);
   }
   model.functions.push_back(region);
   const double overlapped = estimate(model, counts, {}, slow.card).cycles;
   EXPECT_NEAR(overlapped, 4000 + 3 * 6, 6);
   for (FunctionModel& each : model.functions) each.streams = false;
-  EXPECT_NEAR(estimate(model, counts, {}, slow.card).cycles, 6000 + 3 * 6, 6);
+  EXPECT_NEAR(estimate(model, counts, {}, slow.card).cycles, 6000 + 3 * 10, 6);
+}
+
+TEST(TimeEstimate, StepsThatNeedNothingOfEachOtherRunAtTheSameTime) {
+  OneLoop kernel(1000, 5);
+  FunctionModel& function = kernel.model.functions[0];
+  function.loops.push_back(function.loops[0]);
+  PhaseModel phase;
+  phase.loop = 1;
+  function.phases.push_back(phase);
+  const double together = kernel.time().cycles;
+  function.phases[1].after = {0};
+  EXPECT_NEAR(kernel.time().cycles, 2 * together, 2);
+}
+
+TEST(TimeEstimate, ReadsThatAllIterationsShareCountOncePerEntry) {
+  OneLoop kernel(1000, 5);
+  LoopModel inner = kernel.loop();
+  inner.parent = 0;
+  inner.pipeline = "";
+  inner.header = 3;
+  inner.latches = {3};
+  inner.entries = 4;
+  inner.arrays = {{"a", 0, 0, 1, 1}};
+  kernel.model.functions[0].loops.push_back(inner);
+  kernel.counts.counters.insert(kernel.counts.counters.end(), {8000, 1000});
+  const double shared = kernel.time().cycles;
+  kernel.model.functions[0].loops[1].arrays.clear();
+  EXPECT_EQ(shared, kernel.time().cycles + 4);  // eight reads by two ports
+}
+
+TEST(TimeEstimate, ADependenceThroughDeviceMemoryWaitsForItsPort) {
+  OneLoop kernel(1000, 5);
+  kernel.add_site(64'000, 1000, false, 0);
+  kernel.loop().recurrences = {{2, 1, -1, true, "load", 9, 1}};
+  EXPECT_EQ(kernel.time().loops.at(0).ii, std::ceil(2 + 0.233 * 300 + 8));
+}
+
+TEST(TimeEstimate, AFunctionThatCallsItselfHasATime) {
+  OneLoop kernel(100, 5);
+  FunctionModel& function = kernel.model.functions[0];
+  function.calls = {{"k", 0, -1, false}};
+  PhaseModel phase;
+  phase.call = 0;
+  function.phases.push_back(phase);
+  EXPECT_GT(kernel.time().cycles, 100);
 }
 
 TEST(TimeCounts, RunsOfAddressesAreCounted) {

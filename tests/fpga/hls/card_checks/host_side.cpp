@@ -23,13 +23,13 @@ void run_well(Probe& probe, Probe::Buffers& buffers) {
 
 // The finding of a run whose arguments `set_more` sets after the two buffers.
 void expect_bad(Probe& probe, const std::string& argument, const std::string& message,
-                const std::function<void(xrt::run&)>& set_more) {
+                const std::function<void(xrt::run&, Probe::Buffers&)>& set_more) {
   auto buffers = probe.make();
   buffers.in.sync(XCL_BO_SYNC_BO_TO_DEVICE);
   xrt::run run(probe.kernel);
   run.set_arg(0, buffers.in);
   run.set_arg(1, buffers.out);
-  set_more(run);
+  set_more(run, buffers);
   run.start();
   run.wait(kPatience);
   const std::string report = take_report();
@@ -147,32 +147,35 @@ void find_bad_arguments(Probe& probe) {
     run.set_arg(2, kCount);
     run.set_arg(3, 0);
   };
-  expect_bad(probe, "", "", set_rest);
+  expect_bad(probe, "", "", [&](xrt::run& run, Probe::Buffers&) { set_rest(run); });
   expect_bad(probe, "bug", "a run begins without this argument (3 of 4 are set)",
-             [](xrt::run& run) { run.set_arg(2, kCount); });
+             [](xrt::run& run, Probe::Buffers&) { run.set_arg(2, kCount); });
   expect_bad(probe, "count", "it is set to a value of 2 bytes, and the kernel takes a value of 4",
-             [](xrt::run& run) {
+             [](xrt::run& run, Probe::Buffers&) {
                run.set_arg(3, 0);
                run.set_arg(2, int16_t{1});
              });
   expect_bad(probe, "count", "it is set to a value of 8 bytes, and the kernel takes a value of 4",
-             [](xrt::run& run) {
+             [](xrt::run& run, Probe::Buffers&) {
                run.set_arg(3, 0);
                run.set_arg(2, int64_t{kCount});
              });
   expect_bad(probe, "in", "it is set to a value of 4 bytes, and the kernel takes a pointer",
-             [&](xrt::run& run) {
+             [&](xrt::run& run, Probe::Buffers&) {
                set_rest(run);
                run.set_arg(0, 0);
              });
-  expect_bad(probe, "bug", "the program sets it while the run goes on", [&](xrt::run& run) {
-    set_rest(run);
-    run.set_arg(2, kCount);
-    run.set_arg(3, 9);  // a long run
-    run.start();
-    run.set_arg(3, 0);
-    run.wait(kPatience);
-  });
+  expect_bad(probe, "bug", "the program sets it during the run",
+             [&](xrt::run& run, Probe::Buffers& buffers) {
+               set_rest(run);
+               run.set_arg(2, kCount);
+               run.set_arg(3, 9);  // runs until the first value is not 0
+               run.start();
+               run.set_arg(3, 0);
+               buffers.in.map<int*>()[0] = 1;
+               buffers.in.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+               run.wait(kPatience);
+             });
   auto buffers = probe.make();
   buffers.in.sync(XCL_BO_SYNC_BO_TO_DEVICE);
   bool is_refused = false;

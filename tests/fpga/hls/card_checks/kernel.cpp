@@ -38,8 +38,9 @@ extern "C" void probe(const int* in, int* out, int count, int bug) {
     for (int i = 0; i < count; ++i) out[i] = part[i] + 1;  // mark 6
   }
   if (bug == 7) out[0] = in[0] / (count - LENGTH);  // mark 7
-  if (bug == 9) {                                   // no bug: it takes some time
-    for (volatile int turn = 0; turn < 50000000; ++turn) {
+  if (bug == 9) {                                   // no bug: it waits for the program
+    const volatile int* const flag = in;
+    while (*flag == 0) {
     }
   }
   if (bug == 8) {
@@ -50,7 +51,7 @@ extern "C" void probe(const int* in, int* out, int count, int bug) {
 
 extern "C" void fill(int* out, int first, int count, int value) {
 #pragma HLS interface m_axi port = out bundle = gmem0
-  for (int turn = 0; turn < 20000; ++turn) {
+  for (int turn = 0; turn < 200000; ++turn) {
     for (int i = first; i < first + count; ++i) out[i] = value;  // mark 9
   }
 }

@@ -99,6 +99,8 @@ said "program is required" "$tandem" card run --strict
 said "program is required" "$tandem" card depths --
 said "cannot read 'nothing.jsonl'" "$tandem" card report nothing.jsonl
 same "$(code_of "$tandem" card run -- ./no_such_program)" 127
+same "$(TANDEM_CARD_REPORT=clean.jsonl code_of "$tandem" card run -- ./host crossed.xclbin 0)" 0
+expect "no bugs" "$tandem" card report clean.jsonl
 same "$(TANDEM_CARD_SCOPE=shared code_of "$tandem" card run -- bash -c 'echo "${TANDEM_CARD_SCOPE%%.*}"; [ "$TANDEM_CARD_SCOPE" != shared ]')" 0
 same "$(cat printed)" shared
 same "$(code_of "$tandem" card depths -- bash -c 'kill -TERM $$')" 143

@@ -13,11 +13,13 @@ g++ -std=c++17 -O0 -o host "$CASE_DIR/host.cpp" -I"$XILINX_XRT/include" -L"$XILI
 same "$("$tandem" card run --time model -- ./host timed.xclbin sum 4096 2>told)" RAN
 grep -q "kernel 'sum', unit 'sum_1': 1 run, modelled" told || fail "$(cat told)"
 grep -q "limited by loop timed.cpp:24: II 6: carried dependence through fadd" told || fail "$(cat told)"
+grep -q "memory checks are off in timed runs" told || fail "$(cat told)"
 
 export TANDEM_CARD_REPORT="$PWD/times.jsonl"
 for kernel in apart shared sum chain; do
   "$tandem" card run --time model -- ./host timed.xclbin $kernel 4096 2>/dev/null
 done
+expect "memory checks are off in timed runs" "$tandem" card report times.jsonl
 "$tandem" card report times.jsonl --json >report.json
 python3 -c '
 import json

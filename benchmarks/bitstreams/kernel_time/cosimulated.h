@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels in the shape of public ones whose cycles were co-simulated, with those cycles.
+//
+// Source of the cycles: RealProbe (github.com/sharc-lab/RealProbe, examples/cosim_result and
+// examples/csynth_result; Vitis HLS 2023.1, xc7z020, 100 MHz, ports of latency 0 that are not
+// widened). The kernels are our own; their order, sizes and loops are those of the examples.
+#pragma once
+
+#include <array>
+
+#include "bitstreams/compiler/timing/run_counts.h"
+
+namespace tandem::kernel_time {
+
+struct CosimulatedKernel {
+  const char* name;     // kernels/<name>.cpp
+  const char* example;  // of RealProbe
+  double cosim;         // cycles of one call
+  double csynth;        // what the synthesis report says
+};
+
+inline constexpr std::array<CosimulatedKernel, 19> kCosimulated = {{
+    {"square_roots", "01", 1659, 1580},     {"filter", "02", 23417, 23870},
+    {"fixed_window", "03", 1647, 1565},     {"float_window", "04", 1649, 1568},
+    {"two_calls", "05", 141, 122},          {"imperfect_nest", "06", 112, 104},
+    {"conditional_read", "07", 47, 42},     {"perfect_nest", "08", 481, 473},
+    {"nested_sum", "09", 440, 441},         {"shift_and_sum", "10", 113, 117},
+    {"bytes_of_words", "11", 1450, 1452},   {"three_reads", "13", 272, 273},
+    {"one_read", "14", 274, 275},           {"short_window", "15", 847, 797},
+    {"matrix_product", "16", 50789, 34446}, {"merge_stages", "17", 407, 285},
+    {"two_loops", "18", 141, 122},          {"bounded_loops", "19", 142, 123},
+    {"two_processes", "20", 76, 48},
+}};
+
+// The same for kernels of which only the cycles of the synthesis report are public, and nothing of
+// the model is fitted to. Source: HLSFactory (github.com/sharc-lab/HLSFactory, hlsyn-vitis; Vitis
+// HLS 2025.1, U200, 250 MHz), the points without pragmas of gemm-ncubed and gesummv.
+struct SynthesisedKernel {
+  const char* name;
+  const char* example;
+  double csynth;
+};
+inline constexpr std::array<SynthesisedKernel, 2> kSynthesised = {{
+    {"matrix_product_doubles", "gemm-ncubed", 1581077},
+    {"two_products", "gesummv", 56827},
+}};
+
+// The memory that the simulation of a port puts behind it. It answers a read at once; the gap
+// between bursts of a write and the time until its response are fits to examples 01, 15 and 18.
+inline timing::TimedCard cosimulation(double clock_mhz = 100) {
+  timing::TimedCard card;
+  card.name = "co-simulation";
+  card.clock_mhz = clock_mhz;
+  card.widest_bytes = 1;  // a beat is an element
+  timing::TimedBank bank;
+  bank.name = "memory";
+  bank.size_bytes = std::uint64_t{1} << 30;
+  bank.gb_per_s = 1000;
+  bank.share = 1;
+  bank.round_trip_ns = 0;
+  bank.response_ns = 170;
+  bank.write_gap = 2;
+  card.banks = {bank};
+  return card;
+}
+
+}  // namespace tandem::kernel_time

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The copy becomes a shared object, whose counters are found by name.
+#include "benchmarks/bitstreams/kernel_time/timed_kernel.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "bitstreams/compiler/compiler_process.h"
+#include "bitstreams/compiler/vpp/timed_copy.h"
+#include "common/error.h"
+
+namespace tandem::kernel_time {
+namespace {
+
+constexpr const char* kKernel = "top";
+
+alignas(4096) char device_memory[kArguments * kArgumentBytes];
+
+std::string compile_shared(const std::string& source, const std::string& folder,
+                           const std::string& headers, double clock_mhz) {
+  const std::string stem = std::filesystem::path(source).stem().string();
+  vpp::TimedSource timed;
+  timed.clang = find_clang();
+  timed.job.flags = {"-std=c++14", "-fPIC", "-I" + headers};
+  timed.job.source = source;
+  timed.job.folder = folder;
+  timed.job.stem = stem;
+  timed.complete = [](std::string text) { return text; };
+  timed.kernel = kKernel;
+  timed.clock_mhz = clock_mhz;
+  timed.has_kernel = true;
+  const std::string object = vpp::compile_timed(timed);
+  const std::string shared = folder + "/" + stem + ".so";
+  xclbin::run_tool({"c++", "-shared", object, "-o", shared}, stem + " does not link");
+  return shared;
+}
+
+void* symbol(void* library, const std::string& name) {
+  void* const found = dlsym(library, name.c_str());
+  if (found == nullptr) throw Error("time", "the kernel's copy has no " + name);
+  return found;
+}
+
+}  // namespace
+
+std::string find_clang() { return vpp::find_timing_clang(""); }
+
+timing::RunTime time_kernel(const std::string& source, const std::string& folder,
+                            const std::string& headers, const timing::TimedCard& card) {
+  const std::string path = compile_shared(source, folder, headers, card.clock_mhz);
+  const std::unique_ptr<void, int (*)(void*)> library(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL),
+                                                      &dlclose);
+  if (library == nullptr) throw Error("time", path + " does not load");
+  const timing::KernelModel model = timing::read_model(
+      static_cast<const char*>(symbol(library.get(), "tandem_time_model_" + std::string(kKernel))));
+  std::fill(std::begin(device_memory), std::end(device_memory), '\0');
+  std::vector<char*> memory;
+  std::vector<timing::TimedArgument> arguments;
+  for (std::size_t index = 0; index < kArguments; ++index) {
+    memory.push_back(device_memory + index * kArgumentBytes);
+    const std::string number = std::to_string(index);
+    arguments.push_back({"argument " + number, "gmem" + number, index * kArgumentBytes});
+  }
+  using Call = void (*)(char* const*);
+  reinterpret_cast<Call>(symbol(library.get(), "call"))(memory.data());
+  const auto* const counters = static_cast<const std::uint64_t*>(
+      symbol(library.get(), "tandem_time_counts_" + std::string(kKernel)));
+  const auto* const sites = static_cast<const timing::SiteRecord*>(
+      symbol(library.get(), "tandem_time_sites_" + std::string(kKernel)));
+  timing::RunCounts counts;
+  counts.counters.assign(counters, counters + model.num_counters);
+  counts.sites.assign(sites, sites + model.sites.size());
+  return timing::estimate(model, counts, arguments, card);
+}
+
+}  // namespace tandem::kernel_time
+
+extern "C" __attribute__((visibility("default"))) void tandem_time_access(const char* at,
+                                                                          std::uint64_t* record,
+                                                                          std::uint64_t bytes) {
+  using namespace tandem;
+  timing::note_access(*reinterpret_cast<timing::SiteRecord*>(record),
+                      reinterpret_cast<std::uint64_t>(at), bytes,
+                      reinterpret_cast<std::uint64_t>(kernel_time::device_memory),
+                      sizeof(kernel_time::device_memory));
+}
+
+// Processes of a dataflow region, one after the other.
+extern "C" {
+__attribute__((visibility("default"))) void* tandem_region_open() {
+  return tandem::kernel_time::device_memory;
+}
+__attribute__((visibility("default"))) void tandem_region_start_using(void*, const char*,
+                                                                      void (*body)(void*),
+                                                                      void* argument, const void*,
+                                                                      std::size_t) {
+  body(argument);
+}
+__attribute__((visibility("default"))) void tandem_region_await_turn() {}
+__attribute__((visibility("default"))) void tandem_region_join(void*) {}
+__attribute__((visibility("default"))) void tandem_region_drop(void*) {}
+}
