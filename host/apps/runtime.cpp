@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kPageTokens = 16;
-constexpr std::uint64_t kLeastPages = 8;  // of a short request
+constexpr std::uint64_t kLeastPages = 8;  // for one short request
 constexpr std::uint64_t kUsualParkingBytes = 512ull << 20;
 constexpr const char* kDemoModel = "models/tandem-stories-q8_0.gguf";
 
@@ -37,7 +37,7 @@ bool works_in_host_memory(const device::DeviceInfo& info) {
 
 // The model's files are mapped, so a timeline must not be written to one of them.
 void require_not_of_model(const std::string& trace_file, const std::string& model_path) {
-  std::error_code none;  // what is not there is not the same
+  std::error_code none;  // a path that does not exist is another file
   bool is_part = fs::equivalent(trace_file, model_path, none);
   if (fs::is_directory(model_path, none)) {
     for (const fs::directory_entry& entry : fs::directory_iterator(model_path, none)) {
@@ -46,7 +46,7 @@ void require_not_of_model(const std::string& trace_file, const std::string& mode
   }
   if (!is_part) return;
   throw Error("trace", "--trace names '" + trace_file +
-                           "', which belongs to the model; give the timeline a file of its own");
+                           "', which belongs to the model; give the timeline another file");
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ std::vector<std::string> Assembly::named_devices() const {
   return ids;
 }
 
-// What cannot work with this model is refused before its weights are read.
+// Refuses everything that cannot work with this model, before its weights are read.
 void Assembly::accept(const model::ModelConfig& config) {
   config_ = &config;
   if (options_.context_length > config.context_length && !options_.clips_context) {
@@ -144,7 +144,7 @@ UsedDevices Assembly::used_devices(const std::vector<ListedDevice>& attention) {
   return used;
 }
 
-// Errors of the chosen devices come before a large model is loaded.
+// Errors of the chosen devices are reported before a large model is loaded.
 void Assembly::require_devices() {
   require_files(device::backends(), options_.backend);
   const std::vector<std::string> computing = compute_ids(options_.compute);
@@ -328,7 +328,7 @@ Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts
     try {
       units.push_back(parts_.make_unit(choice));
     } catch (const Error& error) {
-      // What nobody named may be left out.
+      // Devices that the user did not name may be left out.
       if (options.attention != "auto" || units.empty()) throw;
       spdlog::warn("{} is left out: {}", choice.id, error.what());
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the devices of a runtime cost: measured and kept, or what they state.
+// The costs of the devices of a runtime: measured and stored, or the figures that devices state.
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
@@ -17,7 +17,7 @@ std::string driver_of(const device::DeviceInfo& info) {
   return info.name + ", " + driver_version(info.kind);
 }
 
-// A machine is known by its processors: containers on it have names of their own.
+// The processors identify a machine, because containers on it have different host names.
 planner::CostKey cost_key(const RuntimeOptions& options, const model::ModelConfig& config,
                           const engine::LoadedWeights& weights, const device::DeviceInfo& cpu) {
   planner::CostKey key;
@@ -34,7 +34,7 @@ planner::CostKey cost_key(const RuntimeOptions& options, const model::ModelConfi
 
 }  // namespace
 
-// What there is nothing to choose by need not be measured: the first steps correct what is stated.
+// If there is no choice, costs are not measured: the first steps correct the stated figures.
 planner::CostTable Runtime::costs_of(engine::StepRunner& runner,
                                      std::span<const engine::NamedUnit> units) {
   const RuntimeOptions& options = parts_.options();

@@ -218,7 +218,8 @@ void Engine::State::publish() {
   std::optional<std::vector<SequenceStatus>> listed;
   if (!lists_sequences) listed.emplace();
   if (lists_sequences && (loop.idle() || time - sequences_listed_at >= kMetricsInterval)) {
-    sequences_listed_at = time;
+    // An empty list delays no other: requests shorter than the interval are seen too.
+    if (!loop.idle()) sequences_listed_at = time;
     listed = loop.sequences();
   }
   const std::lock_guard lock(mutex);

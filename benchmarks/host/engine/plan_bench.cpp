@@ -2,7 +2,7 @@
 //
 // What planning a step costs: 64 decode rows with pages on three units.
 //
-//   step           rows listed, one or two sub-batches chosen, measured times learned
+//   step           rows listed, one or two sub-batches and one of four ways chosen, times learned
 //   deal           how many sequences run and where new pages go; only where load or costs change
 // Beside each figure: the time that the planned step is predicted to take on a GPU with two cards.
 #include <chrono>
@@ -91,6 +91,7 @@ void plan_step(engine::StepPlanner& planner, const std::vector<engine::PageTable
 int measure_planning() {
   const std::vector<engine::PageTable> held = tables();
   engine::StepPlanner planner(machine(), options());
+  planner.set_ways({{{false, true}, {true, true}, {false, false}, {true, false}}, 0.05});
   plan_step(planner, held);
   const double step_us = planner.predicted().total * 1e6;
   print_figure("engine_plan/step", us_of([&](int) { plan_step(planner, held); }), "us",

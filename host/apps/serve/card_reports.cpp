@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of the file is read anew each time: cards append to it.
+// Reads the end of the file again each time, because cards append to it.
 #include "apps/serve/card_reports.h"
 
 #include <algorithm>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What emulated cards have found in kernels: the file that TANDEM_CARD_REPORT names
+// Reads the findings of emulated cards in kernels from the file of TANDEM_CARD_REPORT
 // (drivers/emulation).
 //
-// Threads: any. Errors: none; what cannot be read is not there.
+// Threads: any. Errors: none; unreadable parts are skipped.
 #pragma once
 
 #include <string>
 
 namespace tandem::apps {
 
-// {"file": its path or null, "reports": [the newest 100 of its lines, as objects]}.
+// {"file": the path or null, "reports": [the newest 100 lines, as objects]}.
 std::string card_reports_json();
 
 }  // namespace tandem::apps

@@ -17,14 +17,14 @@
 namespace tandem::apps {
 
 struct ServiceNames {
-  std::string id;  // the name clients use
+  std::string id;  // the name that clients use
   std::vector<std::string> aliases;
 };
 
 class EngineService final : public server::GenerationService {
  public:
   // `runtime` and `metrics` must outlive this.
-  // `max_waiting`: the value in the engine's options.
+  // `max_waiting`: the limit in the engine's options.
   EngineService(Runtime& runtime, trace::Metrics& metrics, ServiceNames names, int max_waiting);
 
   server::ModelCard model() const override { return card_; }
@@ -56,16 +56,16 @@ class EngineService final : public server::GenerationService {
   server::ModelCard card_;
   std::size_t longest_token_bytes_;
   const int max_waiting_;
-  // Shared with the sinks, which may outlive this.
+  // shared with the sinks of requests, which may outlive this object
   std::shared_ptr<server::QueuePace> pace_ = std::make_shared<server::QueuePace>();
 };
 
-// The text that says why the model's chat template cannot be used; call it when
-// chat_template_error() has a reason.
+// The error text for a chat template that cannot be used. Call it only if chat_template_error() has
+// a reason.
 std::string unusable_template(const model::Model& model);
 
-// Renders a conversation with the model's template and encodes it. Error("chat", ...) when it has
-// none; ChatTemplateError when it has one that cannot be used.
+// Renders a conversation with the model's template and encodes it. Errors: Error("chat", ...) if
+// the model has no template, ChatTemplateError if it cannot be used.
 std::vector<model::TokenId> encode_chat(const model::Model& model,
                                         std::span<const model::ChatMessage> messages);
 

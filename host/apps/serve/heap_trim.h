@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HeapTrim: gives memory that is free in the C library's heaps back to the system, now and then.
+// HeapTrim: a thread that regularly returns free heap memory of the C library to the system.
 //
-// glibc keeps what large bodies and answers leave free, so the resident memory of a daemon would
-// grow with the largest load it has seen. A thread of its own returns it. Between two times it
-// waits for the interval, and does nothing while the process holds hardly more than before. A trim
-// takes each heap's lock for about a millisecond. With other C libraries nothing happens.
+// glibc keeps the memory of large requests and responses after their release, so the resident
+// memory of a daemon would stay at its peak. The thread waits for the interval between two trims,
+// and does nothing if the process has hardly grown. A trim holds each heap's lock for about a
+// millisecond. With other C libraries the class does nothing.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,8 @@ namespace tandem::apps {
 // Threads: one.
 class HeapGrowth {
  public:
-  // Whether the process holds at least a MiB more than the last time it had grown, or than at its
-  // least since then.
+  // Returns whether the process holds at least 1 MiB more than at the last call that returned true,
+  // or than the least since then.
   bool has_grown();
 
  private:

@@ -61,14 +61,14 @@ void drain(server::HttpServer& server, engine::Engine& engine, const SignalWatch
   worker.join();
 }
 
-// What is wrong with the options is said before a model is loaded.
+// Errors in the options are reported before a model is loaded.
 void check(ServeOptions& options) {
   const ServeFindings findings = check_serve(options);
   for (const std::string& warning : findings.warnings) spdlog::warn("{}", warning);
   if (!findings.errors.empty()) throw Error(findings.errors.front().error);
 }
 
-// What is wrong with the new files leaves the old ones in use.
+// If the new files are wrong, the old ones stay in use.
 void reload(server::HttpServer& server) {
   try {
     server.reload();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks the options of `tandem serve` before a model is loaded: missing files, impossible devices.
-// `tandem check-config` reports all errors, `tandem serve` the first one.
+// Checks the options of `tandem serve` before a model is loaded, such as missing files and
+// impossible devices. `tandem check-config` reports all errors, `tandem serve` only the first.
 //
 // Each file is read once. Threads: one.
 #pragma once
@@ -15,15 +15,14 @@
 namespace tandem::apps {
 
 struct ServeError {
-  // the option whose value is wrong; the text may name another one ("--tls-key")
+  // the option with the wrong value; the text may name another one ("--tls-key")
   std::string option;
   Error error;
 };
 
 struct ServeFindings {
-  std::vector<ServeError> errors;  // one for each thing that is wrong
-  // Problems with which the daemon starts all the same, such as a key file that every user can
-  // read.
+  std::vector<ServeError> errors;  // one per mistake
+  // Problems that do not prevent the start, such as a key file that every user can read.
   std::vector<std::string> warnings;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of `tandem serve`, a function per topic. Threads: plain data.
+// The options of `tandem serve`, added by one function per topic. Threads: plain data.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,14 +15,14 @@ namespace tandem::apps {
 struct ServeOptions {
   RuntimeOptions runtime;
   server::ServerOptions server;
-  // the configuration file. It is read before the command line is parsed; the member exists for the
-  // help
+  // the configuration file. It is read before the command line is parsed; this member only makes it
+  // appear in the help
   std::string config;
   std::string port_file;
   std::string model_name;
   std::vector<std::string> model_aliases;
   std::string key_file;
-  bool ui = false, no_ui = false;  // neither: where only this machine can connect
+  bool ui = false, no_ui = false;  // neither: the page is on if only this machine can connect
   int port = 8080;
   int drain_seconds = 30;
   int read_timeout_ms = 30000;
@@ -33,11 +33,11 @@ struct ServeOptions {
   double heartbeat_seconds = 10;
 };
 
-// Fills `options.server` from the values that options of the command line have in other units.
+// Fills `options.server` from values that the command line has in other units.
 void take_server_options(ServeOptions& options);
 
-// The options of the command line and the configuration file, and those that have their default:
-// {"name": {"value": ..., "set": true}, ...}. Keys are in files, so none is here.
+// The values of all options, with whether the command line or the configuration file set them:
+// {"name": {"value": ..., "set": true}, ...}. Contains no keys, because keys are in files.
 std::string configuration_json(const CLI::App& command);
 
 // `options` must outlive `command`.

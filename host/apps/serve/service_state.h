@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ServiceState: tells the service manager that started this process (systemd's Type=notify) when
-// it serves, reloads and stops. Without one it does nothing, and a message that is lost is not an
+// ServiceState: tells the service manager that started this process (systemd's Type=notify) when it
+// is ready, reloads and stops. Without a service manager it does nothing. A lost message is not an
 // error.
 //
 // Threads: one. Source: man 3 sd_notify, "Notes": a datagram with lines NAME=VALUE to the Unix
@@ -15,7 +15,7 @@ namespace tandem::apps {
 
 class ServiceState {
  public:
-  // Reads NOTIFY_SOCKET and removes it from the environment: it is not for child processes.
+  // Reads NOTIFY_SOCKET and removes it from the environment, so that child processes do not use it.
   ServiceState();
   explicit ServiceState(std::string socket) : socket_(std::move(socket)) {}
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SignalWatch: handles SIGTERM, SIGINT and SIGHUP for the daemon, from before it loads a model.
+// SignalWatch: handles SIGTERM, SIGINT and SIGHUP for the daemon, also while it loads a model.
 //
-// A stop signal ends the process at once while it loads. Once it serves, the first one ends
-// wait_for_stop(), so that the daemon drains. A repetition within a second counts as the same
-// signal, because `timeout` and terminals send it twice. A later one makes stops_now() true, and
-// ends the process if it is still there two seconds later, or at the next signal. SIGHUP asks to
-// reload. Threads: make it before any other thread, so that all of them have the signals blocked;
-// its own thread takes them.
+// During loading a stop signal (SIGTERM or SIGINT) ends the process at once. While the daemon
+// serves, the first stop signal ends wait_for_stop(), so that the daemon drains. A second one
+// within a second is ignored, because `timeout` and terminals send it twice. A later one sets
+// stops_now(); the process is killed two seconds later, or at the next signal. SIGHUP requests a
+// reload. Threads: make it before any other thread, so that all threads block the signals; its own
+// thread receives them.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace tandem::apps {
 
-// Counts stop signals by their times.
+// Classifies stop signals by the times between them.
 class StopCount {
  public:
   enum class Wish { kStop, kSame, kStopNow, kKill };
@@ -40,10 +40,10 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  // Call it when the model is loaded. From then on wait_for_stop() handles stop signals.
+  // Call it when the model is loaded. Afterwards stop signals end wait_for_stop().
   void begin_to_serve();
 
-  // Returns the signal; until then calls `reload` in this thread after each SIGHUP.
+  // Waits for a stop signal and returns it. Calls `reload` on this thread after each SIGHUP.
   int wait_for_stop(const std::function<void()>& reload);
 
   bool stops_now() const;
@@ -54,8 +54,8 @@ class SignalWatch {
   void take_stop(int signal);
   [[noreturn]] static void end_process(int signal);
 
-  int signals_ = -1, end_ = -1;  // a signalfd; an eventfd that ends the thread
-  mutable std::mutex mutex_;     // guards what follows
+  int signals_ = -1, end_ = -1;  // a signalfd, and an eventfd that ends the thread
+  mutable std::mutex mutex_;     // guards the members below
   std::condition_variable changed_;
   bool serves_ = false, reloads_ = false, stops_now_ = false;
   int stop_ = 0;

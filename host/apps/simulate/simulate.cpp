@@ -66,7 +66,7 @@ void run_load(const SimulateOptions& options) {
   if (!options.svg.empty()) write_file(options.svg, simulation_svg(of, result));
 }
 
-// What stands beside a study that does not use it is a mistake of the caller.
+// An option that the chosen study does not use is an error.
 void check_study(const SimulateOptions& o) {
   const std::pair<bool, const char*> studies[] = {{o.list, "--list"},
                                                   {!o.reproduce.empty(), "--reproduce"},

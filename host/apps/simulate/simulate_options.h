@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of `tandem simulate`, and what they mean.
+// The options of `tandem simulate`, and their conversion.
 //
 // Threads: values. Errors: Error naming the option's value.
 #pragma once
@@ -32,18 +32,18 @@ struct SimulateOptions {
 
 void add_simulate_options(CLI::App& command, SimulateOptions& options);
 
-// Refuses an empty value of an option that is needed here.
+// Throws Error if this option is required here and has no value.
 void need(const std::string& value, const char* option);
 
-// A preset's name, or a model file or folder.
+// `model` is the name of a preset, or a model file or folder.
 planner::ModelShape shape_of(const std::string& model);
 
 simulation::ServingOptions serving_options(const SimulateOptions& options);
 
-// Takes the sheet's price from --price, if it is there.
+// Sets the sheet's price to the one of --price, if there is one.
 void set_price(const SimulateOptions& options, planner::DeviceSheet& sheet);
 
-// With the prices that were given.
+// The machine, with the prices of --price.
 simulation::MachineSpec machine_of(const SimulateOptions& options, const std::string& devices);
 
 }  // namespace tandem::apps

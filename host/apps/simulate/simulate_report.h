@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `tandem simulate` prints: JSON, a table, CSV and SVG of a result.
+// Formats a result of `tandem simulate` as JSON, table, CSV and SVG.
 //
 // Threads: pure functions.
 #pragma once
@@ -22,9 +22,9 @@ struct SimulatedCase {
 // per device, and more.
 nlohmann::json simulation_json(const SimulatedCase& of, const simulation::ServingResult& result);
 std::string simulation_table(const SimulatedCase& of, const simulation::ServingResult& result);
-// "field,value" lines of the same JSON; fields of objects are joined by a dot.
+// "field,value" lines of the same JSON. Names of nested fields are joined by a dot.
 std::string csv_of(const nlohmann::json& object);
-// Bars of utilisation per device, and the latencies below.
+// Bars of the utilisation per device, with the latencies below.
 std::string simulation_svg(const SimulatedCase& of, const simulation::ServingResult& result);
 
 }  // namespace tandem::apps

@@ -49,7 +49,7 @@ json suggestion_json(const Suggestion& s) {
           {"itl_ms", {{"p99", 1e3 * s.between_tokens_s}}}};
 }
 
-// "l40s,u55c,cpu:200"; all presets where none is named.
+// "l40s,u55c,cpu:200"; all presets if none is named.
 std::vector<planner::DeviceSheet> sheets_of(const SimulateOptions& options) {
   std::vector<planner::DeviceSheet> sheets;
   if (options.devices.empty()) {

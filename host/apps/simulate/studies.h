@@ -2,7 +2,8 @@
 //
 // The studies of `tandem simulate`: --reproduce, --suggest, --map and --design.
 //
-// They print to standard output. Errors: Error for what is missing or does not fit.
+// They print to standard output. Errors: Error for a missing option, or for a model that does not
+// fit.
 #pragma once
 
 #include "apps/simulate/simulate_options.h"
@@ -17,7 +18,7 @@ void run_suggest(const SimulateOptions& options);
 void run_map(const SimulateOptions& options);
 void run_design(const SimulateOptions& options);
 
-// Errors: Error naming the file.
+// Errors: Error that names the file.
 void write_file(const std::string& path, const std::string& text);
 
 }  // namespace tandem::apps

@@ -33,7 +33,7 @@ std::string words(double x, double y, const char* anchor, const std::string& tex
                      xml_text(text));
 }
 
-// White where there is no gain, dark blue from kLargestGain on, grey where nothing fits.
+// White if there is no gain, dark blue from kLargestGain on, grey if nothing fits.
 std::string colour_of(const MapCell& cell) {
   if (cell.tokens_per_s == 0) return "#bbb";
   const double gain = cell.gain == 0 ? kLargestGain : std::clamp(cell.gain, 1.0, kLargestGain);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The studies of `tandem simulate` as SVG.
+// Draws the studies of `tandem simulate` as SVG.
 //
 // Threads: pure functions.
 #pragma once
@@ -13,11 +13,11 @@
 
 namespace tandem::apps {
 
-// A field of squares per KV type and group: batch downwards, context to the right. The darker, the
-// larger the gain; a frame where it pays.
+// One field of squares per KV type and group: the batch grows downwards, the context to the right.
+// A darker square is a larger gain. A frame marks a gain that is worth its price.
 std::string map_svg(const std::string& title, const simulation::GainMap& map);
 
-// A bar per row.
+// One bar per row.
 std::string design_svg(const std::string& title, const std::vector<simulation::DesignRow>& rows);
 
 }  // namespace tandem::apps

@@ -40,7 +40,7 @@ std::unique_ptr<LentBuffers> AttentionExchange::make_lent() {
                                             static_cast<std::size_t>(options_.max_rows));
   for (int unit = 0; unit < losses_.num_units(); ++unit) {
     if (losses_.is_alive(unit)) {
-      lent->add_unit(queue_.unit(), lane_of_[static_cast<std::size_t>(unit)]->host_rows());
+      lent->add_unit(queue_.unit(), host_rows_of(*lane_of_[static_cast<std::size_t>(unit)]));
     } else {
       lent->add_nothing();
     }
@@ -58,24 +58,75 @@ AttentionLane& AttentionExchange::lane_for(const device::AttentionUnit& unit) {
   return *host_;
 }
 
-bool AttentionExchange::is_early(const AttentionLane& lane,
-                                 const device::AttentionUnit& unit) const {
-  return &lane != &queued_ &&
-         sends_early_query(options_.early_query, unit.capacity(), projection_seconds_);
+AttentionExchange::Early AttentionExchange::early_of(const AttentionLane& lane,
+                                                     const device::AttentionUnit& unit) const {
+  if (&lane == &queued_) return {};
+  const device::AttentionCapacity capacity = unit.capacity();
+  return {sends_early_query(options_.early_query, capacity, projection_seconds_),
+          capacity.link_bandwidth_bytes_per_s > 0};
+}
+
+std::vector<StepWay> AttentionExchange::ways() const {
+  bool has_link = false, has_ring = false;
+  for (int unit = 0; unit < losses_.num_units(); ++unit) {
+    const auto index = static_cast<std::size_t>(unit);
+    if (!losses_.is_alive(unit)) continue;
+    has_link |= early_[index].has_link;
+    has_ring |= has_rings(*lane_of_[index]);
+  }
+  const bool is_open = options_.early_query == EarlyQuery::kAuto && has_link;
+  std::vector<StepWay> ways = {{options_.early_query == EarlyQuery::kOn && has_link, has_ring}};
+  if (is_open) ways.push_back({true, has_ring});
+  if (!has_ring) return ways;
+  for (std::size_t i = 0, count = ways.size(); i < count; ++i) {
+    ways.push_back({ways[i].early_queries, false});
+  }
+  return ways;
+}
+
+// Each unit gets its lane and its queries for this step.
+void AttentionExchange::apply_way() {
+  sends_early_.clear();
+  for (std::size_t unit = 0; unit < early_.size(); ++unit) {
+    const bool chooses = way_ && options_.early_query == EarlyQuery::kAuto;
+    sends_early_.push_back(chooses ? way_->early_queries && early_[unit].has_link
+                                   : early_[unit].usual);
+    if (!has_rings(*lane_of_[unit])) continue;
+    const bool by_ring = !way_ || way_->rings;
+    rings_.use_unit(static_cast<int>(unit), by_ring);
+    host_->use_unit(static_cast<int>(unit), !by_ring);
+  }
+}
+
+// A unit with a ring has twins too, for the engine's thread.
+HostRows AttentionExchange::host_rows_of(const AttentionLane& lane) const {
+  return has_rings(lane) ? HostRows::kSlotAndTwins : lane.host_rows();
+}
+
+void AttentionExchange::add_to_lanes(AttentionLane& lane, int unit, device::AttentionUnit& device) {
+  lane.add_unit(unit, device);
+  if (!has_rings(lane)) return;
+  try {
+    host_->add_unit(unit, device);
+  } catch (...) {
+    lane.remove_unit(unit);
+    throw;
+  }
 }
 
 bool AttentionExchange::add_unit(device::AttentionUnit& unit) {
   const int index = losses_.num_units();
   AttentionLane& lane = lane_for(unit);
-  const bool early = is_early(lane, unit);
+  const Early early = early_of(lane, unit);
   losses_.reserve_unit();
   lane_of_.reserve(lane_of_.size() + 1);
   early_.reserve(early_.size() + 1);
-  lane.add_unit(index, unit);
+  add_to_lanes(lane, index, unit);
   try {
-    if (lent_) lent_->add_unit(queue_.unit(), lane.host_rows());
+    if (lent_) lent_->add_unit(queue_.unit(), host_rows_of(lane));
   } catch (...) {
     lane.remove_unit(index);
+    if (has_rings(lane)) host_->remove_unit(index);
     throw;
   }
   losses_.add_unit();
@@ -88,11 +139,16 @@ bool AttentionExchange::add_unit(device::AttentionUnit& unit) {
 void AttentionExchange::replace_unit(int unit, device::AttentionUnit& with) {
   const auto index = static_cast<std::size_t>(unit);
   AttentionLane& lane = lane_for(with);
-  const bool early = is_early(lane, with);
-  if (lent_) lent_->set_unit(index, queue_.unit(), lane.host_rows());
-  lane.add_unit(unit, with);
+  const Early early = early_of(lane, with);
+  if (lent_) lent_->set_unit(index, queue_.unit(), host_rows_of(lane));
+  add_to_lanes(lane, unit, with);
   AttentionLane*& known = lane_of_[index];
-  if (known != &lane) known->remove_unit(unit);
+  if (known != &lane) {
+    // A unit with a ring is in the host lane, too: there it takes the place of the lost one.
+    const bool stays = known == host_.get() && has_rings(lane);
+    if (!stays) known->remove_unit(unit);
+    if (has_rings(*known) && &lane != host_.get()) host_->remove_unit(unit);
+  }
   known = &lane;
   early_[index] = early;
   losses_.replace_unit(unit);
@@ -102,12 +158,13 @@ void AttentionExchange::replace_unit(int unit, device::AttentionUnit& with) {
 
 void AttentionExchange::begin(const StepRows& rows) {
   if (!lent_) lent_ = make_lent();
+  apply_way();
   step_ = {lent_.get(), &windows_, {}};
   for (std::size_t i = 0; i < kMaxSubBatches; ++i) {
     sub_batches_[i] = &rows.sub_batch(i);
     step_.first_row[i] = rows.sub_batch(i).row_begin;
     for (std::size_t w = 0; w < windows_.distinct.size(); ++w) {
-      lent_->layouts[i][w].build(rows.sub_batch(i).groups, options_.page_tokens, early_,
+      lent_->layouts[i][w].build(rows.sub_batch(i).groups, options_.page_tokens, sends_early_,
                                  windows_.distinct[w]);
     }
   }

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "engine/attention/queue_lane.h"
 #include "engine/attention/ring_lane.h"
 #include "engine/steps/step_rows.h"
+#include "engine/steps/step_way.h"
 #include "model/model.h"
 
 namespace tandem::engine {
@@ -37,6 +39,11 @@ class AttentionExchange {
   bool add_unit(device::AttentionUnit& unit);
   // Does the same as StepRunner::replace_unit().
   void replace_unit(int unit, device::AttentionUnit& with);
+
+  // The usual way first. With EarlyQuery::kAuto and with rings there is a choice, if a unit is
+  // outside the compute unit's queue.
+  std::vector<StepWay> ways() const;
+  void choose_way(const StepWay& way) { way_ = way; }
 
   void begin(const StepRows& rows);
 
@@ -74,8 +81,16 @@ class AttentionExchange {
   };
 
   std::unique_ptr<LentBuffers> make_lent();
-  bool is_early(const AttentionLane& lane, const device::AttentionUnit& unit) const;
+  struct Early {
+    bool usual = false, has_link = false;
+  };
+  Early early_of(const AttentionLane& lane, const device::AttentionUnit& unit) const;
   AttentionLane& lane_for(const device::AttentionUnit& unit);
+  // Whether the unit may also be fed by the engine's thread.
+  bool has_rings(const AttentionLane& lane) const { return &lane == &rings_; }
+  HostRows host_rows_of(const AttentionLane& lane) const;
+  void add_to_lanes(AttentionLane& lane, int unit, device::AttentionUnit& device);
+  void apply_way();
   device::Slice merge_partials(const AttentionLayout& layout, const SubBatchRows& rows);
 
   ComputeQueue& queue_;
@@ -95,7 +110,9 @@ class AttentionExchange {
   QueueLane queued_;
   const std::array<AttentionLane*, 3> lanes_;  // in the order in which launch() calls them
   std::vector<AttentionLane*> lane_of_;        // [units]
-  std::vector<bool> early_;                    // [units]
+  std::vector<Early> early_;                   // [units]
+  std::vector<bool> sends_early_;              // [units] in the running step
+  std::optional<StepWay> way_;                 // empty: the usual one
 
   // The running step.
   LaneStep step_;

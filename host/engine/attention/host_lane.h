@@ -21,6 +21,8 @@ class HostLane : public AttentionLane {
 
   void add_unit(int unit, device::AttentionUnit& device) override;
   void remove_unit(int unit) override { units_[static_cast<std::size_t>(unit)] = {}; }
+  // Whether the steps that begin later feed the unit from here.
+  void use_unit(int unit, bool used) { units_[static_cast<std::size_t>(unit)].is_used = used; }
   void begin(const LaneStep& step) override { step_ = step; }
   bool send_queries(const StepPlace& place) override;
   bool reads_rows(const StepPlace& place) const override;
@@ -38,7 +40,7 @@ class HostLane : public AttentionLane {
 
   bool has(const UnitShare& share) const {
     const auto index = static_cast<std::size_t>(share.unit);
-    return index < units_.size() && units_[index].device != nullptr;
+    return index < units_.size() && units_[index].device != nullptr && units_[index].is_used;
   }
   // Whether a unit of the lane is sent queries early.
   bool sends_queries(const AttentionLayout& layout) const;
@@ -50,6 +52,7 @@ class HostLane : public AttentionLane {
   struct Unit {
     device::AttentionUnit* device = nullptr;  // null: the unit belongs to another lane
     bool has_link = false;
+    bool is_used = true;
   };
   struct InFlight {
     int unit = 0;

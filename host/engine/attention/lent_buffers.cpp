@@ -45,7 +45,7 @@ std::size_t LentBuffers::slot_width() const {
 }
 
 void LentBuffers::set_unit(std::size_t unit, device::ComputeUnit& compute, HostRows host_rows) {
-  const bool is_staged = host_rows == HostRows::kTwins;
+  const bool is_staged = host_rows == HostRows::kTwins || host_rows == HostRows::kSlotAndTwins;
   if (is_staged && !staged_rows.q) staged_rows = make_rows(compute, MemoryKind::kHost);
   struct Pair {
     PartialBuffers here, staged;
@@ -59,7 +59,7 @@ void LentBuffers::set_unit(std::size_t unit, device::ComputeUnit& compute, HostR
   for (auto* list : {&partials, &staged_partials, &ragged, &staged_ragged}) list->reserve(size);
   slots.reserve(size);
   std::unique_ptr<device::Buffer> slot;
-  if (host_rows == HostRows::kSlot) {
+  if (host_rows == HostRows::kSlot || host_rows == HostRows::kSlotAndTwins) {
     slot = allocate_floats(compute, max_rows_, slot_width(), MemoryKind::kHost);
   }
   Pair whole = make(), beginnings;

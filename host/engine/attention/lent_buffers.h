@@ -47,7 +47,7 @@ struct Projections {
 };
 
 // The host memory that a unit uses if the compute unit's rows are elsewhere.
-enum class HostRows { kNone, kTwins, kSlot };
+enum class HostRows { kNone, kTwins, kSlot, kSlotAndTwins };
 
 struct LentBuffers {
   LentBuffers(device::ComputeUnit& compute, const model::ModelConfig& config, std::size_t max_rows);

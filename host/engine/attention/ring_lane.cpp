@@ -14,14 +14,15 @@ namespace tandem::engine {
 void RingLane::add_unit(int unit, device::AttentionUnit& device) {
   auto ring = std::make_unique<AttentionRing>(device, unit, context_, step_failed_);
   const auto index = static_cast<std::size_t>(unit);
-  rings_.resize(std::max(rings_.size(), index + 1));
+  is_used_.resize(std::max(rings_.size(), index + 1), true);
+  rings_.resize(is_used_.size());
   rings_[index] = std::move(ring);
 }
 
 template <typename Call>
 void RingLane::for_rings(const Call& call) {
   for (std::size_t i = 0; i < rings_.size(); ++i) {
-    if (rings_[i]) call(static_cast<int>(i), *rings_[i]);
+    if (rings_[i] && is_used_[i]) call(static_cast<int>(i), *rings_[i]);
   }
 }
 

@@ -25,6 +25,8 @@ class RingLane final : public AttentionLane {
   bool has_own_threads() const override { return true; }
   void add_unit(int unit, device::AttentionUnit& device) override;
   void remove_unit(int unit) override { rings_[static_cast<std::size_t>(unit)].reset(); }
+  // Whether the steps that begin later use the unit's ring.
+  void use_unit(int unit, bool used) { is_used_[static_cast<std::size_t>(unit)] = used; }
   void begin(const LaneStep& step) override;
   bool send_queries(const StepPlace& place) override;
   void bring_rows(const StepPlace& place) override;
@@ -40,6 +42,7 @@ class RingLane final : public AttentionLane {
   const LaneContext& context_;
   // [units]; null: the unit belongs to another lane
   std::vector<std::unique_ptr<AttentionRing>> rings_;
+  std::vector<bool> is_used_;  // [units]
   std::atomic<bool> step_failed_{false};
   bool are_open_ = false, are_abandoned_ = false;
 };

@@ -42,6 +42,11 @@ struct Executor::State {
   bool samples() const { return device::supports<device::SampleOp>(queue_.unit()); }
   std::vector<int> take_lost() { return exchange_.take_lost(); }
   bool holds_lent() const { return exchange_.holds_lent(); }
+  StepWays ways() const {
+    const auto layers = static_cast<double>(weights().bytes) / config_.num_layers;
+    return {exchange_.ways(), static_cast<double>(dense_.key_value_bytes()) / layers};
+  }
+  void choose_way(const StepWay& way) { exchange_.choose_way(way); }
   // Elsewhere the layers of a step are in a queue long before they run.
   bool follows_rows() const { return queue_.is_host_memory(); }
   std::optional<StepTimes> last_times() {
@@ -281,6 +286,10 @@ bool Executor::follows_rows() const { return state_->follows_rows(); }
 void Executor::interrupt_when(std::function<bool()> interrupts) {
   state_->interrupts = std::move(interrupts);
 }
+
+StepWays Executor::ways() const { return state_->ways(); }
+
+void Executor::choose_way(const StepWay& way) { state_->choose_way(way); }
 
 bool Executor::holds_lent() const { return state_->holds_lent(); }
 

@@ -44,6 +44,8 @@ class Executor final : public StepRunner {
   std::vector<int> take_lost() override;
   bool follows_rows() const override;
   void interrupt_when(std::function<bool()> interrupts) override;
+  StepWays ways() const override;
+  void choose_way(const StepWay& way) override;
   bool holds_lent() const override;
   device::ComputeStats stats() const override;
   std::optional<StepTimes> last_times() const override;

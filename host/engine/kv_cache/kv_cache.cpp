@@ -7,7 +7,8 @@
 // With shares it is (blocks held + 1) / share. kSequences chooses a home for a sequence without
 // one: among the units where it fits whole, the one with the least (pages in use + pages wanted) /
 // bandwidth (or share), both as expected at the end. A sequence that attached to a prefix joins the
-// prefix's unit unless the load there is more than twice the least.
+// prefix's unit unless the load there is more than twice the least. One that fits nowhere is split
+// in proportion to bandwidth (or share) and to what the units have left.
 #include "engine/kv_cache/kv_cache.h"
 
 #include <algorithm>
@@ -109,18 +110,49 @@ bool KvCache::extend(PageTable& table, std::size_t num_tokens, std::size_t num_e
   if (wanted - table.blocks.size() > num_available()) return false;
   reserve_blocks(table, wanted);
   const std::size_t at_end = std::max(wanted, blocks_for(num_expected));
+  const std::size_t held = table.blocks.size();
   if (places_by_sequence() && !home(table)) {
-    const std::size_t held = table.blocks.size();
-    const int unit = choose_home(table, wanted - held, at_end - held);
-    add_block(table, take_page(unit));
-    units_[unit].growth += at_end - wanted;
+    const std::optional<int> unit = choose_home(table, wanted - held, at_end - held);
+    if (!unit) split(table, wanted);
+    if (unit) add_block(table, take_page(*unit));
+    units_[table.blocks.back().unit].growth += at_end - wanted;
   }
   while (table.blocks.size() < wanted) {
-    const int unit = places_by_sequence() ? choose_home(table, wanted - table.blocks.size(), 0)
+    const std::size_t missing = wanted - table.blocks.size();
+    const int unit = places_by_sequence() ? choose_home(table, missing, 0).value_or(roomiest())
                                           : choose_by_share(table);
     add_block(table, take_page(unit));
   }
+  if (!places_by_sequence()) bring_tail_near(table, held);
   return true;
+}
+
+// Deals the blocks of a sequence that fits on no unit.
+void KvCache::split(PageTable& table, std::size_t wanted) {
+  const std::size_t first_new = table.blocks.size();
+  std::vector<double> worth, taken(units_.size());
+  for (std::size_t u = 0; u < units_.size(); ++u) {
+    worth.push_back(weight(static_cast<int>(u)) * units_[u].pool.num_available());
+  }
+  while (table.blocks.size() < wanted) {
+    int best = -1;
+    const auto cost = [&](int unit) { return (taken[unit] + 1) / worth[unit]; };
+    for (int unit = 0; unit < static_cast<int>(units_.size()); ++unit) {
+      if (units_[unit].pool.num_available() == 0) continue;
+      if (best < 0 || cost(unit) < cost(best)) best = unit;
+    }
+    add_block(table, take_page(best));
+    ++taken[best];
+  }
+  bring_tail_near(table, first_new);
+}
+
+// New blocks are empty, so their order is free: the prefix lies on other units, and the tail, which
+// grows, near the compute device.
+void KvCache::bring_tail_near(PageTable& table, std::size_t first_new) {
+  const auto begin = table.blocks.begin() + static_cast<std::ptrdiff_t>(first_new);
+  std::stable_partition(begin, table.blocks.end(),
+                        [&](const BlockPlace& place) { return !is_near(place.unit); });
 }
 
 void KvCache::expect_growth(std::span<const std::size_t> blocks) {
@@ -183,8 +215,14 @@ std::optional<int> KvCache::home(const PageTable& table) const {
   return table.blocks.back().unit;
 }
 
-int KvCache::choose_home(const PageTable& table, std::size_t missing,
-                         std::size_t in_the_end) const {
+int KvCache::roomiest() const {
+  const auto by_room = [](const Unit& unit) { return unit.pool.num_available(); };
+  return static_cast<int>(std::ranges::max_element(units_, {}, by_room) - units_.begin());
+}
+
+// Empty if the sequence fits on no unit.
+std::optional<int> KvCache::choose_home(const PageTable& table, std::size_t missing,
+                                        std::size_t in_the_end) const {
   const int last = table.blocks.empty() ? -1 : table.blocks.back().unit;
   if (home(table) && units_[last].pool.num_available() > 0) return last;
   const std::size_t most = std::max(missing, in_the_end);
@@ -192,14 +230,13 @@ int KvCache::choose_home(const PageTable& table, std::size_t missing,
     const Unit& u = units_[unit];
     return static_cast<double>(u.pool.num_used() + u.growth + most) / weight(unit);
   };
-  int best = -1, roomiest = -1;
+  int best = -1;
   for (int unit = 0; unit < static_cast<int>(units_.size()); ++unit) {
     const std::uint32_t available = units_[unit].pool.num_available();
     if (available == 0) continue;
-    if (roomiest < 0 || available > units_[roomiest].pool.num_available()) roomiest = unit;
     if (available >= missing && (best < 0 || load(unit) < load(best))) best = unit;
   }
-  if (best < 0) return roomiest;
+  if (best < 0) return std::nullopt;
   if (last >= 0 && units_[last].pool.num_available() >= missing &&
       load(last) <= kPrefixLoadFactor * load(best)) {
     return last;

@@ -6,9 +6,10 @@
 // block, in order. Every block but the last is full. Full blocks that are written may be published;
 // a later sequence with the same prefix then attaches to them instead of computing them. Placement
 // decides only where a new block goes: with kSequences a sequence stays on one unit until that unit
-// is full; otherwise its blocks are dealt over all units. Any mixture is legal. Unit numbers are
-// those of add_unit(). Threads: the engine's. Cost: O(blocks touched x units).
-// Errors: extend() answers false when there are too few pages, and then changes nothing.
+// is full; otherwise, and where no unit has room for it, its blocks are dealt over all units. Of
+// blocks that are dealt together the last are near the compute device. Any mixture is legal. Unit
+// numbers are those of add_unit(). Threads: the engine's. Cost: O(blocks touched x units). Errors:
+// extend() answers false when there are too few pages, and then changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -59,6 +60,9 @@ class KvCache {
   // Sets the share of the unit, above 0. Later pages are dealt by it; pages that the unit holds do
   // not move.
   void set_share(int unit, double share);
+  // The unit in the compute device's own memory, if there is one.
+  void set_near(int unit) { near_ = unit; }
+  bool is_near(int unit) const { return unit == near_; }
   // Forgets the unit's pages and prefixes. The caller releases the tables with pages on it.
   void lose_unit(int unit);
   // Adds a lost unit again, or another one under its number, with empty pages.
@@ -126,7 +130,11 @@ class KvCache {
   }
   std::size_t matchable_blocks(std::span<const TokenId> tokens) const;
   int choose_by_share(const PageTable& table) const;
-  int choose_home(const PageTable& table, std::size_t missing, std::size_t in_the_end) const;
+  std::optional<int> choose_home(const PageTable& table, std::size_t missing,
+                                 std::size_t in_the_end) const;
+  int roomiest() const;
+  void split(PageTable& table, std::size_t wanted);
+  void bring_tail_near(PageTable& table, std::size_t first_new);
   BlockPlace take_page(int unit);
   void reserve_blocks(PageTable& table, std::size_t num_blocks);
   void add_block(PageTable& table, const BlockPlace& place);
@@ -137,6 +145,7 @@ class KvCache {
   PrefixIndex index_;
   std::vector<Unit> units_;
   bool has_shares_ = false;
+  int near_ = -1;
 };
 
 }  // namespace tandem::engine

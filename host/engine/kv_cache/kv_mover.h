@@ -5,9 +5,9 @@
 //
 // A slice is bounded in pages and in time. Page tables and the prefix index change only after the
 // page's contents have arrived, so a unit that is lost during a move costs no more than any lost
-// unit. If a page cannot be moved for another reason, it stays, and no more pages move between
-// those two units. With kSequences a page that several sequences share does not move; otherwise it
-// moves for all of them. Threads: the engine's. Ownership: borrows the cache and the clock; keeps
+// unit. If a page cannot be moved in time or at all, it stays, and no more pages move between those
+// two units. With kSequences a page that several sequences share does not move; otherwise it moves
+// for all of them. Threads: the engine's. Ownership: borrows the cache and the clock; keeps
 // the image that a timed-out unit may still use, so units must be destroyed first. Cost: one copy
 // out and one copy in through host memory per page, blocking. Errors: none.
 #pragma once
@@ -46,8 +46,10 @@ class KvMover {
   std::span<const UnitPair> stopped() const { return stopped_; }
 
  private:
-  bool copy(const BlockPlace& from, const BlockPlace& to, device::AttentionUnit& from_unit,
-            device::AttentionUnit& to_unit, MoveResult& result);
+  // kLate: the unit is alive but may still write the page, which is not used again.
+  enum class Copied { kYes, kNot, kLate };
+  Copied copy(const BlockPlace& from, const BlockPlace& to, device::AttentionUnit& from_unit,
+              device::AttentionUnit& to_unit, MoveResult& result);
 
   KvCache& kv_;
   const std::size_t image_bytes_;

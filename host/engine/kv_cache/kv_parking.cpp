@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "engine/kv_cache/guarded_wait.h"
+#include "engine/kv_cache/patient_copy.h"
 
 namespace tandem::engine {
 
@@ -44,12 +44,14 @@ int KvParking::park(std::uint64_t id, const PageTable& table, int num_tokens) tr
   for (std::size_t block = 0; block < num_blocks; ++block) {
     const BlockPlace& place = table.blocks[block];
     Image& image = page();
-    const WaitResult done = guarded_wait([&] {
-      return unit_at_(place.unit)
-          .export_page(place.page, image, Deadline::after(device_timeout_, clock_));
+    device::AttentionUnit& unit = unit_at_(place.unit);
+    const WaitResult done = patient_copy(unit, clock_, device_timeout_, [&](Deadline deadline) {
+      return unit.export_page(place.page, image, deadline);
     });
-    if (done == WaitResult::kTimeout) set_aside();
-    if (done != WaitResult::kDone) return place.unit;
+    if (done != WaitResult::kDone) {
+      set_aside();
+      return place.unit;
+    }
     images.insert(images.end(), image.begin(), image.end());
   }
   bytes_ += images.size();
@@ -74,12 +76,13 @@ KvParking::Restored KvParking::restore(std::uint64_t id, const PageTable& table,
     Image& image = page();
     std::ranges::copy(std::span(parked.images).subspan(block * image_bytes_, image_bytes_),
                       image.begin());
-    const WaitResult done = guarded_wait([&] {
-      return unit_at_(place.unit)
-          .import_page(place.page, image, Deadline::after(device_timeout_, clock_));
+    device::AttentionUnit& unit = unit_at_(place.unit);
+    const WaitResult done = patient_copy(unit, clock_, device_timeout_, [&](Deadline deadline) {
+      return unit.import_page(place.page, image, deadline);
     });
-    if (done == WaitResult::kTimeout) set_aside();
-    if (done != WaitResult::kDone) return {false, place.unit};
+    if (done == WaitResult::kDone) continue;
+    set_aside();
+    return {false, place.unit};
   }
   return {true, -1};
 } catch (const std::exception&) {

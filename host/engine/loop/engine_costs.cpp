@@ -179,7 +179,11 @@ void EngineLoop::choose_mode(StepPlan& plan) {
   if (!planner_) return;
   planner_->begin();
   for (const StepItem& item : plan.items) planner_->add(item, running(item.id).table);
-  if (plan.items.empty() || planner_->choose(plan.num_sub_batches) == plan.num_sub_batches) return;
+  if (plan.items.empty()) return;
+  planner_->set_ways(runner_->ways());
+  const int num_sub_batches = planner_->choose(plan.num_sub_batches);
+  runner_->choose_way(planner_->way());
+  if (num_sub_batches == plan.num_sub_batches) return;
   for (StepItem& item : plan.items) item.sub_batch = 0;
   plan.num_sub_batches = 1;
 }
@@ -202,7 +206,11 @@ void EngineLoop::learn(const StepMeasure& before) {
     step.unit_busy_s[i] -= before.unit_busy_s[i];
   }
   planner_->learn(step, options_.clock->now());
-  ++steps_by_mode_[planner_->status().mode];
+  const PlanStatus& status = planner_->status();
+  std::string mode = status.mode;
+  if (status.way.early_queries) mode += ", early queries";
+  if (status.way.rings) mode += ", rings";
+  ++steps_by_mode_[mode];
 }
 
 // One track per device, with the parts of the step one after another. Spans end with the step, so

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "engine/planning/measure_costs.h"
 
 namespace tandem::engine {
 namespace {
@@ -97,7 +98,9 @@ void EngineLoop::add_unit(NamedUnit unit) {
   const device::AttentionCapacity capacity = unit.unit->capacity();
   units_.reserve(units_.size() + 1);
   runner_->add_unit(*unit.unit, unit.id);  // the call that may throw
-  kv_.add_unit(capacity.num_pages, capacity.read_bandwidth_bytes_per_s, unit.share);
+  const int index =
+      kv_.add_unit(capacity.num_pages, capacity.read_bandwidth_bytes_per_s, unit.share);
+  if (is_own_unit(*runner_, *unit.unit)) kv_.set_near(index);
   units_.push_back(std::move(unit));
   replan_unit(units_.size() - 1);
 }

@@ -7,6 +7,7 @@
 #include "common/error.h"
 #include "engine/loop/engine_loop.h"
 #include "engine/loop/lost_unit.h"
+#include "engine/planning/measure_costs.h"
 
 namespace tandem::engine {
 
@@ -31,6 +32,10 @@ bool EngineLoop::replace_compute(const std::string& message) {
     if (runner_->holds_lent()) retired_ = std::move(runner_);
     runner_ = std::move(runner);
     runner_->interrupt_when([this] { return interrupts(); });
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      const int unit = static_cast<int>(i);
+      if (kv_.unit_pages(unit).alive && is_own_unit(*runner_, *units_[i].unit)) kv_.set_near(unit);
+    }
     make_planner_anew();
   } catch (const std::exception& error) {
     stop_serving(message + ", and its fallback failed: " + error.what());

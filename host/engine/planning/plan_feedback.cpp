@@ -65,7 +65,8 @@ void StepPlanner::learn_compute(const StepMeasure& measured) {
     sampling_.learn(predicted_.sampling, parts.sampling);
     machine_.causal_pair_s = causal_base_s_ * causal_.factor();
     compute.merge_row_s = merge_base_s_ * merge_.factor();
-    compute.sampling_row_s = sampling_base_s_ * sampling_.factor();
+    compute.sampling_s = sampling_base_s_ * sampling_.factor();
+    compute.sampling_row_s = sampling_row_base_s_ * sampling_.factor();
   } else {
     predicted += causal + predicted_.merge + predicted_.sampling;
     seconds = compute_measured(measured);
@@ -137,15 +138,33 @@ void StepPlanner::list_parts(const StepMeasure& measured) {
   parts.push_back({"host", "", predicted_.host, host_s_});
 }
 
+// The time of a whole step, over what its parts predict: what the way costs besides. A way that was
+// not taken for a while is tried again, also where the operator fixed the shares.
+void StepPlanner::learn_way(const StepMeasure& measured, Clock::TimePoint now) {
+  if (!chooses_way()) return;
+  Way& way = ways_[way_];
+  way.worked_at = now;
+  for (Way& other : ways_) {
+    if (other.worked_at == Clock::TimePoint() || now - other.worked_at < kIdleFor) continue;
+    other.worked_at = now;
+    if (other.correction.factor() > 1) other.correction.relax();
+  }
+  const double parts_s = predicted_.total - predicted_.host;
+  way.correction.learn(way.correction.factor() * parts_s, measured.run_s);
+}
+
 void StepPlanner::learn(const StepMeasure& measured, Clock::TimePoint now) {
   status_.mode = planner::mode_name(runs_halves_    ? planner::StepMode::kTwoSubBatches
                                     : uses_others() ? planner::StepMode::kShares
                                                     : planner::StepMode::kOwnAttention);
   status_.num_sub_batches = runs_halves_ ? 2 : 1;
   status_.rows = static_cast<int>(whole_[0].rows);
-  status_.predicted_s = predicted_.total;
+  status_.way = uses_others() ? way() : StepWay();
+  const double factor = chooses_way() ? ways_[way_].correction.factor() : 1;
+  status_.predicted_s = (predicted_.total - predicted_.host) * factor + predicted_.host;
   status_.measured_s = measured.run_s + host_s_;
   list_parts(measured);
+  learn_way(measured, now);
   learn_compute(measured);
   learn_units(measured, now);
 }

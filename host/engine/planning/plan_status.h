@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/steps/step_way.h"
+
 namespace tandem::engine {
 
 struct PlanPart {
@@ -21,6 +23,7 @@ struct PlanPart {
 struct PlanStatus {
   std::string mode;  // "own attention", "shares", "two sub-batches"; empty before the first step
   int num_sub_batches = 0;
+  StepWay way;  // how rows reach units elsewhere, if any has work
   int rows = 0;
   double predicted_s = 0, measured_s = 0;
   std::vector<PlanPart> parts;

@@ -18,6 +18,8 @@ namespace {
 // Shares are computed again when the load has changed by this fraction.
 constexpr double kNoticedChange = 0.1;
 constexpr double kClearGain = 1.05;
+// Another way must be this much faster than the last one.
+constexpr double kOtherWay = 1.02;
 // After a deal, this multiple of its duration passes: dealing takes 2 % of the time, or more only
 // if one deal takes over 10 ms.
 constexpr int kRestOfDeal = 50;
@@ -60,7 +62,8 @@ StepPlanner::StepPlanner(planner::MachineModel machine, PlanOptions options)
       whole_(1),
       halves_(2),
       merge_base_s_(machine_.compute.merge_row_s),
-      sampling_base_s_(machine_.compute.sampling_row_s),
+      sampling_base_s_(machine_.compute.sampling_s),
+      sampling_row_base_s_(machine_.compute.sampling_row_s),
       causal_base_s_(machine_.causal_pair_s) {
   for (const planner::UnitModel& unit : machine_.units) units_.push_back({unit, {}, 1, {}});
   begin();
@@ -195,21 +198,56 @@ void StepPlanner::sum_up_halves() {
   }
 }
 
+// Whether a unit elsewhere has work in the step.
 bool StepPlanner::uses_others() const {
-  return std::ranges::any_of(predicted_.units, [](double seconds) { return seconds > 0; });
+  for (std::size_t u = 0; u < machine_.units.size(); ++u) {
+    if (!machine_.units[u].is_own && whole_[0].units[u].rows > 0) return true;
+  }
+  return false;
+}
+
+void StepPlanner::set_ways(const StepWays& ways) {
+  if (ways == known_ways_) return;
+  const std::vector<Way> before = std::exchange(ways_, {});
+  const Way& last = before[way_];
+  way_ = 0;  // the usual one, until another has been taken
+  for (const StepWay& way : ways.all) {
+    const auto known = std::ranges::find(before, way, &Way::way);
+    if (way == last.way && last.worked_at != Clock::TimePoint()) way_ = ways_.size();
+    ways_.push_back(known == before.end() ? Way{way, {}, {}} : *known);
+  }
+  known_ways_ = ways;
+  const bool has_early = std::ranges::any_of(ways.all, &StepWay::early_queries);
+  machine_.early_share = has_early ? ways.early_share : 0;
+}
+
+// Keeps the prediction of this way if it is the shortest so far.
+void StepPlanner::consider(std::size_t way, bool halves, double& least_s) {
+  const Way& candidate = ways_[way];
+  planner::step_time(machine_, halves ? halves_ : whole_, candidate.way.early_queries, candidate_);
+  const double seconds =
+      candidate_.total * candidate.correction.factor() * (way == way_ ? 1 : kOtherWay);
+  if (seconds >= least_s) return;
+  least_s = seconds;
+  chosen_way_ = way;
+  runs_halves_ = halves;
+  std::swap(predicted_, candidate_);
 }
 
 int StepPlanner::choose(int num_sub_batches) {
   sum_up_halves();
-  planner::step_time(machine_, whole_, predicted_);
-  runs_halves_ = false;
-  // If no other unit has work, sub-batches hide nothing.
-  const bool is_fixed = options_.num_sub_batches == 2;
-  if (num_sub_batches == 2 && (is_fixed || uses_others())) {
-    planner::step_time(machine_, halves_, time_of_halves_);
-    runs_halves_ = is_fixed || time_of_halves_.total < predicted_.total;
-    if (runs_halves_) std::swap(predicted_, time_of_halves_);
+  // If no other unit has work, sub-batches hide nothing and there is no way to choose.
+  const bool others = uses_others();
+  const bool is_fixed = options_.num_sub_batches == 2 && num_sub_batches == 2;
+  const bool may_halve = num_sub_batches == 2 && (is_fixed || others);
+  chosen_way_ = way_;
+  double least_s = std::numeric_limits<double>::infinity();
+  for (std::size_t way = 0; way < ways_.size(); ++way) {
+    if (!others && way != way_) continue;
+    if (!is_fixed) consider(way, false, least_s);
+    if (may_halve) consider(way, true, least_s);
   }
+  way_ = chosen_way_;
   return runs_halves_ ? 2 : 1;
 }
 

@@ -4,10 +4,11 @@
 //
 // Before a step: deal() chooses how many sequences run and the share of new pages of each unit;
 // limit_rows() chooses how many prompt rows fit next to the decode rows. After the scheduler: add()
-// lists the step's rows, and choose() chooses the number of sub-batches. After the step: learn(). A
-// wrong prediction is corrected over about eight steps, and at once if the error is large
-// (correction.h). Threads: the engine's. Errors: none. Cost: deal() calls choose_mode() tens of
-// times, only when load or costs have changed; all others O(units).
+// lists the step's rows, and choose() chooses the number of sub-batches and the way of the rows.
+// After the step: learn(). A wrong prediction is corrected over about eight steps, and at once if
+// the error is large (correction.h). Each way has its own correction of the whole step. Threads:
+// the engine's. Errors: none. Cost: deal() calls choose_mode() tens of times, only when load or
+// costs have changed; all others O(units).
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@
 #include "engine/planning/plan_status.h"
 #include "engine/scheduler/step_plan.h"
 #include "engine/steps/step_times.h"
+#include "engine/steps/step_way.h"
 #include "planner/cost/step_cost.h"
 #include "planner/mode/choose_batch.h"
 #include "planner/mode/step_time.h"
@@ -82,9 +84,14 @@ class StepPlanner {
   int most_sub_batches() const;
   const planner::StepCost& split_cost() const { return split_cost_; }
 
+  // The ways between which choose() may choose. Those that are known keep their corrections.
+  void set_ways(const StepWays& ways);
+  const StepWay& way() const { return ways_[way_].way; }
+
   void begin();  // empties the list of rows
   void add(const StepItem& item, const PageTable& table);
-  // Returns 1 or 2 sub-batches. `num_sub_batches`: of the items as they were listed.
+  // Returns 1 or 2 sub-batches, and sets way(). `num_sub_batches`: of the items as they were
+  // listed.
   int choose(int num_sub_batches);
   const planner::StepTime& predicted() const { return predicted_; }
 
@@ -101,9 +108,18 @@ class StepPlanner {
     Clock::TimePoint worked_at;  // its last work or trial; zero: never
   };
 
+  struct Way {
+    StepWay way;
+    Correction correction;
+    Clock::TimePoint worked_at;  // its last step or trial; zero: never
+  };
+
   void refresh(std::size_t unit);
   void sum_up_halves();
   bool uses_others() const;
+  void consider(std::size_t way, bool halves, double& least_s);
+  bool chooses_way() const { return ways_.size() > 1 && uses_others(); }
+  void learn_way(const StepMeasure& measured, Clock::TimePoint now);
   void forget_idle(Clock::TimePoint now);
   bool has_dealt_units(const planner::Outlook& outlook) const;
   bool is_near_dealt(const planner::Outlook& outlook) const;
@@ -128,8 +144,12 @@ class StepPlanner {
 
   std::vector<planner::SubBatch> whole_, halves_;
   bool runs_halves_ = false;
-  planner::StepTime predicted_, time_of_halves_;
-  double merge_base_s_, sampling_base_s_, causal_base_s_;
+  StepWays known_ways_;
+  std::vector<Way> ways_ = {Way()};
+  std::size_t way_ = 0;         // of the last step
+  std::size_t chosen_way_ = 0;  // while choose() compares
+  planner::StepTime predicted_, candidate_;
+  double merge_base_s_, sampling_base_s_, sampling_row_base_s_, causal_base_s_;
   double host_s_ = 0;  // the loop's own time in the last step
   PlanStatus status_;
 };

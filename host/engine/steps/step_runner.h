@@ -20,6 +20,7 @@
 #include "device/compute_unit.h"
 #include "engine/kv_cache/kv_cache.h"
 #include "engine/steps/step_times.h"
+#include "engine/steps/step_way.h"
 #include "engine/weights/weight_loader.h"
 
 namespace tandem::engine {
@@ -75,6 +76,11 @@ class StepRunner {
   // run() calls `interrupts` between layers, if follows_rows(). When it returns true, run() ends
   // soon and has called no sink.
   virtual void interrupt_when(std::function<bool()> /*interrupts*/) {}
+
+  // The ways that later steps may take, with the units that are there now. Until choose_way() is
+  // called, each unit gets what suits it by its own statement.
+  virtual StepWays ways() const { return {}; }
+  virtual void choose_way(const StepWay& /*way*/) {}
 
   // Whether a unit that timed out may still use the runner's buffers.
   virtual bool holds_lent() const = 0;

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr std::array kKvTypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kI8,
                                  DType::kF8E4M3};
 
@@ -49,6 +49,7 @@ json json_of(const DeviceCost& device) {
           {"launch_s", device.launch_s},
           {"merge_row_s", device.merge_row_s},
           {"causal_pair_s", device.causal_pair_s},
+          {"sampling_s", device.sampling_s},
           {"sampling_row_s", device.sampling_row_s},
           {"page_move_s", device.page_move_s}};
 }
@@ -114,6 +115,7 @@ DeviceCost device_of(const json& object) {
   device.launch_s = amount(object, "launch_s");
   device.merge_row_s = amount(object, "merge_row_s");
   device.causal_pair_s = amount(object, "causal_pair_s");
+  device.sampling_s = amount(object, "sampling_s");
   device.sampling_row_s = amount(object, "sampling_row_s");
   device.page_move_s = amount(object, "page_move_s");
   return device;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cost table as text, to keep between runs.
+// Writes a cost table as JSON text, and reads it, to keep it between runs.
 //
-// The text is JSON with a version. read_cost_table() trusts nothing: a text that is truncated, of
-// another version, of another machine, model or set of options, or whose devices have other drivers
-// is refused with a sentence, and the caller measures anew. Threads: pure functions. Errors: none
-// escape.
+// The text has a version. read_cost_table() checks everything: it refuses a text that is truncated,
+// has another version, or belongs to another machine, model, set of options or driver. The refusal
+// is one sentence, and the caller then measures again. Threads: pure functions. Errors: throws
+// none.
 #pragma once
 
 #include <map>
@@ -21,10 +21,10 @@ std::string write_cost_table(const CostTable& table);
 
 struct CostTableRead {
   std::optional<CostTable> table;
-  std::string refusal;  // one line; empty where there is a table
+  std::string refusal;  // one line; empty if there is a table
 };
 
-// What the reader expects. A device that is not named must not be in the table.
+// What the reader expects. A table with a device that is not listed here is refused.
 struct WantedCosts {
   CostKey key;
   std::map<std::string, std::string> drivers;  // by device id
@@ -32,7 +32,7 @@ struct WantedCosts {
 
 CostTableRead read_cost_table(std::string_view text, const WantedCosts& wanted);
 
-// Without a look at the key: the table of another machine, to simulate that machine.
+// Does not check the key: reads the table of another machine, to simulate that machine.
 CostTableRead read_cost_table(std::string_view text);
 
 }  // namespace tandem::planner

@@ -25,7 +25,7 @@ void check(const std::vector<CurvePoint>& points) {
   }
 }
 
-// 1 at x, 0 from an octave away on.
+// 1 at x, falling to 0 at x / 2 and 2 x.
 double nearness(double point, double x) {
   if (point <= 0 || x <= 0) return point == x ? 1 : 0;
   return std::max(0.0, 1 - std::abs(std::log2(point / x)));

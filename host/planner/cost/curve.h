@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Curve: a time that grows with one amount (rows, tokens), by points between which it is linear.
+// Curve: a time as a function of one amount (rows, tokens), linear between given points.
 //
-// Below the first point it is constant; beyond the last one it goes on as the last piece does.
-// Threads: values. Errors: Error("cost model", ...) for points that are no such time.
+// Below the first point it is constant. Beyond the last point it continues the last segment.
+// Threads: values. Errors: Error("cost model", ...) for points that are negative, not finite or
+// descending.
 #pragma once
 
 #include <span>
@@ -25,9 +26,9 @@ class Curve {
   static Curve line(double at_zero, double per_unit);
 
   double operator()(double x) const;
-  // With the times near `x` multiplied by `factor`: fully at x, by less as far as x / 2 and 2 x.
-  // Where no point is so near, the nearest one moves. Others follow only as far as the curve must
-  // not fall.
+  // Returns the curve with the times near `x` multiplied by `factor`. At x the factor applies
+  // fully; its effect fades out towards x / 2 and 2 x. If no point is in that range, the nearest
+  // point changes. Other points change only as far as needed to keep the curve from falling.
   Curve corrected_at(double x, double factor) const;
   bool empty() const { return points_.empty(); }
   std::span<const CurvePoint> points() const { return points_; }

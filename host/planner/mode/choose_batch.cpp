@@ -51,7 +51,7 @@ AttentionLoad decode_rows_of(AttentionLoad load) {
 // steps are full and others have decode rows alone.
 double steady_seconds(const MachineModel& machine, AttentionLoad load, double chunk,
                       const std::vector<double>& shares) {
-  const double share = load.prompt_rows / chunk;  // of steps that have a chunk
+  const double share = load.prompt_rows / chunk;  // share of the steps that have a chunk
   if (share >= 1) return step_seconds(machine, load, shares);
   const AttentionLoad decode = decode_rows_of(load);
   for (double& seconds : load.serial_s) seconds /= share;
@@ -118,6 +118,7 @@ Steady steady_of(const Outlook& outlook, const std::vector<double>& prompt_s, do
   if (!outlook.prompts_elsewhere) {
     ended = std::min(ended, outlook.step_rows / (outlook.prompt + outlook.output));
     load.prompt_rows = ended * outlook.prompt;
+    load.chunk_rows = std::min(outlook.prompt, outlook.step_rows);
     load.serial_s = prompt_s;
     for (double& seconds : load.serial_s) seconds *= ended;
   }
@@ -148,8 +149,11 @@ void suit_bursts(const MachineModel& machine, const Outlook& outlook, const Atte
   if (allowance * on_the_whole(between) < on_the_whole(mode)) mode = std::move(between);
 }
 
-BatchChoice batch_in(const MachineModel& machine, const Outlook& outlook, const Steady& steady,
-                     double rows, ModeChoice mode) {
+BatchChoice batch_in(const MachineModel& machine, const Outlook& outlook,
+                     const std::vector<double>& prompt_s, double rows) {
+  const Steady steady = steady_of(outlook, prompt_s, rows);
+  ModeChoice mode = choose_mode(machine, steady.load);
+  suit_bursts(machine, outlook, steady.load, mode);
   const double seconds = seconds_of(machine, outlook, steady.load, mode);
   for (double& share : mode.shares) share *= steady.all;
   mode.missing_tokens *= steady.all;
@@ -159,24 +163,20 @@ BatchChoice batch_in(const MachineModel& machine, const Outlook& outlook, const 
 }  // namespace
 
 BatchChoice batch_of(const MachineModel& machine, const Outlook& outlook, double rows) {
-  const Steady steady = steady_of(outlook, prompt_seconds(machine, outlook), rows);
-  ModeChoice mode = choose_mode(machine, steady.load);
-  suit_bursts(machine, outlook, steady.load, mode);
-  return batch_in(machine, outlook, steady, rows, std::move(mode));
+  return batch_in(machine, outlook, prompt_seconds(machine, outlook), rows);
 }
 
 BatchChoice choose_batch(const MachineModel& machine, const Outlook& outlook) {
   const std::vector<double> prompt_s = prompt_seconds(machine, outlook);
-  double best_rows = 0, most_worth = 0;
+  BatchChoice best;
+  double most_worth = 0;
   for (const double rows : numbers_to_try(machine, outlook)) {
-    const Steady steady = steady_of(outlook, prompt_s, rows);
-    const BatchChoice next =
-        batch_in(machine, outlook, steady, rows, choose_mode(machine, steady.load));
+    BatchChoice next = batch_in(machine, outlook, prompt_s, rows);
     if (next.mode.missing_tokens > 0) break;
     const double worth = next.tokens_per_s * std::pow(rows, -kPriceOfRows);
-    if (worth > most_worth) most_worth = worth, best_rows = rows;
+    if (worth > most_worth) most_worth = worth, best = std::move(next);
   }
-  return best_rows > 0 ? batch_of(machine, outlook, best_rows) : BatchChoice{};
+  return best;
 }
 
 }  // namespace tandem::planner

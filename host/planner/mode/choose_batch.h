@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// choose_batch: how many sequences should run at once, and which share of their tokens lies where.
+// choose_batch: chooses how many sequences run at once, and the share of their tokens per unit.
 //
-// More sequences read the weights together, but a slow unit that holds too many holds up all. So
-// the number with the most tokens per second wins, over the whole lives of the sequences: prompts
-// go through the dense layers beside decode rows, and their chunks attend to the chunks before
-// them, on the units that hold those. Numbers are tried at a ratio of about 1.2. Twice as many must
-// gain 0.7 %, or the smaller number wins. Threads: pure functions. Errors: none. Cost: tens of
-// choose_mode().
+// More sequences share one read of the weights, but a slow unit with too many tokens delays every
+// step. The number with the most tokens per second wins, over the whole lives of the sequences.
+// Prompts go through the dense layers beside decode rows; each chunk attends to earlier chunks on
+// the units that hold them. The tried numbers grow by a factor of about 1.2. Twice as many
+// sequences must gain 0.7 %, or the smaller number wins. Threads: pure functions. Errors: none.
+// Cost: tens of choose_mode() calls.
 #pragma once
 
 #include "planner/mode/choose_mode.h"
@@ -15,11 +15,11 @@
 namespace tandem::planner {
 
 struct Outlook {
-  double prompt = 1, output = 1;   // mean tokens of a sequence, predicted
+  double prompt = 1, output = 1;   // expected mean tokens of a sequence
   double most_rows = 1;            // sequences that could run
-  double step_rows = 1;            // through the dense layers, at most
+  double step_rows = 1;            // the most rows of a step through the dense layers
   bool prompts_elsewhere = false;  // another machine computes them
-  std::vector<double> room;        // [units] tokens
+  std::vector<double> room;        // [units] tokens that fit
 };
 
 struct BatchChoice {
@@ -28,11 +28,11 @@ struct BatchChoice {
   ModeChoice mode;
 };
 
-// [units] Seconds of the chunks of a prompt on the unit that holds it: its way there and back, and
-// attention to the chunks before. Nothing hides them from the chunk itself.
+// [units] Seconds that the chunks of a prompt add on the unit that holds it: the transfers of their
+// rows, and attention to earlier chunks. These times do not overlap with the chunk itself.
 std::vector<double> prompt_seconds(const MachineModel& machine, const Outlook& outlook);
 
-// Of `rows` sequences at once; shares and missing tokens are those of all of them.
+// The figures of `rows` sequences at once. Shares and missing tokens are sums over them.
 BatchChoice batch_of(const MachineModel& machine, const Outlook& outlook, double rows);
 
 BatchChoice choose_batch(const MachineModel& machine, const Outlook& outlook);

@@ -2,9 +2,9 @@
 //
 // Water-filling, and the comparison of modes.
 //
-// In turn (one sub-batch) a unit competes with the device's own attention from the moment that the
-// queries are known. In two sub-batches the device's own attention comes on top of two passes of
-// the dense layers, which is what the units compete with.
+// With one sub-batch a unit competes with the device's own attention from the time when the queries
+// are known. With two sub-batches the units compete with two passes of the dense layers plus the
+// device's own attention.
 #include "planner/mode/choose_mode.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ double held_by_all(std::span<const FillUnit> units, double time) {
   return sum;
 }
 
-// Seconds of one token of a layer, where the unit has many.
+// Seconds per token of a layer, if the unit has many tokens.
 double per_token_s(const AttentionCost& cost, double rows, double tokens) {
   const double mean = tokens / std::max(1.0, rows);
   const AttentionWork one = cost.work_of(1, mean), two = cost.work_of(1, 2 * mean);
@@ -67,7 +67,8 @@ std::vector<double> own_first(const MachineModel& machine, const AttentionLoad& 
   return shares;
 }
 
-// A part of what water-filling gives to others; the own memory takes the rest. Empty: it cannot.
+// Reduces the shares of the others to a part of their water-filling; the own memory gets the rest.
+// Empty if it cannot hold it.
 std::vector<double> part_of_others(const MachineModel& machine, const AttentionLoad& load,
                                    std::vector<double> shares, double part) {
   double moved = 0;
@@ -121,20 +122,46 @@ std::vector<double> water_fill(std::span<const FillUnit> units, double tokens) {
   return shares;
 }
 
+namespace {
+
+// Rows of a sub-batch: of decoding sequences, and all.
+struct PartRows {
+  double decode = 0, all = 0;
+};
+
+// Long chunks are not divided: then the first half has decode rows alone.
+std::vector<PartRows> parts_of(const AttentionLoad& load, int num_sub_batches) {
+  const double all = load.rows + load.prompt_rows;
+  if (num_sub_batches == 1) return {PartRows{load.rows, all}};
+  const PartRows half{load.rows / 2, all / 2};
+  if (2 * load.chunk_rows <= load.prompt_rows) return {half, half};
+  const double first = std::min(load.rows, all / 2);
+  return {PartRows{first, first}, PartRows{load.rows - first, all - first}};
+}
+
+}  // namespace
+
 StepTime time_of_shares(const MachineModel& machine, const AttentionLoad& load,
                         std::span<const double> shares, int num_sub_batches) {
-  SubBatch batch;
-  batch.rows = (load.rows + load.prompt_rows) / num_sub_batches;
-  batch.sampled = load.rows / num_sub_batches;
-  for (std::size_t u = 0; u < machine.units.size(); ++u) {
-    const double tokens = shares[u] / num_sub_batches;
-    const double rows = load.tokens > 0 ? batch.sampled * shares[u] / load.tokens : 0;
-    batch.units.push_back({rows, tokens, tokens});
+  const std::vector<PartRows> parts = parts_of(load, num_sub_batches);
+  std::vector<SubBatch> batches;
+  for (const PartRows& part : parts) {
+    SubBatch& batch = batches.emplace_back(SubBatch{part.all, part.decode, 0, {}});
+    const double fraction = load.rows > 0 ? part.decode / load.rows : 0;
+    for (std::size_t u = 0; u < machine.units.size(); ++u) {
+      const double tokens = shares[u] * fraction;
+      const double rows = load.tokens > 0 ? part.decode * shares[u] / load.tokens : 0;
+      batch.units.push_back({rows, tokens, tokens});
+    }
   }
-  const std::vector<SubBatch> batches(static_cast<std::size_t>(num_sub_batches), batch);
   StepTime time = step_time(machine, batches);
+  const double first_dense = num_sub_batches > 1 ? machine.compute.dense_s(parts[0].all) : 0;
   for (std::size_t u = 0; u < load.serial_s.size(); ++u) {
-    time.total += load.serial_s[u] * shares[u] / load.tokens;
+    const double beside = load.rows > 0 ? parts.back().decode / load.rows : 0;
+    const double hidden = first_dense - beside * (time.units[u] + time.links[u]);
+    const bool is_hidden = !machine.units[u].is_own && hidden > 0;
+    const double seen = std::max(0.0, load.serial_s[u] - (is_hidden ? hidden : 0));
+    time.total += seen * shares[u] / load.tokens;
   }
   return time;
 }
@@ -160,7 +187,7 @@ ModeChoice choose_mode(const MachineModel& machine, const AttentionLoad& load) {
     const std::vector<double> filled =
         water_fill(fill_units(machine, load, num_sub_batches), load.tokens);
     consider(mode, filled, num_sub_batches);
-    // Water-filling does not see what nothing hides.
+    // Water-filling does not include times that overlap with nothing.
     for (const double part : {0.5, 0.25, 0.1}) {
       if (load.serial_s.empty()) break;
       auto shares = part_of_others(machine, load, filled, part);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// chunk_rows: how many rows of prompts a step may have, so that running streams get their next
-// tokens in time.
+// chunk_rows: limits the prompt rows of a step, so that running streams get their next tokens in
+// time.
 //
-// The most rows with which the step is predicted to end within the target, beside `decode`. At
-// least `least`, where the target cannot be met: prompts then advance slowly. Threads: pure
-// functions. Errors: none. Cost: O(log most) step_time().
+// Returns the most rows with which the step, beside `decode`, is predicted to end within the
+// target. Returns `least` if the target cannot be met, so that prompts still advance. Threads: pure
+// functions. Errors: none. Cost: O(log most) step_time() calls.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ namespace tandem::planner {
 struct ChunkLimits {
   int least = 16, most = 512;
   double target_s = 0;
-  std::vector<double> past = {};  // [units] tokens before the chunk, to which it attends; or none
+  std::vector<double> past = {};  // [units] earlier tokens to which the chunk attends; may be empty
 };
 
 int chunk_rows(const MachineModel& machine, const SubBatch& decode, const ChunkLimits& limits);

@@ -37,6 +37,8 @@ UnitModel unit_of(const DeviceCost& device, const AttentionKind& kind, bool is_o
   if (is_own) return unit;
   unit.to_unit = device.to_device;
   unit.from_unit = device.from_device;
+  unit.early_submit_s = device.launch_s + device.to_device.latency_s;
+  unit.append_s = unit.early_submit_s + device.from_device.latency_s;
   return unit;
 }
 
@@ -48,6 +50,7 @@ MachineModel machine_of(const CostTable& table, const std::string& compute,
   machine.num_layers = shape.num_layers;
   machine.bytes_to_unit = shape.bytes_to_unit;
   machine.bytes_from_unit = shape.bytes_from_unit;
+  machine.early_share = shape.early_share;
   for (const ServingUnit& unit : units) {
     machine.units.push_back(unit_of(device_in(table, unit.id), shape.kind, unit.is_own));
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// machine_of: the machine that serves, from a cost table.
+// machine_of: makes the model of a serving machine from a cost table.
 //
-// Threads: pure functions. Errors: Error("cost model", ...) naming the device that the table lacks.
+// Threads: pure functions. Errors: Error("cost model", ...) that names the device that the table
+// lacks.
 #pragma once
 
 #include <span>
@@ -21,9 +22,10 @@ struct ServingShape {
   int num_layers = 1;
   AttentionKind kind;
   double bytes_to_unit = 0, bytes_from_unit = 0;  // of one row of one layer
+  double early_share = 0;                         // see MachineModel
 };
 
-// What a device costs as an attention unit.
+// The model of a device as an attention unit.
 UnitModel unit_of(const DeviceCost& device, const AttentionKind& kind, bool is_own);
 
 MachineModel machine_of(const CostTable& table, const std::string& compute,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// step_time: how long a step takes on a compute device and its attention units.
+// step_time: predicts the time of a step on a compute device and its attention units.
 //
-// A sub-batch goes through every layer: dense layers and attention over the device's own pages on
-// the compute device, attention over other pages on their units at the same time, then the merge.
-// Two sub-batches take turns: the units work on one while the device computes the other, and the
-// weights are read twice. The layers are walked through one by one until their rhythm is regular.
-// Threads: pure functions. Errors: none. Source: the flow of ARCHITECTURE.md, "One decode step".
+// A sub-batch passes through all layers. In each layer the compute device runs the dense layers and
+// attends to its own pages, while the units attend to theirs; then the results are merged. With two
+// sub-batches the units work on one while the device computes the other, and the weights are read
+// twice. The function simulates layer by layer until the times per layer repeat. Threads: pure
+// functions. Errors: none. Source: ARCHITECTURE.md, "One decode step".
 #pragma once
 
 #include <span>
@@ -22,6 +22,9 @@ struct UnitModel {
   double launch_s = 0;
   double page_move_s = 0;  // one page out to host memory, or in
   bool is_own = false;     // memory of the compute device, in its queue; at most one is
+  // Of early queries, per layer: the compute device's time for one more submission, and the time
+  // from a submission that only appends to its end.
+  double early_submit_s = 0, append_s = 0;
   friend bool operator==(const UnitModel&, const UnitModel&) = default;
 };
 
@@ -30,17 +33,17 @@ struct MachineModel {
   int num_layers = 1;
   double bytes_to_unit = 0, bytes_from_unit = 0;  // of one row of one layer
   double causal_pair_s = 0;  // a row with a token of its own chunk, of one layer
-  // Part of a dense layer that is still to come when the queries are known (early queries); 0: the
-  // units get queries, keys and values together.
+  // Part of a dense layer that is still to come when the queries are known; 0: the units always get
+  // queries, keys and values together.
   double early_share = 0;
-  double host_s = 0;  // scheduling and the like, once per step
+  double host_s = 0;  // of the host, such as scheduling, per step
   std::vector<UnitModel> units;
 };
 
 struct SubBatch {
   double rows = 0;                   // through the dense layers
-  double sampled = 0;                // rows with a token
-  double causal_pairs = 0;           // of rows with tokens of the same chunk
+  double sampled = 0;                // rows that produce a token
+  double causal_pairs = 0;           // (row, token of the same chunk) pairs
   std::vector<AttentionWork> units;  // [units]
 
   void clear();  // keeps the number of units
@@ -53,11 +56,17 @@ struct StepTime {
   double waiting = 0;         // the compute device has nothing to do
   std::vector<double> units;  // [units] busy
   std::vector<double> links;  // [units] rows on their way
+  bool early_queries = false;
 
   double compute_busy() const { return dense + own_attention + merge + sampling; }
 };
 
-// One or two sub-batches with rows. `time` is overwritten; its memory is used again.
+// One or two sub-batches with rows. `time` is overwritten; its memory is used again. With early
+// queries, units elsewhere attend to earlier tokens while keys and values are projected; the new
+// token is one more partial, of the compute device.
+void step_time(const MachineModel& machine, std::span<const SubBatch> batches, bool early_queries,
+               StepTime& time);
+// With early queries where that takes less time.
 void step_time(const MachineModel& machine, std::span<const SubBatch> batches, StepTime& time);
 StepTime step_time(const MachineModel& machine, std::span<const SubBatch> batches);
 

@@ -41,7 +41,7 @@ ServingResult of_batch(const MachineSpec& machine, const ServingOptions& options
   return simulate_serving(machine, options, Load(load, 1));
 }
 
-// A GPU that runs that code alone; half of its kernels stand before the attention.
+// A GPU that runs this code alone; half of its kernels precede the attention.
 MachineSpec pytorch_gpu(const char* name) {
   MachineSpec machine = parse_machine(name);
   machine.compute.sheet.reached.kv_bandwidth /= kPassesOverKv;
@@ -93,7 +93,7 @@ double transfer_share(const ServingResult& result) {
   return most;
 }
 
-// Both sides on software without PyTorch's costs, in decode steps alone.
+// Both sides without the costs of PyTorch, in decode steps only.
 ReproducedRow fair_row() {
   ServingOptions options = pytorch_options();
   options.prompts_elsewhere = true;

@@ -94,7 +94,7 @@ Reproduction reproduce_lamina() {
   const NetworkGains slow_alone = network_gains(kHostS, kSlowHostS);
   const std::vector<std::string> assumptions = {
       "Llama-33B: 1 H100 + 2 H20 against 2 H100; Llama-65B and Llama-3-70B: 2 + 4 against 4",
-      "prompts are computed elsewhere, and their KV is there (published)",
+      "prompts are computed elsewhere, and their KV exists already (published)",
       "lengths are even between half and three halves of the means of four traces (Azure "
       "conversation and code, Kimi conversation and tools); the publication replays the traces",
       "1,024 requests at once, 2,048 in all; vLLM runs at most 256, its default; a mean batch is "

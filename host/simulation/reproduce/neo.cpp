@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kRequests = 2000, kPageTokens = 16;
 constexpr double kGigabytes = 1e9;
-// Rows from which on no further prompt joins a step that would have none in host memory.
+// The number of rows from which no further prompt joins a step, if it would have no KV in host
+// memory.
 constexpr int kEnoughRows = 128;
 
 // One side: the GPU alone, or with its host.
@@ -52,7 +53,7 @@ ServingResult serve(const char* model, const std::string& gpu, const Side& side,
   return simulate_serving(machine, options, Load(load, 1));
 }
 
-// Of those that end between 30 % and 70 % of all, as the publication counts.
+// Only requests that end between 30 % and 70 % of all count, as in the publication.
 double requests_per_s(const ServingResult& result) {
   const std::vector<EndedRequest>& ended = result.record.ended;
   const std::size_t first = ended.size() * 3 / 10, last = ended.size() * 7 / 10;

@@ -12,7 +12,7 @@
 namespace tandem::simulation {
 namespace {
 
-constexpr int kMostDevices = 100'000;
+constexpr int kMostDevices = 10'000;
 constexpr double kGigabyte = 1e9, kMostGigabytes = 1e6;
 
 [[noreturn]] void refuse_word(std::string_view word, const std::string& what) {

@@ -46,6 +46,7 @@ Server::Server(const ServerModel& model, const ServingOptions& options, ServingR
   for (std::size_t u = 0; u < model.machine.units.size(); ++u) {
     kv_.add_unit(model.pages[u], 1, 1);
   }
+  kv_.set_near(model.own_unit);
   whole_.resize(1), halves_.resize(2);
   for (auto* batches : {&whole_, &halves_}) {
     for (planner::SubBatch& batch : *batches) batch.units.resize(model.machine.units.size());
@@ -269,7 +270,7 @@ void Server::add_item(const engine::StepItem& item, planner::SubBatch& batch) {
     const double part = s.table.held[u] == s.table.blocks.size()
                             ? seen
                             : seen * std::min(1.0, s.table.held[u] * options_.page_tokens / known);
-    // A unit without earlier tokens still gets the new ones, if they lie there.
+    // If a unit has no earlier tokens, it still gets the new ones that are placed there.
     if (part < 1 && static_cast<int>(u) != home) continue;
     batch.units[u] += model_.machine.units[u].attention.work_of(rows, part);
   }

@@ -77,6 +77,24 @@ TEST_F(EngineTest, TheHeartbeatAgesWhileTheThreadIsHeldAndNotWhileItWaitsForWork
   EXPECT_TRUE(eventually(false)) << "an idle thread comes round";
 }
 
+// Each request is shorter than the time between two lists of what runs.
+TEST_F(EngineTest, ShortRequestsAreListedWhileTheyRun) {
+  auto engine = rig_.engine(rig_.cpu_units({64}), {});
+  engine->sequences();  // asks for lists
+  run_all(*engine, {greedy(rig_.prompt(5, 1), 4)});
+  bool seen = false;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!seen && std::chrono::steady_clock::now() < end) {
+    std::promise<void> ended;
+    engine->submit(greedy(rig_.prompt(5, 1), 4), [&](const RequestEvent& event) {
+      seen = seen || !engine->sequences().empty();
+      if (event.finish) ended.set_value();
+    });
+    ended.get_future().wait();
+  }
+  EXPECT_TRUE(seen);
+}
+
 TEST_F(EngineTest, ScoresAPromptWithoutGenerating) {
   Request request = greedy(rig_.prompt(40, 1), 0);
   request.prompt_logprobs = true;

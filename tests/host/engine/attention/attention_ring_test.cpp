@@ -150,7 +150,8 @@ TEST_F(FedByRings, LosesNoTokenWithAUnitThatIsStuck) {
     allocations = 0;
     compare(run_all(*engine, requests()));
     EXPECT_FALSE(engine->status().units[1].alive);
-    EXPECT_EQ(allocations, 3 + 2 + 3) << "rows; partials of a unit; partials and slot of another";
+    EXPECT_EQ(allocations, 2 * 3 + 2 + 2 * 2 + 1)
+        << "rows with twins; partials of a unit; partials with twins and the slot of another";
     gate.open();
     compare(run_all(*engine, requests()));
     EXPECT_TRUE(engine->status().units[0].alive);

@@ -251,6 +251,8 @@ TEST_F(Lanes, ForgetAUnitThatIsTakenBack) {
 
 class Exchange : public Lanes {
  protected:
+  explicit Exchange(bool signals = false) : Lanes(signals) {}
+
   // Two sub-batches; a row on each of the units in each.
   StepRows rows(std::span<const BlockPlace> places) const {
     std::vector<RunnerItem> items;
@@ -367,6 +369,29 @@ TEST_F(Exchange, ForgetsAUnitWhoseBuffersDoNotFit) {
   exchange_.begin(one);
   EXPECT_TRUE(exchange_.launch(first_));
   EXPECT_THAT(take_log(), ElementsAre("submit card")) << "it is unit 0";
+}
+
+class RingExchange : public Exchange {
+ protected:
+  RingExchange() : Exchange(true) {}
+};
+
+TEST_F(RingExchange, FeedsAUnitWithARingThatTookAPlaceInTheHostLane) {
+  host_.own_thread = card_.own_thread = false;
+  EXPECT_FALSE(exchange_.add_unit(host_));
+  EXPECT_FALSE(exchange_.add_unit(card_));
+  EXPECT_EQ(exchange_.ways().size(), 2u);
+  LoggedUnit fresh("fresh", true, log_);
+  exchange_.replace_unit(1, fresh);
+  EXPECT_EQ(exchange_.ways().size(), 4u);
+  exchange_.choose_way({.early_queries = false, .rings = false});
+  const StepRows both = rows(places_);
+  exchange_.begin(both);
+  EXPECT_TRUE(exchange_.launch(first_));
+  EXPECT_TRUE(exchange_.collect(0));
+  EXPECT_TRUE(exchange_.finish());
+  EXPECT_THAT(take_log(),
+              ElementsAre("submit fresh", "submit host", "wait host 1", "wait fresh 1"));
 }
 
 class RingLanes : public Lanes {

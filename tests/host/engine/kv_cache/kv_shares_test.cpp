@@ -115,6 +115,78 @@ TEST(KvShares, ANewShareHoldsForPagesThatAreDealtLater) {
   }
 }
 
+TEST(KvShares, AnUnknownBandwidthIsTheMeanOfTheOthers) {
+  KvCache cache(kSharedPageTokens, Placement::kPages, false);
+  for (const double bandwidth : {4e9, 0.0, 8e9}) cache.add_unit(100, bandwidth);
+  EXPECT_EQ(cache.weight(1), 6e9);
+  EXPECT_EQ(cache.weight(2), 8e9);
+}
+
+// Of equal bandwidth, with 10 and 100 pages.
+TEST(KvShares, WithoutSharesANearlyFullUnitGetsFewerPages) {
+  KvCache cache(kSharedPageTokens, Placement::kPages, false);
+  cache.add_unit(10, 1e9), cache.add_unit(100, 1e9);
+  PageTable table;
+  ASSERT_TRUE(cache.extend(table, 30 * kSharedPageTokens));
+  EXPECT_LE(table.held[0], 8u);
+  EXPECT_GE(table.held[0], 5u);
+}
+
+std::vector<int> units_of(const PageTable& table) {
+  std::vector<int> units;
+  for (const BlockPlace& place : table.blocks) units.push_back(place.unit);
+  return units;
+}
+
+// 8, 4 and 2 pages are left: a sequence of 7 fits the first, and one of 11 fits nowhere.
+TEST(KvShares, ASequenceThatFitsNowhereIsSplitByWhatUnitsHaveLeftWithItsTailNear) {
+  KvCache cache(kSharedPageTokens, Placement::kSequences, false);
+  for (const std::uint32_t pages : {4u, 8u, 2u}) cache.add_unit(pages, 1e9);
+  cache.set_near(0);
+  PageTable fits;
+  ASSERT_TRUE(cache.extend(fits, 7 * kSharedPageTokens));
+  EXPECT_THAT(fits.held, testing::ElementsAre(0u, 7u, 0u));
+  cache.release(fits);
+  PageTable table;
+  ASSERT_TRUE(cache.extend(table, 11 * kSharedPageTokens));
+  EXPECT_THAT(table.held, testing::ElementsAre(3u, 7u, 1u));
+  const std::vector<int> places = units_of(table);
+  EXPECT_THAT(std::span(places).last(3), testing::Each(0));
+  EXPECT_EQ(cache.home(table), 0) << "it grows near the compute device";
+  ASSERT_TRUE(cache.extend(table, 12 * kSharedPageTokens));
+  EXPECT_THAT(table.held, testing::ElementsAre(4u, 7u, 1u));
+  ASSERT_TRUE(cache.extend(table, 14 * kSharedPageTokens)) << "and then where there is room";
+  EXPECT_THAT(table.held, testing::ElementsAre(4u, 8u, 2u));
+  EXPECT_FALSE(cache.extend(table, 15 * kSharedPageTokens));
+}
+
+// Four and six pages are left where the shares are, and eight where there is none.
+TEST(KvShares, AUnitWithoutAShareGetsOnlyWhatOthersCannotHold) {
+  KvCache cache(kSharedPageTokens, Placement::kSequences, false);
+  cache.add_unit(4, 1e9, 0.5), cache.add_unit(6, 1e9, 0.5), cache.add_unit(8, 1e9, 1e-9);
+  PageTable table;
+  ASSERT_TRUE(cache.extend(table, 13 * kSharedPageTokens));
+  EXPECT_THAT(table.held, testing::ElementsAre(4u, 6u, 3u));
+}
+
+TEST(KvShares, OfPagesThatAreDealtTogetherTheLastAreNear) {
+  for (const int near : {0, 1, 2}) {
+    KvCache cache(kSharedPageTokens, Placement::kPages, false);
+    for (const double share : {0.5, 0.3, 0.2}) cache.add_unit(100, 1e9, share);
+    cache.set_near(near);
+    PageTable table;
+    ASSERT_TRUE(cache.extend(table, 20 * kSharedPageTokens));
+    EXPECT_THAT(table.held, testing::ElementsAre(10u, 6u, 4u)) << "the shares do not change";
+    const std::vector<int> first = units_of(table);
+    const std::size_t tail = table.held[static_cast<std::size_t>(near)];
+    EXPECT_THAT(std::span(first).last(tail), testing::Each(near));
+    ASSERT_TRUE(cache.extend(table, 40 * kSharedPageTokens));
+    const std::vector<int> second = units_of(table);
+    EXPECT_THAT(std::span(second).first(20), testing::ElementsAreArray(first)) << "what lies, lies";
+    EXPECT_THAT(std::span(second).last(tail), testing::Each(near));
+  }
+}
+
 TEST(KvShares, JoinsTheUnitOfAPrefixWhileItsLoadIsAtMostTwiceTheLeast) {
   for (const bool has_other_work : {true, false}) {
     KvCache cache(kSharedPageTokens, Placement::kSequences, true);

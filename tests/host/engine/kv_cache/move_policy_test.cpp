@@ -102,6 +102,40 @@ TEST(MovePolicy, GivesWayEarlierUnderPressure) {
   EXPECT_EQ(state.plan(pressed), (KvMove{0, 0, 1, 8}));
 }
 
+TEST(MovePolicy, TakesTheLeastLoadedTarget) {
+  State state{{{true, 100, 95, 0, 1}, {true, 100, 50, 0, 1}, {true, 100, 20, 0, 1}},
+              {{10, 0, 0}, {85, 0, 0}, {0, 50, 0}, {0, 0, 20}},
+              {0, 0, 1, 2}};
+  EXPECT_EQ(state.plan(), (KvMove{0, 0, 2, 8}));
+  state.units[1].weight = 10;
+  EXPECT_EQ(state.plan(), (KvMove{0, 0, 1, 8})) << "50 pages there take the time of 5";
+}
+
+TEST(MovePolicy, MovesNothingBetweenStoppedPairs) {
+  State state{{{true, 100, 95, 0, 1}, {true, 100, 20, 0, 1}, {true, 100, 50, 0, 1}},
+              {{10, 0, 0}, {85, 0, 0}, {0, 20, 0}, {0, 0, 50}},
+              {0, 0, 1, 2}};
+  const UnitPair stopped[] = {{0, 1}};
+  MoveOptions options;
+  options.stopped = stopped;
+  EXPECT_EQ(state.plan(), (KvMove{0, 0, 1, 8}));
+  EXPECT_EQ(state.plan(options), (KvMove{0, 0, 2, 8}));
+  state = {{{true, 100, 60, 0, 1}, {true, 100, 1, 0, 1}}, {{5, 1}}, {1}};
+  EXPECT_EQ(state.plan(), (KvMove{0, 0, 1, 5})) << "it is on its way";
+  EXPECT_FALSE(state.plan(options));
+}
+
+TEST(MovePolicy, MovesNothingFromALostUnit) {
+  const State state{{{false, 100, 95, 0, 1}, {true, 100, 5, 0, 1}}, {{95, 0}, {0, 5}}, {0, 1}};
+  EXPECT_FALSE(state.plan());
+}
+
+TEST(MovePolicy, WhereNoneFitsWholeAPartOfTheLargestMoves) {
+  const State state{
+      {{true, 100, 96, 0, 1}, {true, 100, 70, 0, 1}}, {{30, 0}, {66, 0}, {0, 70}}, {0, 0, 1}};
+  EXPECT_EQ(state.plan(), (KvMove{1, 0, 1, 5})) << "up to the low-water mark";
+}
+
 TEST(MovePolicy, ComesToAnEndFromEveryState) {
   for (std::uint32_t seed = 0; seed < 2000; ++seed) {
     std::mt19937 random(seed);

@@ -135,7 +135,9 @@ TEST(CostsInTheLoop, TheModeFollowsCardsThatSlowDownSpeedUpDieAndComeBack) {
   EXPECT_LT(keep_busy(rig, 63), 0.01) << "it costs what was measured, not what it states";
   EXPECT_NEAR(shares().at(1), shares().at(2), 0.05);
   rig.kill(1), rig.kill(2);
-  while (rig.loop().status().lost_units().size() < 2) rig.step();  // a move waits for its timeout
+  const double killed_s = rig.now_s();
+  while (rig.loop().status().lost_units().size() < 2) rig.step();
+  EXPECT_LT(rig.now_s(), killed_s + 1) << "no move waits for the device timeout";
   keep_busy(rig, rig.now_s() + 1);
   EXPECT_EQ(rig.loop().status().plan.mode, "own attention");
   EXPECT_GT(rig.ended.size(), 100u);

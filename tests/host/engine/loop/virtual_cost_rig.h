@@ -68,7 +68,11 @@ class CostRig {
     options_.num_sub_batches = mode.num_sub_batches;
     VirtualRunnerOptions runner;
     runner.vocab_size = kCostVocab;
-    runner.machine = [this](std::span<const RunnerItem> items) { return machine_.step(items); };
+    runner.ways = ways;
+    runner.way = &way_;
+    runner.machine = [this](std::span<const RunnerItem> items) {
+      return machine_.step(items, way_);
+    };
     LoopFallbacks fallbacks;
     fallbacks.compute = [this, runner] {
       return std::make_unique<VirtualSource>("fallback", clock_, runner);
@@ -134,6 +138,7 @@ class CostRig {
     }
   }
 
+  StepWays ways;                              // set before start()
   Clock::TimePoint compute_dies_at = kNever;  // set before start(); a fallback goes on
   std::map<RequestId, std::vector<TokenId>> tokens;
   std::vector<RequestId> ended;  // in this order
@@ -163,6 +168,7 @@ class CostRig {
   VirtualMachine machine_;
   VirtualClock clock_;
   std::map<std::size_t, VirtualUnit*> made_;  // by place, the newest; the loop owns them
+  StepWay way_;                               // of the running step
   const test::ModelDouble model_;
   EngineOptions options_;
   std::unique_ptr<EngineLoop> loop_;

@@ -94,6 +94,8 @@ struct VirtualRunnerOptions {
   const planner::StepCost* cost = nullptr;
   // Instead of `cost`, where it is set.
   std::function<VirtualStep(std::span<const RunnerItem>)> machine;
+  StepWays ways;
+  StepWay* way = nullptr;  // where the last choice is put
   Clock::Duration device_timeout{};
   Clock::TimePoint dies_at = kNever;  // what computes
   std::vector<int> lost_with_it;      // attention units, by take_lost()
@@ -121,6 +123,10 @@ class VirtualRunner final : public StepRunner {
   bool follows_rows() const override { return options_.follows_rows; }
   void interrupt_when(std::function<bool()> interrupts) override {
     interrupts_ = std::move(interrupts);
+  }
+  StepWays ways() const override { return options_.ways; }
+  void choose_way(const StepWay& way) override {
+    if (options_.way != nullptr) *options_.way = way;
   }
   bool holds_lent() const override { return false; }
   device::ComputeStats stats() const override { return {num_steps_, 0, 0}; }

@@ -30,7 +30,10 @@ class VirtualMachine {
     }
   }
 
-  VirtualStep step(std::span<const RunnerItem> items) const {
+  // What a way costs besides what the table says: a factor of the whole step.
+  double early_factor = 1, ring_factor = 1;
+
+  VirtualStep step(std::span<const RunnerItem> items, const StepWay& way = {}) const {
     std::vector<planner::SubBatch> batches(2);
     for (planner::SubBatch& batch : batches) batch.units.resize(machine_.units.size());
     for (const RunnerItem& item : items) {
@@ -44,8 +47,10 @@ class VirtualMachine {
       add_step_work(machine_, row, table, batches[static_cast<std::size_t>(item.sub_batch)]);
     }
     if (batches[1].rows == 0) batches.pop_back();
-    const planner::StepTime time = planner::step_time(machine_, batches);
-    VirtualStep step{time.total, {}, {}};
+    planner::StepTime time;
+    planner::step_time(machine_, batches, way.early_queries, time);
+    const double besides = (way.early_queries ? early_factor : 1) * (way.rings ? ring_factor : 1);
+    VirtualStep step{time.total * besides, {}, {}};
     double pairs = 0;
     for (const planner::SubBatch& batch : batches) pairs += batch.causal_pairs;
     step.parts.dense = time.dense;

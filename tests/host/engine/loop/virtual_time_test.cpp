@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 
 #include "engine/kv_cache/kv_mover.h"
+#include "engine/kv_cache/kv_parking.h"
+#include "engine/kv_cache/patient_copy.h"
 #include "host/engine/loop/virtual_time_rig.h"
 
 namespace tandem::engine {
@@ -281,12 +283,13 @@ class VirtualMoves : public VirtualTime {
     kv_.add_unit(from.capacity().num_pages, 1e9);
     EXPECT_TRUE(kv_.extend(table_, 96));
     kv_.add_unit(to.capacity().num_pages, 1e9);
-    KvMover mover(kv_, kVirtualGeometry, seconds(10), clock_);
     PageTable* tables[] = {&table_};
-    return mover.move({0, 0, 1, 6}, from, to, tables, true);
+    return mover_.move({0, 0, 1, 6}, from, to, tables, true);
   }
+  Clock::Duration spent() const { return clock_.now().time_since_epoch(); }
 
   KvCache kv_{16, Placement::kSequences, true};
+  KvMover mover_{kv_, kVirtualGeometry, seconds(10), clock_};
   PageTable table_;
 };
 
@@ -294,17 +297,82 @@ TEST_F(VirtualMoves, ASliceEndsByTheClock) {
   VirtualUnit from(kVirtualGeometry, clock_, {.page_time = microseconds(250)});
   VirtualUnit to(kVirtualGeometry, clock_, {.page_time = microseconds(250)});
   EXPECT_EQ(move(from, to).num_pages, 4u) << "half a millisecond each, two in all";
-  EXPECT_EQ(clock_.now().time_since_epoch(), milliseconds(2));
+  EXPECT_EQ(spent(), milliseconds(2));
   EXPECT_THAT(table_.held, ElementsAre(2u, 4u));
 }
 
-TEST_F(VirtualMoves, APageThatIsNotThereInTimeLosesItsUnitByTheClock) {
+// Where pages are dealt, the compute device's own memory gives the prefix, and others the tail.
+TEST_F(VirtualMoves, TheTailStaysNear) {
+  for (const int near : {0, 1}) {
+    KvCache kv{16, Placement::kPages, false};
+    kv.add_unit(64, 1e9, 1), kv.add_unit(64, 1e9, 1e-9);
+    kv.set_near(near);
+    PageTable table;
+    ASSERT_TRUE(kv.extend(table, 96));
+    KvMover mover(kv, kVirtualGeometry, seconds(10), clock_);
+    VirtualUnit from(kVirtualGeometry, clock_, {}), to(kVirtualGeometry, clock_, {});
+    PageTable* tables[] = {&table};
+    EXPECT_EQ(mover.move({0, 0, 1, 2}, from, to, tables, false).num_pages, 2u);
+    EXPECT_EQ(table.blocks.front().unit, near == 0 ? 1 : 0);
+    EXPECT_EQ(table.blocks.back().unit, near == 0 ? 0 : 1);
+  }
+}
+
+// The device timeout is 10 s.
+TEST_F(VirtualMoves, ADeadUnitIsFoundWithinTheirPatience) {
   VirtualUnit from(kVirtualGeometry, clock_, {.page_time = milliseconds(1)});
-  VirtualUnit to(kVirtualGeometry, clock_, {.page_time = seconds(11)});
+  VirtualUnit to(kVirtualGeometry, clock_, {.page_time = milliseconds(1)});
+  to.die();
   const MoveResult result = move(from, to);
   EXPECT_EQ(result.num_pages, 0u);
   EXPECT_EQ(result.lost_unit, 1);
-  EXPECT_EQ(clock_.now().time_since_epoch(), seconds(10) + milliseconds(1));
+  EXPECT_EQ(spent(), kPatience + milliseconds(1));
+  EXPECT_EQ(kv_.unit_pages(1).used, 0u);
+  EXPECT_TRUE(mover_.stopped().empty()) << "the unit may come back";
+}
+
+TEST_F(VirtualMoves, ADeadSourceIsFoundToo) {
+  VirtualUnit from(kVirtualGeometry, clock_, {.page_time = milliseconds(1)});
+  VirtualUnit to(kVirtualGeometry, clock_, {.page_time = milliseconds(1)});
+  from.die();
+  EXPECT_EQ(move(from, to).lost_unit, 0);
+  EXPECT_EQ(spent(), kPatience);
+}
+
+TEST_F(VirtualMoves, APageThatIsNotThereInTimeEndsTheMovesOfThisPair) {
+  VirtualUnit from(kVirtualGeometry, clock_, {.page_time = milliseconds(1)});
+  VirtualUnit to(kVirtualGeometry, clock_, {.page_time = milliseconds(401)});
+  const MoveResult result = move(from, to);
+  EXPECT_EQ(result.num_pages, 0u);
+  EXPECT_EQ(result.lost_unit, -1) << "it is alive";
+  EXPECT_EQ(spent(), kPatience + milliseconds(1));
+  ASSERT_EQ(mover_.stopped().size(), 1u);
+  EXPECT_EQ(mover_.stopped().front(), (UnitPair{0, 1}));
+  EXPECT_EQ(kv_.unit_pages(1).used, 1u) << "the unit may still write the page";
+  EXPECT_THAT(table_.held, ElementsAre(6u));
+}
+
+TEST_F(VirtualMoves, APageThatDoesNotLeaveInTimeTakesNoOtherPage) {
+  VirtualUnit from(kVirtualGeometry, clock_, {.page_time = milliseconds(401)});
+  VirtualUnit to(kVirtualGeometry, clock_, {.page_time = milliseconds(1)});
+  EXPECT_EQ(move(from, to).lost_unit, -1);
+  EXPECT_EQ(kv_.unit_pages(1).used, 0u);
+  EXPECT_EQ(mover_.stopped().size(), 1u);
+}
+
+// Of a device timeout of one second, 0.4 are over when the copy begins again with 0.6.
+TEST_F(VirtualMoves, AParkedPageMayTakeLongerThanTheirPatience) {
+  VirtualUnit unit(kVirtualGeometry, clock_, {.page_time = milliseconds(600)});
+  kv_.add_unit(unit.capacity().num_pages, 1e9);
+  ASSERT_TRUE(kv_.extend(table_, 16));
+  const auto at = [&](int) -> device::AttentionUnit& { return unit; };
+  KvParking parking(1 << 20, kVirtualGeometry, seconds(1), clock_, at);
+  EXPECT_EQ(parking.park(1, table_, 16), -1);
+  EXPECT_EQ(parking.num_tokens(1), 16);
+  EXPECT_EQ(spent(), seconds(1));
+  unit.die();
+  EXPECT_EQ(parking.restore(1, table_, 0).lost_unit, 0);
+  EXPECT_EQ(spent(), seconds(1) + kPatience);
 }
 
 }  // namespace

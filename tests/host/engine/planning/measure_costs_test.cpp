@@ -57,8 +57,8 @@ TEST_F(MeasuredCosts, HaveEveryPart) {
   EXPECT_EQ(compute.dense_by_rows.points().front().x, 1);
   EXPECT_EQ(compute.dense_by_rows.points().back().x, 64);
   EXPECT_GT(compute.dense_s(1), 0);
-  EXPECT_GT(compute.dense_s(64), compute.dense_s(1));
-  EXPECT_GT(compute.sampling_row_s, 0);
+  EXPECT_GE(compute.dense_s(64), compute.dense_s(1)) << "not greater if a single row had to wait";
+  EXPECT_GT(compute.sampling_s + compute.sampling_row_s, 0);
   EXPECT_GT(compute.causal_pair_s, 0);
   EXPECT_GT(compute.merge_row_s, 0);
   const planner::AttentionCost* attention = unit.attention_of(attention_kind(rig_.geometry()));

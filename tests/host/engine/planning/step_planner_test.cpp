@@ -220,6 +220,31 @@ TEST(StepPlanner, ASlowUnitWithoutWorkIsTriedAgainAfterAWhile) {
   EXPECT_FALSE(planner.deal(outlook_of(1e6), at(13))) << "and waits again";
 }
 
+// Shares are fixed here, so that no deal() forgets anything.
+TEST(StepPlanner, AWayThatWasSlowIsTriedAgainAfterAWhile) {
+  PlanOptions options;
+  options.unit_ids = {"own", "card"};
+  StepPlanner planner(planner::machine_with({1e-6}, 1e-5), options);
+  const StepWay slow{false, true}, usual{false, false};
+  planner.set_ways({{slow, usual}, 0});
+  const auto run = [&](double factor_of_slow, int seconds) {
+    plan_decode_rows(planner, 1);
+    planner.choose(1);
+    StepMeasure measured;
+    measured.run_s = (planner.way() == slow ? factor_of_slow : 1.1) * planner.predicted().total;
+    planner.learn(measured, Clock::TimePoint(std::chrono::seconds(seconds)));
+    return planner.way();
+  };
+  int steps_of_slow = 0;
+  for (int i = 0; i < 50; ++i) steps_of_slow += run(3, 1) == slow ? 1 : 0;
+  EXPECT_EQ(steps_of_slow, 1);
+  for (int seconds = 2; seconds < 11; ++seconds) EXPECT_EQ(run(0.5, seconds), usual);
+  int tried_at = 11;
+  while (tried_at < 60 && run(0.5, tried_at) == usual) ++tried_at;
+  EXPECT_LE(tried_at, 25) << "two times 10 s after it worked";
+  EXPECT_EQ(run(0.5, tried_at), slow) << "it is no longer slow";
+}
+
 TEST(StepPlanner, WithoutTimesOfPartsAllButOwnAttentionIsDense) {
   StepPlanner planner = planner_of(planner::machine_with({1e-6}, 1e-5));
   plan_decode_rows(planner, 0);

@@ -91,7 +91,8 @@ CostTable some_table() {
   gpu.dense_by_rows = Curve({{1, 0.1}, {64, 0.1 + 1e-17}, {128, 1.0 / 3}});
   gpu.dense_correction = 1.25;
   gpu.attention = {some_attention()};
-  gpu.launch_s = 3e-6, gpu.merge_row_s = 1e-8, gpu.sampling_row_s = 2e-8, gpu.page_move_s = 4e-4;
+  gpu.launch_s = 3e-6, gpu.merge_row_s = 1e-8, gpu.sampling_row_s = 2e-8, gpu.sampling_s = 5e-8,
+  gpu.page_move_s = 4e-4;
   gpu.causal_pair_s = 5e-9;
   DeviceCost card;
   card.id = "xrt:0", card.driver = "2.14";
@@ -156,7 +157,7 @@ TEST(CostTableText, WithValuesThatAreNoTimesIsRefused) {
     changed.replace(at, from.size(), to);
     EXPECT_FALSE(read_cost_table(changed).table) << to;
   };
-  refused("\"version\": 2", "\"version\": 1");
+  refused("\"version\": 3", "\"version\": 1");
   refused("\"launch_s\": 3e-06", "\"launch_s\": -1");
   refused("\"launch_s\": 3e-06", "\"launch_s\": \"3\"");
   refused("\"launch_s\"", "\"launch\"");

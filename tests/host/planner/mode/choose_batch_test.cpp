@@ -68,6 +68,19 @@ TEST(ChooseBatch, ACrowdThatGainsNothingWaits) {
   EXPECT_GE(few.tokens_per_s, 0.95 * all.tokens_per_s);
 }
 
+// The step has 0.1 ms of its own and 1.25 ms per row: twice of 6 rows gain 0.7 %.
+TEST(ChooseBatch, TwiceAsManyMustGainSevenPerMille) {
+  MachineModel machine = machine_with({});
+  machine.units[0].attention.by_tokens = Curve::line(0, 0);
+  machine.compute.dense_by_rows = Curve({{0, 1e-4}, {1e4, 1e-4 + 12.5}});
+  Outlook outlook{1000, 100, 512, 512};
+  outlook.prompts_elsewhere = true;
+  outlook.room = {kPlenty};
+  const double rows = choose_batch(machine, outlook).rows;
+  EXPECT_GE(rows, 4);
+  EXPECT_LE(rows, 12);
+}
+
 // A step of 512 rows with a chunk, then three with 8 decode rows alone.
 TEST(ChooseBatch, StepsWithoutAChunkReadTheWeightsForDecodeRowsAlone) {
   MachineModel machine = machine_with({});

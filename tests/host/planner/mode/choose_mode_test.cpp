@@ -127,6 +127,42 @@ TEST(ChooseMode, IsWithinThreePercentOfTheBestAndFarFromTheWorst) {
   EXPECT_GE(least_gain, 1.2) << "the weights are read twice, or tokens lie where they are slow";
 }
 
+// Dense layers take 32 ms up to 64 rows, and then 0.5 ms per row.
+TEST(TimeOfShares, TheOtherHalfHidesWhatPromptsDoElsewhere) {
+  const MachineModel machine = machine_with({1e-6});
+  AttentionLoad load{128, 1280, {kPlenty, kPlenty}, 128, 32};
+  const auto more = [&](std::vector<double> serial_s, double own_part, int num_sub_batches) {
+    const double shares[] = {own_part * load.tokens, (1 - own_part) * load.tokens};
+    load.serial_s.clear();
+    const double without = time_of_shares(machine, load, shares, num_sub_batches).total;
+    load.serial_s = std::move(serial_s);
+    return time_of_shares(machine, load, shares, num_sub_batches).total - without;
+  };
+  EXPECT_NEAR(more({0, 0.05}, 0, 1), 0.05, 1e-9) << "nothing hides it in turn";
+  EXPECT_NEAR(more({0, 0.03}, 0, 2), 0, 1e-9);
+  // Half of the unit's 1280 tokens in 32 layers are in the same half: 20.48 ms.
+  EXPECT_NEAR(more({0, 0.1}, 0, 2), 0.1 - (0.064 - 0.02048), 1e-6);
+  EXPECT_NEAR(more({0.05, 0}, 1, 2), 0.05, 1e-9) << "the compute device does it itself";
+  EXPECT_NEAR(more({0.04, 0}, 0.5, 1), 0.02, 1e-9) << "one prompt of two lies there";
+}
+
+TEST(TimeOfShares, ALongChunkIsInOneHalfAndDecodeRowsInTheOther) {
+  const MachineModel machine = machine_with({1e-12});
+  AttentionLoad load{32, 320, {kPlenty, kPlenty}, 224, 112};
+  const double shares[] = {0, load.tokens};
+  const double even = time_of_shares(machine, load, shares, 2).dense;
+  EXPECT_NEAR(even, 2 * 0.064, 1e-9);
+  load.chunk_rows = 113;
+  EXPECT_NEAR(time_of_shares(machine, load, shares, 2).dense, 0.032 + 0.112, 1e-9);
+  load.serial_s = {0, 0.1};
+  const double seen = time_of_shares(machine, load, shares, 2).total;
+  load.serial_s = {0, 0.032};
+  EXPECT_NEAR(seen - time_of_shares(machine, load, shares, 2).total, 0.068, 1e-9);
+  load = {200, 2000, {kPlenty, kPlenty}, 56, 56};
+  EXPECT_NEAR(time_of_shares(machine, load, shares, 2).dense, 2 * 0.064, 1e-9)
+      << "a short chunk takes decode rows beside it";
+}
+
 TEST(ChooseMode, FollowsWhatPays) {
   const AttentionLoad small{1, 100, {kPlenty, kPlenty}};
   EXPECT_EQ(choose_mode(machine_with({1e-6}, 1e-3), small).mode, StepMode::kOwnAttention);
@@ -136,6 +172,34 @@ TEST(ChooseMode, FollowsWhatPays) {
   EXPECT_NEAR(shares.shares[0], shares.shares[1], 0.01 * large.tokens);
   const AttentionLoad cannot{64, 64 * 100, {0, kPlenty}};
   EXPECT_EQ(choose_mode(machine_with({1e-6}, 1e-5), cannot).mode, StepMode::kTwoSubBatches);
+}
+
+// The way takes half a millisecond, as 500 tokens do.
+TEST(ChooseMode, SharesCountTheWayTheLaunchAndWhatEarlyQueriesHide) {
+  const AttentionLoad load{1, 4000, {kPlenty, kPlenty}};
+  MachineModel machine = machine_with({1e-6}, 0.25e-3);
+  const auto own = [&] { return choose_mode(machine, load).shares[0]; };
+  EXPECT_NEAR(own(), 2250, 5);
+  machine.early_share = 0.3;  // of the millisecond of a dense layer
+  EXPECT_NEAR(own(), 2100, 5);
+  machine.units[1].launch_s = 0.1e-3;
+  EXPECT_NEAR(own(), 2150, 5);
+}
+
+TEST(ChooseMode, OneRowIsNotDivided) {
+  const AttentionLoad load{1, 1000, {0, kPlenty}};
+  EXPECT_EQ(choose_mode(machine_with({1.5e-6}), load).mode, StepMode::kShares);
+  const AttentionLoad two{2, 1000, {0, kPlenty}};
+  EXPECT_EQ(choose_mode(machine_with({1.5e-6}), two).mode, StepMode::kTwoSubBatches);
+}
+
+// Own attention takes half of the step; the unit gains a quarter of what its way leaves of that.
+TEST(ChooseMode, OfTwoWithinOnePercentTheSimplerIsTaken) {
+  const AttentionLoad load{1, 1000, {kPlenty, kPlenty}};
+  EXPECT_EQ(choose_mode(machine_with({1e-6}, 0.49e-3), load).mode, StepMode::kOwnAttention)
+      << "half a percent";
+  EXPECT_EQ(choose_mode(machine_with({1e-6}, 0.46e-3), load).mode, StepMode::kShares)
+      << "two percent";
 }
 
 TEST(ChooseMode, TakesUnitsForWhatTheOwnMemoryCannotHold) {

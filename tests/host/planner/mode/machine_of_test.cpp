@@ -29,7 +29,8 @@ CostTable table_of_two() {
 
 TEST(MachineOf, TakesEachDeviceInItsPart) {
   const ServingUnit units[] = {{"gpu", true}, {"card", false}};
-  const MachineModel machine = machine_of(table_of_two(), "gpu", units, {32, kKind, 100, 200});
+  const MachineModel machine =
+      machine_of(table_of_two(), "gpu", units, {32, kKind, 100, 200, 0.25});
   EXPECT_EQ(machine.num_layers, 32);
   EXPECT_EQ(machine.bytes_to_unit, 100);
   EXPECT_EQ(machine.bytes_from_unit, 200);
@@ -45,6 +46,11 @@ TEST(MachineOf, TakesEachDeviceInItsPart) {
   EXPECT_EQ(machine.units[1].from_unit, (LinkCost{2, 20}));
   EXPECT_EQ(machine.units[1].launch_s, 5);
   EXPECT_EQ(machine.units[1].page_move_s, 6);
+  EXPECT_EQ(machine.units[1].early_submit_s, 5 + 1) << "its launch, and the way there";
+  EXPECT_EQ(machine.units[1].append_s, 5 + 1 + 2) << "and back";
+  EXPECT_EQ(machine.units[0].early_submit_s, 0);
+  EXPECT_EQ(machine.units[0].append_s, 0);
+  EXPECT_EQ(machine.early_share, 0.25);
 }
 
 TEST(MachineOf, NamesWhatTheTableLacks) {

@@ -49,13 +49,13 @@ TEST(Reproduce, TheFiguresOfAGpuWithCards) {
 }
 
 TEST(Reproduce, TheFiguresOfAGpuWithItsHost) {
-  expect_rows("neo", {{"rate over the GPU alone: T4", 6.63, 6.905},
-                      {"rate over the GPU alone: T4", 7.5, 6.905},
-                      {"throughput over the GPU alone: A10G, 4 cores", 1.122, 1.061},
-                      {"throughput over the GPU alone: A10G, 8 cores", 1.133, 1.252},
-                      {"throughput over the GPU alone: A10G, 16 cores", 1.297, 1.551},
-                      {"throughput over the GPU alone: A10G, 32 cores", 1.793, 2.000},
-                      {"throughput over the GPU alone: A10G, Llama-3.1-8B, best", 1.26, 1.252},
+  expect_rows("neo", {{"rate over the GPU alone: T4", 6.63, 6.839},
+                      {"rate over the GPU alone: T4", 7.5, 6.839},
+                      {"throughput over the GPU alone: A10G, 4 cores", 1.122, 1.063},
+                      {"throughput over the GPU alone: A10G, 8 cores", 1.133, 1.307},
+                      {"throughput over the GPU alone: A10G, 16 cores", 1.297, 1.558},
+                      {"throughput over the GPU alone: A10G, 32 cores", 1.793, 2.012},
+                      {"throughput over the GPU alone: A10G, Llama-3.1-8B, best", 1.26, 1.307},
                       {"throughput over the GPU alone: two H100", 1.14, 1.065}});
 }
 

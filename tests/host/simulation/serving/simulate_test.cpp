@@ -170,6 +170,37 @@ TEST(Simulate, AutoIsNeverMuchSlowerThanWhatAnOperatorMightFix) {
   }
 }
 
+// The sweep of benchmarks/host/simulation/studies.py: every case is within 3 % of the best mode.
+TEST(Simulate, AutoIsNeverMuchSlowerOverAllDevicesAndLoadsOfTheSweep) {
+  double least_gain = 1e9;
+  for (const char* machine :
+       {"l40s+4*u55c", "l40s:26+cpu:200", "l40s+2*u50@25gbe", "t4+cpu:400", "a10g+cpu:50",
+        "a10g+cpu:190", "h100-sxm+4*h20@400gbe", "h100-sxm+4*v80", "2*h100-sxm/nvlink4+cpu:300"}) {
+    for (const char* load : {"batch:1,prompt=32,output=32", "batch:8,prompt=500,output=32",
+                             "batch:48,prompt=100,output=32", "batch:48,prompt=1000,output=32",
+                             "batch:64,prompt=100..2000,output=20..400,requests=128",
+                             "batch:128,prompt=500..1500,output=100..300,requests=256",
+                             "poisson:4,prompt=100..2000,output=20..400,requests=100"}) {
+      for (const DType kv : {DType::kF16, DType::kI8}) {
+        ServingOptions options = options_of("llama-3-8b");
+        options.precision = {34.0 / 32, kv};
+        const double chosen = run(machine, options, load).seconds;
+        double best = 1e9;
+        for (const auto policy : {AttentionPolicy::kOwn, AttentionPolicy::kUnits}) {
+          for (const int sub_batches : {1, 2}) {
+            options.attention = policy, options.num_sub_batches = sub_batches;
+            best = std::min(best, run(machine, options, load).seconds);
+          }
+        }
+        EXPECT_LE(chosen, 1.03 * best) << machine << ' ' << load << ' ' << dtype_name(kv);
+        least_gain = std::min(least_gain, chosen / best);
+      }
+    }
+  }
+  EXPECT_LT(least_gain, 0.96)
+      << "units beside the own memory beat every mode of one kind somewhere";
+}
+
 // Sequences outgrow their mean: host memory that gets no share must not get what grows.
 TEST(Simulate, AutoIsNeverMuchSlowerWhereLengthsDiffer) {
   const std::pair<const char*, const char*> machines[] = {

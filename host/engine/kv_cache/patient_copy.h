@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// patient_copy: copies a page between steps, where every stream waits: a dead unit is found within
+// kPatience and the time of a health check (AttentionUnit::is_alive), not within the device
+// timeout.
+//
+// Errors: as guarded_wait. Threads: that of the call.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/clock.h"
+#include "common/deadline.h"
+#include "engine/kv_cache/guarded_wait.h"
+
+namespace tandem::engine {
+
+// A page takes milliseconds. One that takes this long is not worth its move.
+constexpr std::chrono::milliseconds kPatience{400};
+
+// `call`: a copy, with its deadline. After kPatience the unit is asked whether it is alive: kLost
+// if it is not. If it is, the copy begins again with twice the time, until `most` is over.
+template <typename Call>
+device::WaitResult patient_copy(device::AttentionUnit& unit, const tandem::Clock& clock,
+                                std::chrono::milliseconds most, const Call& call) {
+  return guarded_wait([&] {
+    const Deadline last = Deadline::after(most, clock);
+    for (tandem::Clock::Duration patience = kPatience;; patience *= 2) {
+      const device::WaitResult result =
+          call(Deadline::after(std::min(patience, last.remaining()), clock));
+      if (result != device::WaitResult::kTimeout) return result;
+      if (!unit.is_alive()) return device::WaitResult::kLost;
+      if (last.expired()) return result;
+    }
+  });
+}
+
+}  // namespace tandem::engine
