@@ -84,7 +84,7 @@ std::vector<BalancedStep> balanced_steps(const BalanceOptions& options,
   return steps;
 }
 
-// The last step, with the list of all where the trace names steps.
+// The last step; with a list of all steps if the trace names them.
 json balance_json(const BalanceOptions& options, const std::vector<BalancedStep>& steps) {
   json object = steps.back().object;
   object["method"] = options.method;
@@ -149,7 +149,7 @@ void add_balance(CLI::App& app) {
       ->default_str("no limit");
   command
       ->add_option("--from", options->from,
-                   "cuts that stand now, such as 6,12,18; else equal numbers of layers")
+                   "the present cuts, such as 6,12,18; without: equal numbers of layers")
       ->delimiter(',');
   command->add_flag("--json", options->as_json, "print JSON");
   command->callback([options] { run_balance(*options); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem map`: tasks onto places, directly or as a QUBO; circuits onto machines.
+// `tandem map`: tasks onto places, directly or as a QUBO; ranks onto topologies; circuits onto
+// machines.
 #include <spdlog/fmt/fmt.h>
 
 #include <chrono>
@@ -12,6 +13,7 @@
 #include "apps/command_words.h"
 #include "apps/json_text.h"
 #include "apps/planner/map_circuit.h"
+#include "apps/planner/map_traffic.h"
 #include "apps/planner/planner_files.h"
 #include "common/error.h"
 #include "planner/mapping/permutation_search.h"
@@ -31,6 +33,7 @@ struct MapOptions {
   int threads = 2;
   std::string qubo, ising, samples;
   MapCircuitOptions circuit;
+  MapTrafficOptions traffic;
   bool is_search_asked = false, as_json = false;
 };
 
@@ -124,23 +127,19 @@ json circuit_json(const MapOptions& options) {
   return map_circuit_json(circuit);
 }
 
-void run_map(const MapOptions& options) {
-  if (options.qaplib.empty() == options.circuit.qasm.empty()) {
-    throw Error("map", "name what to map: --qaplib FILE or --qasm FILE; see `tandem map --help`");
+void run_circuit(const MapOptions& options) {
+  const json object = circuit_json(options);
+  if (options.as_json) {
+    fmt::print("{}\n", json_text(object));
+  } else {
+    fmt::print("{} swaps, depth {} (before: {})\nplaces of the qubits {}, at the end {}\n",
+               object["swaps"].dump(), object["depth"].dump(), object["depth_before"].dump(),
+               object["initial_layout"].dump(), object["final_layout"].dump());
   }
-  if (!options.circuit.qasm.empty()) {
-    const json object = circuit_json(options);
-    if (options.as_json) {
-      fmt::print("{}\n", json_text(object));
-    } else {
-      fmt::print("{} swaps, depth {} (before: {})\nplaces of the qubits {}, at the end {}\n",
-                 object["swaps"].dump(), object["depth"].dump(), object["depth_before"].dump(),
-                 object["initial_layout"].dump(), object["final_layout"].dump());
-    }
-    return;
-  }
-  std::ifstream file = opened_input("map", options.qaplib);
-  const planner::QuadraticAssignment problem = planner::read_qaplib(file);
+}
+
+// Export, samples or search, as the options say.
+json result_json(const MapOptions& options, const planner::QuadraticAssignment& problem) {
   const bool is_export = !options.qubo.empty() || !options.ising.empty();
   json object = json::object();
   if (is_export) object = export_json(options, problem);
@@ -149,11 +148,32 @@ void run_map(const MapOptions& options) {
   } else if (!is_export || options.is_search_asked) {
     object.update(search_json(options, problem));
   }
+  return object;
+}
+
+void run_map(const MapOptions& options) {
+  const bool has_traffic = !options.traffic.traffic.empty();
+  if (!options.qaplib.empty() + !options.circuit.qasm.empty() + has_traffic != 1) {
+    throw Error("map",
+                "name what to map: --qaplib FILE, --traffic FILE or --qasm FILE; see "
+                "`tandem map --help`");
+  }
+  if (!options.circuit.qasm.empty()) return run_circuit(options);
+  json object;
+  if (has_traffic) {
+    const RanksOnPlaces ranks = ranks_on_places(options.traffic);
+    object = result_json(options, ranks.problem);
+    if (object.contains("permutation")) finish_traffic(options.traffic, ranks, object);
+  } else {
+    std::ifstream file = opened_input("map", options.qaplib);
+    object = result_json(options, planner::read_qaplib(file));
+  }
   if (options.as_json) {
     fmt::print("{}\n", json_text(object));
-  } else {
-    print_mapping(object);
+    return;
   }
+  print_mapping(object);
+  if (object.contains("slow_bytes")) print_traffic(object);
 }
 
 void add_search_options(CLI::App& command, MapOptions& o) {
@@ -191,6 +211,27 @@ void add_circuit_options(CLI::App& command, MapOptions& o) {
       ->default_str("by its size");
 }
 
+void add_traffic_options(CLI::App& command, MapOptions& o) {
+  CLI::Option* traffic = command.add_option(
+      "--traffic", o.traffic.traffic, "the JSON of `tandem trace-comm`: ranks onto --topology");
+  CLI::Option* topology =
+      command
+          .add_option("--topology", o.traffic.topology,
+                      "mesh:4x4, torus:4x4x4, fat-tree:PORTS, dragonfly:GROUPSxROUTERSxPLACES, "
+                      "machine (its cores), machine:\"numa:2 core:4 pu:1\", or a file: lines of "
+                      "places and links, XML of lstopo or of NCCL")
+          ->needs(traffic);
+  traffic->needs(topology);
+  command
+      .add_option("--hosts", o.traffic.hosts,
+                  "a hostfile of mpirun: its slots are the places in turn")
+      ->needs(traffic);
+  command
+      .add_option("--rankfile", o.traffic.rankfile,
+                  "write the places of the ranks to this file, for mpirun --rankfile")
+      ->needs(traffic);
+}
+
 }  // namespace
 
 void add_map(CLI::App& app) {
@@ -199,6 +240,7 @@ void add_map(CLI::App& app) {
   auto options = std::make_shared<MapOptions>();
   MapOptions& o = *options;
   command->add_option("--qaplib", o.qaplib, "size, flows and distances in the form of QAPLIB");
+  add_traffic_options(*command, o);
   add_circuit_options(*command, o);
   add_search_options(*command, o);
   command->add_option("--export-qubo", o.qubo,

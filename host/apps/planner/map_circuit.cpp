@@ -13,7 +13,7 @@
 namespace tandem::apps {
 namespace {
 
-// The file in front of what is wrong in it.
+// Prepends the file to the text of an error in it.
 template <typename Read>
 auto read_circuit_file(const std::string& path, const Read& read) {
   std::ifstream file = opened_input("map", path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem map --qasm`: a circuit on the qubits of a machine.
+// `tandem map --qasm`: maps a circuit to the qubits of a machine.
 //
 // Threads: main. Errors: Error naming file and line.
 #pragma once
@@ -12,8 +12,8 @@
 namespace tandem::apps {
 
 struct MapCircuitOptions {
-  std::string qasm, coupling, out;  // `out` empty: nothing is written
-  int trials = 0, threads = 1;      // trials 0: by the size
+  std::string qasm, coupling, out;  // empty: no output file
+  int trials = 0, threads = 1;      // trials 0: chosen by the circuit's size
   std::uint64_t seed = 1;
 };
 

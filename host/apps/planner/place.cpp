@@ -176,9 +176,11 @@ void add_place(CLI::App& app) {
       ->transform(size_value())
       ->default_str("no limit");
   command
-      ->add_option("--method", o.method,
-                   "auto: the best of all; pardnn; metis; etf: each node where it starts first")
-      ->check(CLI::IsMember({"auto", "pardnn", "metis", "etf"}))
+      ->add_option(
+          "--method", o.method,
+          "auto: the best of all; pardnn; metis; scotch; etf: each node where it starts first; "
+          "chain: the optimum of a chain")
+      ->check(CLI::IsMember({"auto", "pardnn", "metis", "scotch", "etf", "chain"}))
       ->capture_default_str();
   command->add_option("--svg", o.svg, "write the timeline of devices and links, a picture");
   command->add_option("--dot", o.dot, "write the placed graph for Graphviz");

@@ -35,7 +35,8 @@ planner::OnnxSizes sizes_of(const std::vector<std::string>& dims) {
   return sizes;
 }
 
-// Gives `take` the kind and the value of each text. Where there are no kinds, a text is a value.
+// Calls `take` with the kind and the value of each text. If there are no kinds, a text is only a
+// value.
 void each_by_kind(const char* option, const std::vector<std::string>& texts,
                   const std::vector<std::string>& kinds,
                   const std::function<void(std::size_t kind, const std::string& value)>& take) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of `tandem place --format onnx`, and the graph that they give.
+// The options of `tandem place --format onnx`, and the function that reads the graph with them.
 //
 // Threads: one. Errors: Error("place", ...) naming the option, Error("onnx", ...) naming the field.
 #pragma once
@@ -20,10 +20,10 @@ struct OnnxFileOptions {
 };
 
 void add_onnx_options(CLI::App& command, OnnxFileOptions& options);
-// Throws Error where one was given.
+// Throws Error if one of the options is given.
 void refuse_onnx_options(const OnnxFileOptions& options);
-// Warns of sizes that count 1 and of outputs that count 0 bytes.
-// A kind whose sheet is not given has that of its name; without kinds it is that of an A100.
+// Warns about sizes that count 1 and outputs that count 0 bytes. A kind of device without --rates
+// uses the data sheet of the same name; if there are no kinds, the default is an A100.
 planner::OperatorGraph read_onnx_file(const std::string& path,
                                       const std::vector<std::string>& kinds,
                                       const OnnxFileOptions& options);

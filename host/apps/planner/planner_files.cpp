@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A folder opens like a file and reads as an empty one, so it is told apart first.
+// A folder can be opened and then reads as an empty file, so folders are refused first.
 #include "apps/planner/planner_files.h"
 
 #include <cerrno>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the commands of planners share: input and output files, and times in microseconds.
+// Shared by the commands of planners: input and output files, and times in microseconds.
 //
 // Threads: pure. Errors: Error(module, ...) naming a path that cannot be read or written.
 #pragma once
@@ -14,10 +14,10 @@ namespace tandem::apps {
 
 std::ifstream opened_input(const std::string& module, const std::string& path);
 
-// The file is whole, or as it was before.
+// Replaces the file completely, or leaves it unchanged on failure.
 void write_whole(const std::string& module, const std::string& path, const std::string& text);
 
-// Whole microseconds as a whole number.
+// A whole number of microseconds is written without a fraction.
 nlohmann::json us_json(std::int64_t time_ps);
 
 }  // namespace tandem::apps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem simulate-pipeline`: what balanced stages gain over static ones while a model changes.
+// `tandem simulate-pipeline`: compares balanced stages with fixed ones while a model changes.
 #include <spdlog/fmt/fmt.h>
 
 #include <cmath>
@@ -19,7 +19,8 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMostPipelineStages = 1024, kMostPipelineLayers = 16'384;
-constexpr double kMeansReproduced = 0.15;  // of the published speed-up
+// of the published speed-up: within this share it counts as reproduced
+constexpr double kMeansReproduced = 0.15;
 
 struct PipelineOptions {
   std::string workload, method = "exact", device = "h100-sxm", link = "400gbe";
@@ -29,7 +30,7 @@ struct PipelineOptions {
   bool as_json = false;
 };
 
-// 48 layers, or three per stage where that is more.
+// 48 layers, or three per stage if that is more.
 planner::DecoderShape shape_of(const PipelineOptions& options) {
   constexpr int kLayersPerStage = 3;
   planner::DecoderShape shape = options.shape;
@@ -86,7 +87,7 @@ planner::PipelineStudy study_of(const PipelineOptions& options,
                                                            : planner::BalanceMethod::kDiffusion);
 }
 
-// What differs from the published run, with what the output layer takes away.
+// The difference to the published run, with the share of the output layer.
 void add_difference(json& object, const PipelineOptions& options,
                     const planner::DynamicWorkload& workload) {
   planner::DecoderShape bare = shape_of(options);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CouplingMap: which qubits of a machine can be joined by a gate, and how far apart any two are.
+// CouplingMap: the pairs of qubits on which a machine can run a two-qubit gate, and all distances.
 //
-// Files: lines with two qubits each, divided by blanks, a comma or "--", after an optional line
-// with the number of qubits, with # comments; or JSON, a list of pairs or an object with "edges" or
-// "coupling_map" and optional "num_qubits". Directions count not. Threads: immutable. Errors: Error
-// with line or entry; a map in several parts is refused. Memory: O(qubits^2).
+// Text files have one pair of qubits per line, separated by blanks, a comma or "--". The first line
+// may hold the number of qubits; # begins a comment. JSON files hold a list of pairs, or an object
+// with "edges" or "coupling_map" and an optional "num_qubits". Pairs have no direction. Threads:
+// immutable. Errors: Error with the line or entry, also if the map is not connected. Memory:
+// O(qubits^2).
 #pragma once
 
 #include <cstdint>
@@ -17,14 +18,14 @@ namespace tandem::planner {
 
 class CouplingMap {
  public:
-  // `num_qubits` 0: as many as the pairs name.
+  // `num_qubits` 0: the number follows from the pairs.
   CouplingMap(int num_qubits, const std::vector<std::pair<int, int>>& pairs);
 
   int num_qubits() const { return static_cast<int>(neighbours_.size()); }
   const std::vector<int>& neighbours(int qubit) const {
     return neighbours_[static_cast<std::size_t>(qubit)];
   }
-  // Links on the shortest way.
+  // The number of links on the shortest path.
   int distance(int qubit, int other) const {
     return distances_[static_cast<std::size_t>(qubit) * neighbours_.size() +
                       static_cast<std::size_t>(other)];

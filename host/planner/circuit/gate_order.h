@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GateOrder: which operations wait for which, over the qubits and bits that they share.
+// GateOrder: the dependencies between operations that share qubits or bits.
 //
 // Threads: immutable. Ownership: borrows the circuit. Cost: O(wires of all operations).
 #pragma once
@@ -14,7 +14,7 @@ namespace tandem::planner {
 
 class GateOrder {
  public:
-  // `is_reversed`: the last operation comes first.
+  // `is_reversed`: the order of the operations is reversed.
   GateOrder(const Circuit& circuit, bool is_reversed);
 
   const Circuit& circuit() const { return *circuit_; }
@@ -23,7 +23,7 @@ class GateOrder {
     const auto last = static_cast<std::size_t>(begins_[static_cast<std::size_t>(operation) + 1]);
     return {next_.data() + first, last - first};
   }
-  // [num_operations] operations directly before.
+  // [num_operations] The number of operations that directly precede each operation.
   const std::vector<int>& num_before() const { return num_before_; }
 
  private:

@@ -15,7 +15,7 @@ constexpr int kSubProblems = 12;
 constexpr std::int64_t kSearchWork = 2'000'000;  // pairs of exchanged places that are looked at
 constexpr int kMostSearched = 512;               // qubits; larger maps keep their order
 
-// Levels of a sub-problem: enough for every qubit to meet another one.
+// The number of levels in a sub-problem: enough for every qubit to have a gate with another one.
 int levels_per_problem(int num_qubits) { return std::max(2, num_qubits / 4); }
 
 }  // namespace

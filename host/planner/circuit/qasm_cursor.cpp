@@ -119,7 +119,7 @@ double QasmCursor::named_value(const QasmParameters& parameters) {
     expect(")");
     return function(value);
   }
-  refuse_qasm(begin, "'" + text + "' is no number, no parameter and no function");
+  refuse_qasm(begin, "'" + text + "' is not a number, a parameter or a function");
 }
 
 }  // namespace tandem::planner

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// QasmCursor: a place in the words of a circuit, and what a reader expects there.
+// QasmCursor: a position in the words of an OpenQASM file, with the parsing functions of a reader.
 //
 // Expressions: numbers, pi, parameters, + - * / ^, signs, parentheses, sin cos tan exp ln sqrt.
 // Ownership: borrows the words. Threads: one. Errors: Error with the line.
@@ -43,7 +43,7 @@ class QasmCursor {
   // A whole number from `least` to `most`.
   std::int64_t whole(const char* what, std::int64_t least, std::int64_t most);
   double expression(const QasmParameters& parameters);
-  std::string shown() const;  // the word as messages name it
+  std::string shown() const;  // the current word, as error messages show it
 
  private:
   double sum(const QasmParameters& parameters);
@@ -54,7 +54,7 @@ class QasmCursor {
 
   const std::vector<QasmWord>* words_;
   std::size_t at_;
-  int depth_ = 0;  // of expressions in each other
+  int depth_ = 0;  // nesting depth of expressions
 };
 
 }  // namespace tandem::planner

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMostBits = 65'536;
 
-// Consecutive qubits or bits; one of them where an index was given.
+// Consecutive qubits or bits; a single one if an index was given.
 struct QasmRange {
   int first = 0, size = 1;
   bool is_register = false;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Circuits in OpenQASM 2.
+// Reads and writes circuits in OpenQASM 2.
 //
-// read_qasm: registers, gates of qelib1.inc, own gates, measure, reset,
-// barrier and if. Own gates and gates on three or more qubits are replaced by what they are made
-// of, so the circuit has gates on one or two qubits only. All quantum registers become one, in
-// their order. qasm_text: one quantum register q; classical registers keep their names. Threads:
-// pure. Errors: Error with the line. Limits: kMostQubits, and one million operations.
+// read_qasm() accepts registers, gates of qelib1.inc, gate definitions, measure, reset, barrier and
+// if. Defined gates and gates on three or more qubits are expanded, so the circuit has only gates
+// on one or two qubits. All quantum registers become one, in their order. qasm_text() writes one
+// quantum register q; classical registers keep their names. Threads: pure. Errors: Error with the
+// line. Limits: kMostQubits, and one million operations.
 #pragma once
 
 #include <istream>

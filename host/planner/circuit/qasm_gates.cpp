@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions are checked once, where they stand.
+// Definitions are checked once, when they are read.
 #include "planner/circuit/qasm_gates.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::vector<std::string> taken_names(QasmCursor& cursor, const char* what) {
     const std::int64_t line = cursor.line();
     std::string name = cursor.name(what);
     if (std::ranges::find(names, name) != names.end()) {
-      refuse_qasm(line, "'" + name + "' stands in the list twice");
+      refuse_qasm(line, "'" + name + "' is listed twice");
     }
     names.push_back(std::move(name));
   } while (cursor.take(","));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// QasmGates: the gates that a circuit may call, and what a call adds to it.
+// QasmGates: the gates that a circuit may call; a call appends its operations to the circuit.
 //
-// A definition is kept as its words and read again at every call. Own gates take the place of those
-// of qelib1.inc. Threads: one. Errors: Error with the line; too many operations.
+// A definition is stored as its words and parsed again at every call. A gate that the file defines
+// replaces one of qelib1.inc with the same name. Threads: one. Errors: Error with the line, also
+// for too many operations.
 #pragma once
 
 #include <optional>
@@ -29,7 +30,7 @@ class QasmGates {
   explicit QasmGates(Circuit& circuit) : circuit_(circuit) {}
 
   void add_standard();
-  // From behind the word `gate` or `opaque` to its end.
+  // Parses a definition, from the word after `gate` or `opaque` to its end.
   void define(QasmCursor& cursor, bool is_opaque);
   void call(const GateCall& call, const std::optional<Condition>& condition);
   void add(Operation operation, std::int64_t line);
@@ -46,7 +47,7 @@ class QasmGates {
   void check_call(QasmCursor& cursor, const std::string& gate, const Definition& made) const;
   void run_body(const Definition& definition, const GateCall& call,
                 const std::optional<Condition>& condition);
-  // Of parameters and qubits; throws where there is no such gate.
+  // Returns the numbers of parameters and qubits. Throws if there is no such gate.
   std::pair<std::size_t, std::size_t> sizes_of(const std::string& name, std::int64_t line) const;
   void count(std::int64_t line);
 
@@ -54,10 +55,10 @@ class QasmGates {
   bool has_standard_ = false;
   std::unordered_map<std::string, Definition> definitions_;
   std::int64_t num_calls_ = 0;
-  int depth_ = 0;  // of calls in each other
+  int depth_ = 0;  // nesting depth of calls
 };
 
-// Parameters in parentheses, if there are any.
+// Parses the parameters in parentheses, if there are any.
 std::vector<double> taken_parameters(QasmCursor& cursor, const QasmParameters& parameters);
 
 }  // namespace tandem::planner

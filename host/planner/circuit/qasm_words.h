@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words of OpenQASM 2 with their lines: names, numbers, quoted texts and marks.
+// Divides OpenQASM 2 text into words with their lines: names, numbers, quoted texts and marks.
 //
-// Threads: pure. Errors: Error with the line for a character that the language has not.
+// Threads: pure. Errors: Error with the line for a character that is not part of the language.
 #pragma once
 
 #include <cstdint>

@@ -115,7 +115,7 @@ class RoutingPass {
     for (int& qubit : out_->operations.back().qubits) qubit = place_[at(qubit)];
   }
 
-  // The next two-qubit gates behind the front, in the order of the circuit's levels.
+  // The next two-qubit gates after the front, in the order of the circuit's levels.
   void look_ahead() {
     for (const int qubit : ahead_qubits_) ahead_[at(qubit)].clear();
     ahead_qubits_.clear();
@@ -139,7 +139,8 @@ class RoutingPass {
     }
   }
 
-  // By how much the distances of a qubit's gates grow where it goes to `to`; `fellow` comes to it.
+  // The increase of the distances of a qubit's gates if it moves to `to`; `fellow` moves to its
+  // place.
   void add_change(int qubit, int fellow, int to, std::int64_t& front, std::int64_t& ahead) const {
     const int from = place_[at(qubit)];
     const auto change = [&](int other) -> std::int64_t {
@@ -171,7 +172,7 @@ class RoutingPass {
           if (cost > least + kSame) continue;
           if (cost < least - kSame) num_equal = 0;
           ++num_equal;
-          // Of equal ones each is as likely.
+          // Equal ones have the same probability.
           if (num_equal > 1 && random_() % static_cast<std::uint64_t>(num_equal) != 0) continue;
           least = std::min(least, cost);
           best = {place_[at(qubit)], to};
@@ -229,7 +230,7 @@ class RoutingPass {
   const CouplingMap& map_;
   QubitLayout place_, at_place_;
   std::vector<int> missing_, ready_, front_, partner_;
-  std::vector<std::vector<int>> ahead_;  // [qubits] partners of the gates behind the front
+  std::vector<std::vector<int>> ahead_;  // [qubits] partners of the gates after the front
   std::vector<int> ahead_qubits_;        // those with an entry
   std::size_t num_ahead_ = 0;
   std::vector<double> decay_;

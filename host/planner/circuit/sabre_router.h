@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// route_circuit: a circuit on a coupling map, with swaps where qubits that meet are apart.
+// route_circuit: maps a circuit to a coupling map, and inserts swaps between distant qubits.
 //
-// SABRE: gates that can run do; where none can, the swap that brings the front of the circuit
-// nearer is made, with half of the weight on the 20 gates behind the front, and less for qubits
-// that have just moved. After many swaps without a gate the nearest gate is brought together
-// directly. A trial begins with a layout, routes forth and back to improve it, then routes for
-// good; the trial with the fewest swaps wins, then the least depth. Trials: the layout by levels,
-// the qubits in their order, then random ones. Threads: as many as asked for; the same seed gives
-// the same result for any number. Errors: Error where the circuit has more qubits than the map.
-// Source: Li, Ding and Xie, arXiv 1809.02573.
+// The SABRE method: gates that can run are emitted. If none can, the router inserts the swap that
+// brings the qubits of the waiting gates closest together. The next 20 gates count half; qubits
+// that moved recently count less. After many swaps without a gate, it moves the qubits of the
+// nearest gate together on the shortest path. A trial starts from a layout, routes forward and
+// backward to improve the layout, and then routes once more for the result. The trial with the
+// fewest swaps wins, then the one with the least depth. Threads: RouteOptions::num_threads; the
+// result does not depend on it. Errors: Error if the circuit has more qubits than the map. Source:
+// Li, Ding and Xie, arXiv 1809.02573.
 #pragma once
 
 #include "planner/circuit/initial_layout.h"
@@ -17,7 +17,7 @@
 namespace tandem::planner {
 
 struct RouteOptions {
-  int num_trials = 0;  // 0: by the size of the circuit
+  int num_trials = 0;  // 0: chosen by the size of the circuit
   int num_threads = 1;
   std::uint64_t seed = 1;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gates of qelib1.inc: those on one or two qubits stay as they are, larger ones are given as text.
+// The gates of qelib1.inc. Those on one or two qubits are listed; larger ones are given as text.
 //
 // Threads: immutable. Errors: none. Source: Cross et al., arXiv 1707.03429, and qelib1.inc.
 #pragma once
@@ -15,7 +15,7 @@ struct StandardGate {
   int num_parameters = 0, num_qubits = 1;
 };
 
-// nullptr where the gate is not one of them. U and CX belong to the language itself.
+// Returns nullptr if qelib1.inc has no such gate. U and CX are built into the language.
 const StandardGate* standard_gate(std::string_view name);
 bool is_built_in(std::string_view name);
 std::span<const StandardGate> standard_gates();

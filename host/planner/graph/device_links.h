@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Devices, and the links between every two of them.
+// DeviceLinks: the devices of a machine, and the links between every two of them.
 //
-// Devices are of one kind with one memory, or state both; OperatorGraph has a node's time per kind.
-// An edge between devices costs ceil(bytes / (GB/s * 1000)) + latency, in microseconds.
-// Threads: values. Errors: none.
+// Either all devices have one kind and one memory size, or each device states both. OperatorGraph
+// has a node's time per kind. Data between two devices takes ceil(bytes / (GB/s * 1000)) + latency,
+// in microseconds. Threads: values. Errors: none.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace tandem::planner {
 
-// [num_nodes] the device of every node, from 0.
+// [num_nodes] The device of every node.
 using Placement = std::vector<int>;
 
 constexpr std::int64_t kNoMemoryLimit = std::numeric_limits<std::int64_t>::max();
@@ -25,7 +25,7 @@ constexpr std::int64_t kNoMemoryLimit = std::numeric_limits<std::int64_t>::max()
 struct DeviceLinks {
   int num_devices = 1;
   std::int64_t latency_ps = 0;
-  double bytes_per_us = 1;                     // in each direction of every two devices
+  double bytes_per_us = 1;                     // per direction, between any two devices
   std::int64_t memory_bytes = kNoMemoryLimit;  // of each device
   std::vector<int> kinds;                      // [num_devices]; empty: one kind
   std::vector<std::int64_t> memories;          // [num_devices]; empty: memory_bytes each
@@ -40,7 +40,7 @@ struct DeviceLinks {
     return memories.empty() ? memory_bytes != kNoMemoryLimit
                             : std::ranges::min(memories) != kNoMemoryLimit;
   }
-  // Whether peaks of the devices are within their memories.
+  // Returns whether the peak memory of every device is within its memory.
   bool fits(const std::vector<std::int64_t>& peaks) const {
     for (int device = 0; device < num_devices; ++device) {
       if (peaks[static_cast<std::size_t>(device)] > memory_of(device)) return false;
@@ -50,9 +50,9 @@ struct DeviceLinks {
   std::int64_t time_ps(const OperatorGraph& graph, int node, int device) const {
     return graph.time_ps(node, kind_of(device));
   }
-  // Of the link, without the latency.
+  // The time on the link, without the latency.
   std::int64_t transfer_ps(std::int64_t bytes) const {
-    constexpr double kMostUs = 1e11;  // beyond every makespan, and within 64 bits
+    constexpr double kMostUs = 1e11;  // longer than any makespan, and fits into 64 bits
     const double us = std::ceil(static_cast<double>(bytes) / bytes_per_us);
     return static_cast<std::int64_t>(std::min(us, kMostUs)) * kPicosecondsPerMicrosecond;
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// read_device_list: the devices that a user names: "4", or kinds as in "2xgpu=16GiB,cpu=64GiB".
+// read_device_list: parses the devices that a user names: "4", or "2xgpu=16GiB,cpu=64GiB".
 //
-// A part is [COUNTx]KIND[=MEMORY]; a KIND begins with a letter. Devices are numbered in this order;
-// equal kinds may stand in several parts. Threads: pure. Errors: Error("place", ...) naming the
+// A part is [COUNTx]KIND[=MEMORY]; a KIND begins with a letter. Devices are numbered in this order.
+// A kind may occur in several parts. Threads: pure. Errors: Error("place", ...) that names the
 // part.
 #pragma once
 
@@ -22,10 +22,11 @@ struct DeviceList {
   int num_devices = 1;
   std::vector<std::string> kinds;      // each name once; empty: devices of one kind without a name
   std::vector<int> kind_of;            // [num_devices]; empty without kinds
-  std::vector<std::int64_t> memories;  // [num_devices]; empty where no part states one
+  std::vector<std::int64_t> memories;  // [num_devices]; empty if no part states a memory
 };
 
-// `bytes_of` reads a MEMORY and may throw. `memory_bytes`: of devices whose part states none.
+// `bytes_of` parses a MEMORY and may throw. `memory_bytes`: the memory of devices whose part states
+// none.
 DeviceList read_device_list(std::string_view text, std::int64_t memory_bytes,
                             const std::function<std::int64_t(const std::string&)>& bytes_of);
 

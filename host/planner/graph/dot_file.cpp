@@ -104,7 +104,7 @@ class DotReader {
     expect("{");
     while (!is("}")) read_statement();
     move();
-    if (!word_.empty()) refuse("'" + word_ + "' stands behind the graph");
+    if (!word_.empty()) refuse("'" + word_ + "' follows the end of the graph");
   }
 
  private:

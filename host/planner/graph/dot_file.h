@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// read_dot: nodes and edges of a directed graph in the DOT language.
+// read_dot: reads nodes and edges of a directed graph in the DOT language.
 //
-// Attributes and comments are passed over; subgraphs are refused. Nodes stand in the order in which
-// the text names them first. Threads: pure. Errors: Error with the line of graph.dot.
+// Attributes and comments are skipped; subgraphs are refused. Nodes have the order of their first
+// mention in the text. Threads: pure. Errors: Error with the line of graph.dot.
 #pragma once
 
 #include <string>

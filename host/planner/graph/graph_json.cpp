@@ -34,7 +34,8 @@ const json& array_of(const json& object, const char* key) {
   return object[key];
 }
 
-// As unsigned numbers: JSON's own comparison takes one from 2^63 on for a negative one.
+// Compared as unsigned numbers, because JSON's own comparison treats numbers from 2^63 on as
+// negative.
 bool is_at_most(const json& value, std::int64_t most) {
   return value.is_number_unsigned() &&
          value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);

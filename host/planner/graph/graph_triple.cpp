@@ -36,7 +36,8 @@ std::ifstream opened(const std::string& folder, std::string_view name) {
   return file;
 }
 
-// Values of nodes that the graph has; others are left out. [nodes] nothing where none is given.
+// The values of nodes in the graph; other nodes are ignored. [nodes]; nothing if a node has no
+// value.
 std::vector<std::optional<double>> values_of(std::istream& in, std::string_view file,
                                              const NamedGraph& graph) {
   std::vector<std::optional<double>> values(graph.nodes.size());

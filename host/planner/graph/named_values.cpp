@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last "::" of a line parts name and value: names have such marks too.
+// The last "::" of a line separates name and value, because names may contain "::" too.
 #include "planner/graph/named_values.h"
 
 #include "common/error.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// read_named_values: lines "name::value" of a text, such as the times of operators.
+// read_named_values: reads lines "name::value" of a text, such as the times of operators.
 //
-// Empty lines are passed over; quotation marks and semicolons around name and value are left out.
+// Empty lines are skipped. Quotation marks and semicolons around names and values are removed.
 // Threads: pure. Errors: Error(module, "FILE: line N: ...").
 #pragma once
 
@@ -19,7 +19,7 @@ struct NamedValuesSource {
   [[noreturn]] void refuse(std::int64_t line, const std::string& what) const;
 };
 
-// `take`(name, value, line) for every line; values are at least 0.
+// Calls `take`(name, value, line) for every line. Values are at least 0.
 void read_named_values(
     std::istream& in, const NamedValuesSource& source,
     const std::function<void(const std::string& name, double value, std::int64_t line)>& take);

@@ -92,7 +92,7 @@ void OperatorGraph::check_times(OperatorNode& node) {
   work_ps_ += node.time_ps;
 }
 
-// Sums of bytes on one device stay within 64 bits: a tensor is there at most once.
+// Sums of bytes on one device fit into 64 bits, because a device holds a tensor at most once.
 void OperatorGraph::add_bytes(std::int64_t bytes) {
   if (bytes > kMostGraphBytes - all_bytes_) {
     refuse_graph("the nodes and edges have more than " + std::to_string(kMostGraphBytes) +
@@ -138,7 +138,7 @@ void OperatorGraph::sort_nodes() {
   if (order_.size() != nodes_.size()) refuse_cycle(num_missing);
 }
 
-// Backwards through nodes that wait, until one comes again.
+// Goes backwards through waiting nodes until one repeats.
 void OperatorGraph::refuse_cycle(const std::vector<int>& num_missing) const {
   const auto waits = [&](int id) { return num_missing[static_cast<std::size_t>(id)] > 0; };
   int at = 0;

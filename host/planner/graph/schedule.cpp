@@ -120,7 +120,7 @@ void Evaluator::start_next(int device, std::int64_t now) {
   events_.emplace(now + links_.time_ps(graph_, node, device), node + graph_.num_nodes());
 }
 
-// When the tensor of an edge is where it is needed. `begin`: of its transfer.
+// The time at which the tensor of an edge is available. `begin`: start of its transfer.
 std::int64_t Evaluator::arrival(int edge, std::int64_t now, std::int64_t& begin) {
   const int from = (*placement_)[at(graph_.edge(edge).from)],
             to = (*placement_)[at(graph_.edge(edge).to)];

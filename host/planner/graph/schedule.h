@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Evaluator: what a placement costs: the one judge of all ways to place a graph.
+// Evaluator: simulates a placement of a graph, and gives its schedule. All methods use it.
 //
-// Events in time. A device runs one node at a time: of those that are ready the one with the
-// longest way to the end, ties by number. A link from one device to another carries one tensor at a
-// time, in the order in which they are made; the latency follows and occupies nothing. Transfers
-// and computation overlap. Memory over time of a device: resident nodes; a tensor from the start of
-// its producer until its last consumer here and its last transfer have ended; a copy from the start
-// of its transfer until its last consumer; workspace. Threads: one per object. Ownership: borrows
-// the graph. Cost: O((nodes + edges) log). Errors: none; `placement` names devices that exist.
+// A device runs one node at a time: the ready node with the longest path to the end, then the
+// lowest index. A link carries one tensor at a time, in the order of their production. The latency
+// follows the transfer and does not occupy the link. Transfers and computation overlap. A device
+// holds resident nodes, tensors from the start of their producer until the last local consumer and
+// transfer end, copies from the start of their transfer until their last consumer ends, and
+// workspace. Threads: one per object. Ownership: borrows the graph. Cost: O((nodes + edges) log).
+// Errors: none; the devices of `placement` must exist.
 #pragma once
 
 #include <queue>
@@ -23,20 +23,21 @@ namespace tandem::planner {
 struct Schedule {
   std::int64_t makespan_ps = 0;
   std::vector<std::int64_t> start_ps, end_ps;  // [num_nodes]
-  // [num_nodes] The node before on its device, or the producer whose tensor came last: why the node
-  // starts no earlier. -1 where nothing delays it.
+  // [num_nodes] What delayed the start of the node: the previous node on its device, or the
+  // producer whose tensor arrived last. -1: nothing.
   std::vector<int> waits_for;
 };
 
-// Bytes of `node` on its device in [begin, end); alive for a moment where both are equal.
+// The bytes that `node` occupies on its device in [begin, end). If both are equal, it occupies them
+// for an instant.
 struct MemorySpan {
   std::int64_t begin_ps = 0, end_ps = 0, bytes = 0;
   int device = 0, node = 0;
 };
 
-// A tensor on its way, once per device that it goes to. Behind `end_ps` comes the latency.
+// The transfer of a tensor to one device. The latency follows `end_ps`.
 struct TensorTransfer {
-  int edge = 0, from = 0, to = 0;  // of devices
+  int edge = 0, from = 0, to = 0;  // from and to are devices
   std::int64_t begin_ps = 0, end_ps = 0;
 };
 
@@ -47,12 +48,12 @@ class Evaluator {
   // Valid until the next call.
   const Schedule& run(const Placement& placement);
   const Schedule& schedule() const { return schedule_; }  // of the last run
-  // Of the last run: all tensors, copies and workspace, without resident memory.
+  // Of the last run: tensors, copies and workspace, without resident memory.
   std::vector<MemorySpan> memory_spans(const Placement& placement) const;
   std::vector<TensorTransfer> transfers(const Placement& placement) const;  // of the last run
 
  private:
-  using Event = std::pair<std::int64_t, int>;  // time, node: ready, or ended (node + num_nodes)
+  using Event = std::pair<std::int64_t, int>;  // time and node if ready, node + num_nodes if ended
 
   void reset(const Placement& placement);
   void make_ready(int node, std::int64_t now);
@@ -67,7 +68,7 @@ class Evaluator {
   const Placement* placement_ = nullptr;
   Schedule schedule_;
   std::vector<std::int64_t> edge_ps_, bytes_ps_;     // [num_edges] [num_tensors]
-  std::vector<std::int64_t> way_ps_;                 // [num_nodes] to the end
+  std::vector<std::int64_t> way_ps_;                 // [num_nodes] longest path to the end
   std::vector<std::int64_t> ready_ps_;               // [num_nodes]
   std::vector<int> ready_by_, num_missing_;          // [num_nodes]
   std::vector<std::int64_t> sent_begin_, sent_end_;  // [num_edges] of the transfer
@@ -81,12 +82,12 @@ class Evaluator {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 
-// [num_devices] the most bytes that are on a device at one time.
+// [num_devices] Returns the peak memory of each device.
 std::vector<std::int64_t> peak_bytes(const OperatorGraph& graph, const DeviceLinks& links,
                                      const Placement& placement,
                                      const std::vector<MemorySpan>& spans);
 
-// The first time at which `device` holds more than `limit`; -1 where it never does.
+// Returns the first time at which `device` holds more than `limit` bytes; -1 if there is none.
 std::int64_t first_overflow_ps(const OperatorGraph& graph, const Placement& placement,
                                const std::vector<MemorySpan>& spans, int device,
                                std::int64_t limit);

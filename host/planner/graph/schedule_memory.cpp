@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// At one time, what began before ends first, then new spans begin, and those of no length end last.
+// At equal times earlier spans end first, then new spans begin, and then spans of no length end.
 #include <algorithm>
 
 #include "planner/graph/schedule.h"

@@ -25,7 +25,7 @@ const char* colour_of(int device) {
   return kColours[static_cast<std::size_t>(device) % std::size(kColours)];
 }
 
-// What a picture can hold: no control characters, no bytes that are no UTF-8.
+// Removes what an SVG cannot contain: control characters and invalid UTF-8.
 std::string drawn_name(std::string_view name) {
   std::string text;
   while (!name.empty()) {
@@ -149,7 +149,7 @@ class TimelineDrawing {
   std::vector<Row> rows_;
 };
 
-// Bytes that are no UTF-8 stay: Graphviz reads others than UTF-8 too.
+// Invalid UTF-8 stays: Graphviz can read other encodings too.
 std::string dot_name(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures of a placed graph: its timeline as SVG, and the graph itself for Graphviz.
+// Draws a placed graph: its timeline as SVG, and the graph itself as DOT text for Graphviz.
 //
-// schedule_svg: a row per device with its operators, and one per link that carries tensors; a mark
-// says its name and its times. Marks narrower than a tenth of a pixel that follow one another are
-// one, so the size has a bound. placement_dot: a node per operator, coloured by device, with its
-// start; edges between devices are bold and state their bytes. read_dot() reads it again. Threads:
-// pure. Errors: none.
+// schedule_svg(): one row per device with its operators, and one per link that carries tensors. A
+// tooltip shows name and times. Consecutive marks narrower than a tenth of a pixel are merged, so
+// the size is bounded. placement_dot(): one node per operator with its start, coloured by device.
+// Edges between devices are bold and show their bytes; read_dot() can read the text. Threads: pure.
+// Errors: none.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace tandem::planner {
 
-// Borrows all.
+// Borrows all members.
 struct PictureOfPlacement {
   const OperatorGraph& graph;
   const DeviceLinks& links;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceSheet: public figures of devices and links that one need not own, each with its source.
+// DeviceSheet: public figures of devices and links, each with its source.
 //
-// A sheet states what the vendor states. `reached` says what software gets of it; those shares are
-// assumptions (README.md) and can be set. cost_of() turns a sheet into the same table that a
-// measurement fills. Prices are rough list prices by the hour, to be set by who asks. Threads:
-// values and pure functions. Errors: Error("devices", ...) for an unknown name, with the nearest.
+// The figures are those of the vendor. `reached` holds the shares of them that software reaches.
+// These shares are assumptions (README.md) and can be changed. cost_of() turns a sheet into a cost
+// table like a measured one. Prices are assumed list prices per hour. Threads: values and pure
+// functions. Errors: Error("devices", ...) for an unknown name, with the most similar known name.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ namespace tandem::planner {
 
 enum class DeviceClass { kGpu, kCard, kCpu };
 
-// Shares of the sheet's figures that software reaches, 0..1.
+// The shares of the sheet's figures that software reaches, 0..1.
 struct Reached {
-  double weight_bandwidth = 0.85;  // dense layers of few rows
-  double dense_ops = 0.6;          // dense layers of many rows
+  double weight_bandwidth = 0.85;  // dense layers with few rows
+  double dense_ops = 0.6;          // dense layers with many rows
   double kv_bandwidth = 0.8;       // attention
   double attention_ops = 0.4;
   friend bool operator==(const Reached&, const Reached&) = default;
@@ -37,8 +37,8 @@ struct DeviceSheet {
   double f16_ops_per_s = 0;  // dense, multiplications plus additions
   double i8_ops_per_s = 0;
   double idle_w = 0, busy_w = 0;
-  std::string link;           // to the host, by name
-  double launch_s = 0;        // of the work of one layer, where it is not part of a graph
+  std::string link;           // the link to the host, by name
+  double launch_s = 0;        // to launch the work of one layer outside a graph
   int rows_per_read = 1;      // query rows of one sequence that share a read of its KV
   double price_per_hour = 0;  // USD, assumed
   Reached reached;
@@ -69,16 +69,17 @@ struct Precision {
 bool kv_has_8_bits(DType kv_dtype);
 double kv_bytes_per_token(const ModelShape& model, DType kv_dtype);  // all layers
 
-// `count` devices that divide every matrix, over `peers` (LinkSheet of two of them).
+// `count` devices that divide every matrix; `peers` is the link between two of them.
 struct ComputeGroup {
   DeviceSheet sheet;
   int count = 1;
   LinkSheet peers;
 };
 
-// Dense layers and attention in the group's own memory. Per layer two sums over the group.
+// The cost of dense layers, and of attention in the group's own memory. Each layer has two sums
+// over the group.
 DeviceCost cost_of(const ComputeGroup& group, const ModelShape& model, const Precision& precision);
-// A unit that only attends, behind `link`.
+// The cost of an attention unit behind `link`.
 DeviceCost cost_of(const DeviceSheet& unit, const LinkSheet& link, const ModelShape& model,
                    const Precision& precision);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ModelShape: the sizes of a decoder that decide how long a step takes, and those of published
+// ModelShape: the sizes of a decoder that decide the time of a step, with those of published
 // models.
 //
-// Threads: values and constants. Errors: Error("model", ...) for an unknown name, with the nearest
-// one. Sources: the config.json of each model on its hub.
+// Threads: values and constants. Errors: Error("model", ...) for an unknown name, with the most
+// similar known name. Sources: the config.json of each model on its hub.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,19 @@ struct ModelShape {
   int q_heads = 0;
   int kv_heads = 0;
   int head_dim = 0;
-  int ffn_width = 0;  // of one expert, where there are experts
+  int ffn_width = 0;  // of one expert, if there are experts
   int vocab_size = 0;
   int context_length = 0;
   int num_experts = 0;   // 0: dense
   int used_experts = 0;  // per token
 
   int head_group() const { return q_heads / kv_heads; }
-  double attention_parameters() const;  // of one layer: q, k, v and output projections
-  double kv_parameters() const;         // of one layer: k and v alone
-  double expert_parameters() const;     // of one expert, or of the only feed-forward
-  // All that a step reads once for `rows` rows: experts count by how many are expected to be used.
+  double attention_parameters() const;  // of one layer: projections of q, k, v and output
+  double kv_parameters() const;         // of one layer: projections of k and v
+  // of one expert, or of the feed-forward layer if there are no experts
+  double expert_parameters() const;
+  // The parameters that a step with `rows` rows reads. Experts count by the expected number of used
+  // ones.
   double parameters_read(double rows) const;
   double parameters() const;  // all
   // Multiplications plus additions of the dense layers for one row.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The nearest name: least typos, where letters missing at the end cost an eighth.
+// The most similar name has the fewest typing errors; missing letters at the end count an eighth.
 #include "planner/hardware/preset_names.h"
 
 #include "common/suggestion.h"

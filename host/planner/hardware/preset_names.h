@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// find_preset: the preset of a name. An unknown name is answered with the nearest one.
+// find_preset: returns the preset of a name. Throws an error with the most similar name if it is
+// unknown.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 namespace tandem::planner {
 
-// "no device is called 'h10': did you mean h100-nvl? Known: ..." The nearest by edit distance.
+// "no device is called 'h10': did you mean h100-nvl? Known: ..." Similarity is the edit distance.
 std::string unknown_preset(std::string_view what, std::string_view name,
                            std::span<const std::string> known);
 

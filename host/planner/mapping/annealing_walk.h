@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// annealing_walk: simulated annealing over exchanges of two places (Connolly 1990).
+// annealing_walk: simulated annealing that exchanges the places of two tasks (Connolly 1990).
 //
-// Pairs are tried in a fixed order, sweep after sweep, while the temperature falls from the size of
-// typical differences to that of the smallest. A start for tabu search: on large instances it comes
-// nearer in the same time. Threads: pure, `random` is the caller's. Cost: O(n) per trial.
+// Pairs are tried in a fixed order, sweep after sweep. The temperature falls from the size of
+// typical cost differences to that of the smallest. The result is a start for tabu search; on large
+// instances it is better than tabu search alone in the same time. Threads: pure; `random` belongs
+// to the caller. Cost: O(n) per trial.
 #pragma once
 
 #include "planner/mapping/tabu_walk.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MappingBits: bits of a QUBO that form a mapping, and the energy of exchanges of two places.
+// MappingBits: the bits of a QUBO that describe a mapping, and the energy of exchanges of places.
 //
-// The field of a bit is what the energy gains when the bit becomes 1. Fields are kept, so that an
-// exchange is priced in O(1) and made in O(bits). Threads: one. Ownership: borrows the QUBO.
+// The field of a bit is the energy that setting the bit adds. All fields are stored, so the energy
+// of an exchange costs O(1) and the exchange itself O(bits). Threads: one. Ownership: borrows the
+// QUBO.
 #pragma once
 
 #include <vector>

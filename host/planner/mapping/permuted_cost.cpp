@@ -111,7 +111,7 @@ SwapDeltas::SwapDeltas(const QuadraticAssignment& problem, Permutation places)
   }
 }
 
-// Of every pair with `task`.
+// The change for every pair with `task`.
 void SwapDeltas::renew(int task) {
   for (int other = 0; other < num_tasks(); ++other) {
     if (other == task) continue;

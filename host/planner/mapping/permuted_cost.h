@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PermutedCost: a mapping, its cost, and what the exchange of two tasks' places would change.
-// SwapDeltas: the same for all pairs at once.
+// PermutedCost: a mapping and its cost, and the change of cost when two tasks exchange places.
+// SwapDeltas: the same, with the changes of all pairs stored.
 //
-// The distances are kept in the order of the tasks, so that all sums run over rows. Where one of
-// the matrices is symmetric the other one is added to its transpose, and one product per term
-// suffices. Doubles hold whole numbers below 2^53 exactly. Threads: one. Ownership: copies the
-// matrices. Cost: PermutedCost O(n) per delta and per swap; SwapDeltas O(1) per delta and O(n^2)
-// per swap: O(1) for a pair that keeps its places, O(n) for one that does not (Taillard 1991).
+// Distances are stored in the order of the tasks, so all sums run over rows. If one matrix is
+// symmetric, the transpose of the other is added to it, and each term needs one product only.
+// Doubles hold whole numbers below 2^53 exactly. Threads: one. Ownership: copies the matrices.
+// Cost: PermutedCost O(n) per delta and per swap. SwapDeltas O(1) per delta and O(n^2) per swap:
+// O(1) for a pair without the exchanged tasks, O(n) for one with them (Taillard 1991).
 #pragma once
 
 #include <algorithm>
@@ -25,16 +25,17 @@ class PermutedCost {
   const Permutation& places() const { return places_; }
   double cost() const { return cost_; }
 
-  // The change of the cost when `task` and `other` exchange their places.
+  // The change of the cost if `task` and `other` exchange their places.
   double delta(int task, int other) const;
   // `known_delta`: delta(task, other).
   void swap(int task, int other, double known_delta);
 
-  // Differences of two rows of flows and distances, and of two columns where they count.
+  // Differences of two rows of flows and distances. The columns count only if the matrices are not
+  // symmetric.
   struct Difference {
     std::vector<double> flow, distance, flow_in, distance_in;  // [num_tasks]
   };
-  // The last two are empty where one product suffices.
+  // flow_in and distance_in stay empty if is_symmetric().
   void difference(int task, int other, Difference& result) const;
   bool is_symmetric() const { return is_symmetric_; }
 
@@ -64,7 +65,7 @@ class SwapDeltas {
   int num_tasks() const { return cost_.num_tasks(); }
   const Permutation& places() const { return cost_.places(); }
   double cost() const { return cost_.cost(); }
-  // [num_tasks] of `task` with every later task; entries up to `task` itself mean nothing.
+  // [num_tasks] The changes of `task` with every later task. Entries up to `task` are not valid.
   const double* row(int task) const {
     return deltas_.data() +
            static_cast<std::size_t>(task) * static_cast<std::size_t>(cost_.num_tasks());

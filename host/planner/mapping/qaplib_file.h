@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// read_qaplib: an instance in the form of QAPLIB: the size, the flows, then the distances.
+// read_qaplib: reads an instance in the QAPLIB format: the size, the flows, then the distances.
 //
-// Whole numbers between blanks, in lines of any length. A second number in the first line is the
-// best known value, as some collections have it; it is left out. Threads: pure. Errors: Error
-// with the line.
+// Numbers are whole and separated by blanks; line ends have no meaning. Some collections write the
+// best known value as a second number of the first line; it is skipped. Threads: pure. Errors:
+// Error with the line.
 #pragma once
 
 #include <istream>

@@ -2,10 +2,10 @@
 //
 // QuadraticAssignment: tasks that exchange data, places with distances, and the cost of a mapping.
 //
-// cost(p) = sum over tasks i, j of flow[i][j] * distance[p[i]][p[j]], the form of QAPLIB. Every
-// task has a place of its own. Fewer tasks than places are padded by tasks without flow. Costs are
-// whole numbers below 2^51, so that sums of doubles are exact. Threads: immutable values.
-// Errors: Error where the numbers are too large.
+// cost(p) = sum over tasks i, j of flow[i][j] * distance[p[i]][p[j]], as in QAPLIB. Every task has
+// a place of its own. If there are fewer tasks than places, tasks without flow are added. Costs are
+// whole numbers below 2^51, so that sums of doubles are exact. Threads: immutable values. Errors:
+// Error if the numbers are too large.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tandem::planner {
 
-// [num_tasks] the place of every task, from 0.
+// [num_tasks] The place of every task.
 using Permutation = std::vector<int>;
 
 constexpr int kMostTasks = 2048;
@@ -27,7 +27,7 @@ struct QuadraticAssignment {
   std::int64_t distance_of(int place, int other) const { return distance[index(place, other)]; }
   std::int64_t cost(const Permutation& places) const;
 
-  // Throws Error where the sum of all flows times the longest distance passes 2^51.
+  // Throws Error if the sum of all flows times the longest distance exceeds 2^51.
   void check_range() const;
 
  private:

@@ -12,7 +12,7 @@
 namespace tandem::planner {
 namespace {
 
-// Of task at place with another task at another place.
+// The coupling of a task at a place with another task at another place.
 double pair_cost(const QuadraticAssignment& problem, int task, int place, int other,
                  int other_place) {
   return static_cast<double>(

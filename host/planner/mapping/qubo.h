@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Qubo: a quadratic function of bits, and the mapping problem in that form.
+// Qubo: a quadratic function of bits (quadratic unconstrained binary optimization).
 //
-// encode_qubo: bit t * n + p says that task t is at place p. The energy is the cost of the mapping
-// plus penalty * (1 - sum)^2 for every task and every place. With flows and distances >= 0 and a
-// penalty above half of the most that one more bit can cost, every minimiser is a mapping: a second
-// bit of a task can go without a rise of the energy, and a task and a place without a bit gain
-// twice the penalty by one. So the penalty is floor(M / 2) + 1 with M = max over t, p of flow[t][t]
-// * distance[p][p] + sum over u of max over q of the terms between (t, p) and (u, q).
+// encode_qubo(): bit t * n + p is 1 if task t is at place p. The energy is the cost of the mapping
+// plus penalty * (1 - sum)^2 for every task and every place. The penalty is floor(M / 2) + 1. M is
+// the largest cost that one bit can add: max over t, p of flow[t][t] * distance[p][p] + sum over u
+// of max over q of the terms between (t, p) and (u, q). With flows and distances >= 0 every minimum
+// is then a mapping: removing the second bit of a task never raises the energy, and a missing bit
+// costs twice the penalty.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace tandem::planner {
 
-// As many tasks as encode_qubo() and the samplers take: 1,600 bits.
+// The most tasks that encode_qubo() and the samplers accept: 1,600 bits.
 constexpr int kMostQuboTasks = 40;
 
 struct Qubo {
@@ -38,7 +38,7 @@ struct Qubo {
 double proven_penalty(const QuadraticAssignment& problem);
 Qubo encode_qubo(const QuadraticAssignment& problem, double penalty);
 
-// Nothing unless every task has one place and every place one task.
+// Returns nothing unless every task has one place and every place one task.
 std::optional<Permutation> decode_bits(const std::vector<std::uint8_t>& bits);
 std::vector<std::uint8_t> bits_of(const Permutation& places);
 
@@ -46,7 +46,7 @@ std::vector<std::uint8_t> bits_of(const Permutation& places);
 struct Ising {
   double offset = 0;
   std::vector<double> fields;     // [num_bits] h
-  std::vector<double> couplings;  // [num_bits, num_bits] J of i < j; 0 elsewhere
+  std::vector<double> couplings;  // [num_bits, num_bits] J for i < j; 0 elsewhere
 };
 Ising ising_of(const Qubo& qubo);
 

@@ -67,7 +67,7 @@ std::vector<Bits> samples_of_text(const std::string& text, int num_bits) {
 Bits bits_of_json(const nlohmann::json& values, const std::string& where) {
   Bits bits;
   for (const nlohmann::json& value : values) {
-    // JSON's own comparison takes a number from 2^63 on for a negative one.
+    // JSON's own comparison treats numbers from 2^63 on as negative.
     const bool is_large = value.is_number_unsigned() && value.get<std::uint64_t>() > 1;
     if (!value.is_number_integer() || is_large || value < -1 || value > 1) {
       refuse_sample(where, value.dump() + " is neither 0 nor 1 nor -1");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exchange with annealers: a QUBO out as `.qubo` or as Ising JSON, samples in.
+// Exchanges problems with annealers: writes a QUBO as `.qubo` or Ising JSON, and reads samples.
 //
-// `.qubo`: comments "c ...", one line "p qubo 0 bits diagonals couplings", then "i i value" and "i
-// j value" with i < j. Ising JSON: {"offset", "h": {"i": value}, "J": {"i,j": value}}. Samples: one
-// per line, as many 0 and 1 (or -1 and 1) as bits, with or without blanks; or JSON, an array of
-// numbers or of such arrays, alone or as "samples". Threads: pure. Errors: Error with the line or
-// the sample.
+// `.qubo`: comments "c ...", one line "p qubo 0 bits diagonals couplings", then lines "i i value"
+// and "i j value" with i < j. Ising JSON: {"offset", "h": {"i": value}, "J": {"i,j": value}}.
+// Samples: one per line, a 0 or 1 (or -1 or 1) per bit, with or without blanks. Samples may also be
+// JSON: an array of numbers, an array of such arrays, or an object with such an array as "samples".
+// Threads: pure. Errors: Error with the line or the sample.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,8 @@ class SampleRun {
   }
 
  private:
-  // Hot: of the size of a typical move. Cold: a tenth of the smallest one.
+  // The highest temperature is a typical energy change of a move, the lowest a tenth of the
+  // smallest.
   void sample_sizes() {
     if (n_ < 2) return;
     const MappingBits bits(qubo_, best_.places);
@@ -84,7 +85,7 @@ class SampleRun {
     if (bits.energy() < best_.energy) best_ = {bits.places(), bits.energy()};
   }
 
-  // `extra`(task, other): what an exchange costs beyond the energy.
+  // `extra`(task, other): the cost of an exchange in addition to its energy.
   template <typename Extra>
   void sweep(MappingBits& bits, double temperature, const Extra& extra) {
     for (int i = 0; i < n_; ++i) {

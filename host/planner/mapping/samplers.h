@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samplers: four ways to look for bits of low energy in the QUBO of a mapping.
+// sample_mapping: four methods that search for bits of low energy in the QUBO of a mapping.
 //
-// They see the QUBO only: no flows and no distances. Every move exchanges the places of two tasks,
-// which are four bits, so that every sample is a mapping. The energy of a move needs the fields of
-// its bits, in O(1); a move that is made renews all fields. Annealing: one walk with a falling
-// temperature. Tempering: walks at eight temperatures that exchange theirs. Quantum: path-integral
-// Monte Carlo of a transverse field that falls; sixteen copies in a ring attract each other. Tabu:
-// the best move that is allowed. Runs repeat with more sweeps until the time is over.
+// Samplers see only the QUBO, not flows and distances. Every move exchanges the places of two tasks
+// and so changes four bits; every sample is therefore a mapping. The energy of a move costs O(1);
+// an accepted move updates the fields of all bits. Annealing: one walk with a falling temperature.
+// Tempering: walks at eight temperatures that exchange their temperatures. Quantum: path-integral
+// Monte Carlo with a falling transverse field and sixteen coupled copies in a ring. Tabu: the best
+// allowed move. Runs repeat with more sweeps until the deadline.
 #pragma once
 
 #include <string_view>
@@ -27,7 +27,8 @@ struct SampledMapping {
 // "annealing", "tempering", "quantum", "tabu". Throws Error for another name.
 Sampler sampler_of(std::string_view name);
 
-// `qubo`: of encode_qubo(). The steps of the options are sweeps; one thread runs. Pure.
+// `qubo` comes from encode_qubo(). The steps of the options are sweeps; the search uses one thread.
+// Pure.
 SampledMapping sample_mapping(const Qubo& qubo, Sampler sampler, const SearchOptions& options);
 
 }  // namespace tandem::planner

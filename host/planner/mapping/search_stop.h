@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SearchStop: when a search ends: at a deadline, or after a number of steps, whichever is first.
+// SearchStop: ends a search at a deadline or after a number of steps, whichever is first.
 //
-// A search asks is_reached() once per step, and the clock is read once per `steps_per_reading`: 16,
-// or 1 where steps are long. With a number
-// of steps and no deadline the same seed gives the same result. Threads: one per object.
+// A search calls is_reached() once per step. The clock is read once per `steps_per_reading` steps:
+// 16, or 1 if steps are long. With a number of steps and no deadline, the same seed gives the same
+// result. Threads: one per object.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class SearchStop {
                       std::int64_t steps_per_reading = 16)
       : deadline_(deadline), most_steps_(most_steps), steps_per_reading_(steps_per_reading) {}
 
-  // Counts a step.
+  // Counts a step, and returns whether the search must end.
   bool is_reached() {
     if (steps_ % steps_per_reading_ == 0 && deadline_.expired()) is_over_ = true;
     if (steps_ >= most_steps_) is_over_ = true;

@@ -25,7 +25,7 @@ class TabuList {
            until_[at(other, places[static_cast<std::size_t>(task)])] >= step;
   }
 
-  // The cube of a uniform number: mostly short bans and some long ones.
+  // The cube of a uniform number: mostly short bans, and some long ones.
   void forbid(int task, int place, std::int64_t step, std::mt19937_64& random) {
     constexpr double kLongestPerTask = 8;
     const double share = std::uniform_real_distribution<double>(0, 1)(random);

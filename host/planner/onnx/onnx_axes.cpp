@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Axes stand in attributes up to operator set 12, in inputs from 13 on: both are read.
+// Axes are attributes up to operator set 12, and inputs from 13 on; both are read.
 #include "planner/onnx/onnx_axes.h"
 
 #include <algorithm>
@@ -155,6 +155,12 @@ MaybeDims gather_dims(const OnnxCall& call) {
   return dims;
 }
 
+// Clamped to 0 .. size, or 0 .. size - 1 for steps backwards.
+std::int64_t slice_begin(std::int64_t at, std::int64_t size, bool is_back) {
+  if (at < 0) at = at < -size ? 0 : at + size;
+  return std::clamp<std::int64_t>(at, 0, is_back ? std::max<std::int64_t>(0, size - 1) : size);
+}
+
 // Clamped to 0 .. size, or -1 .. size - 1 for steps backwards.
 std::int64_t slice_end(std::int64_t at, std::int64_t size, bool is_back) {
   if (at < 0) at = at < -size ? -1 : at + size;
@@ -181,9 +187,9 @@ MaybeDims slice_dims(const OnnxCall& call) {
     std::int64_t& size = dims[axis_in(call, (*axes)[i], dims.size())];
     const std::int64_t step = (*steps)[i];
     if (step == 0) call.refuse("a step is 0");
-    const std::int64_t begin = slice_end((*begins)[i], size, step < 0);
+    const std::int64_t begin = slice_begin((*begins)[i], size, step < 0);
     const std::int64_t end = slice_end((*ends)[i], size, step < 0);
-    const std::int64_t length = step > 0 ? end - begin : begin - end;
+    const std::int64_t length = size == 0 ? 0 : step > 0 ? end - begin : begin - end;
     // Of a step as long as all or longer, one element remains.
     const std::int64_t width = step < -kMostOnnxElements ? kMostOnnxElements : std::abs(step);
     size = length <= 0 ? 0 : (length - 1) / width + 1;

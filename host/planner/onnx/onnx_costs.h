@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OnnxCosts: how long an operator takes on a device of a data sheet, by the roofline rule.
+// OnnxCosts: the time of an operator on a device, by the roofline rule from its data sheet.
 //
-// The longer one of operations / rate and bytes / bandwidth, and the sheet's time of a launch.
-// Rate and bandwidth are those that the sheet says software reaches. The rate holds for elements of
-// 16 bits; those of 32 bits take twice as long, of 64 bits four times. Bytes are those of inputs
-// and outputs; Gather reads what it gives. Operations: two per step of a product, one per element
-// of a window, eight per element where rows are normalised, else one per element of the larger
-// side. Views (Reshape, Identity, ...) and constants take no time. An operator of unknown shapes
-// takes the launch. Threads: values. Errors: Error for a sheet of a card that runs no dense layers.
+// The time is max(operations / rate, bytes / bandwidth) plus the launch time of the sheet. Rate and
+// bandwidth are the shares that software reaches. The rate is for 16-bit elements; 32-bit elements
+// take twice as long, 64-bit four times. Bytes are those of inputs and outputs; Gather reads as
+// many bytes as it writes. Operations: two per multiply-add of a product, one per element of a
+// window, eight per element of a normalised row, else one per element of the larger side. Views
+// (Reshape, Identity, ...) and constants take no time. An operator of unknown shape takes the
+// launch time. Threads: values. Errors: Error for a device that runs no dense layers.
 #pragma once
 
 #include "planner/hardware/device_sheet.h"
@@ -16,7 +16,7 @@
 
 namespace tandem::planner {
 
-// Operators that take no time and whose output is their input.
+// Operators that take no time because their output is their input.
 bool is_onnx_view(const OnnxNode& node);
 double onnx_operations(const OnnxCall& call, const OnnxShapes& shapes);
 double onnx_bytes(const OnnxCall& call, const OnnxShapes& shapes);

@@ -39,7 +39,7 @@ std::vector<std::string> unique_names(const OnnxModel& model) {
   return names;
 }
 
-// Sets of nodes that lie on one device.
+// Sets of nodes that must be on one device.
 class TiedNodes {
  public:
   explicit TiedNodes(std::size_t count) : parent_(count) {
@@ -90,6 +90,7 @@ class OnnxGraphMaker {
     const OnnxNode& from = model_.nodes[at];
     OperatorNode node;
     node.name = names_[at];
+    node.resident_bytes = from.body_bytes;
     if (!from.outputs.empty() && from.op_type != "Constant") {
       node.output_bytes = shapes_.bytes(from.outputs[0]);
     }
@@ -120,7 +121,7 @@ class OnnxGraphMaker {
     }
   }
 
-  // In place of those of the kind that came last.
+  // Replaces the times of the previous kind.
   void read_times(const OnnxDevice& device) {
     std::unordered_map<std::string, std::size_t> places;
     for (std::size_t i = 0; i < names_.size(); ++i) places.emplace(names_[i], i);
@@ -230,7 +231,8 @@ class OnnxGraphMaker {
   std::vector<OperatorNode> nodes_;
   std::vector<OperatorEdge> edges_;
   std::unordered_map<std::string, Source> sources_;
-  std::map<std::string, std::vector<int>> users_;  // of weights and constants; a constant first
+  // users of weights and constants; a constant comes first
+  std::map<std::string, std::vector<int>> users_;
   std::set<std::string> without_shape_;
 };
 

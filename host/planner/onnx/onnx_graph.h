@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// read_graph_onnx: the operators of an ONNX model as a graph to place.
+// read_graph_onnx: reads the operators of an ONNX model as a graph for placement.
 //
-// Times are one per kind of device where there are several. A node is an operator; its name is that
-// of the file, made unique, or the kind of operator and a number. Times follow OnnxCosts, or stand
-// in `times` as lines "name::us". The first output goes to a device once, others once per consumer.
-// A weight is resident with its operator; where several operators share one, up to 1 MiB each has a
-// copy, and a larger one keeps them together. Constants take nothing and go with their consumers:
-// they have no edges. Threads: pure. Errors: Error("onnx", ...) naming the field, the operator or
-// the line.
+// A node is an operator. Its name comes from the file and is made unique; without one it is the
+// operator type and a number. Times come from OnnxCosts, or from `times` with lines "name::us", one
+// set per kind of device. The first output is sent to a device once, other outputs once per
+// consumer. A weight is resident with its operator. If several operators share a weight of up to 1
+// MiB, each has a copy; a larger one puts them into one group. Constants have no cost and no edges.
+// Threads: pure. Errors: Error("onnx", ...) that names the field, the operator or the line.
 #pragma once
 
 #include <istream>
@@ -24,20 +23,20 @@ namespace tandem::planner {
 
 // A kind of device.
 struct OnnxDevice {
-  std::string sheet = "a100";  // DeviceSheet of that name gives the times
+  std::string sheet = "a100";  // the times follow the DeviceSheet of this name
   std::istream* times = nullptr;
-  std::string times_file;  // for messages
+  std::string times_file;  // its name for messages
 };
 
 struct OnnxOptions {
   std::vector<OnnxDevice> devices = {OnnxDevice()};  // one per kind
-  OnnxSizes sizes;                                   // of dimensions that have names
+  OnnxSizes sizes;                                   // of named dimensions
 };
 
 struct OnnxGraph {
   OperatorGraph graph;
-  std::set<std::string> unnamed_sizes;  // that count 1
-  int num_without_shape = 0;            // outputs with consumers that count 0 bytes
+  std::set<std::string> unnamed_sizes;  // named dimensions without a size; they count 1
+  int num_without_shape = 0;  // outputs with consumers but without a shape; they count 0 bytes
 };
 
 OnnxGraph read_graph_onnx(std::string_view file, const OnnxOptions& options);

@@ -14,7 +14,7 @@ namespace tandem::planner {
 namespace {
 
 constexpr int kOnnxInt32 = 6, kOnnxInt64 = 7;
-constexpr int kMostOnnxDepth = 16;  // of bodies in bodies
+constexpr int kMostOnnxDepth = 16;  // nesting depth of bodies
 
 static_assert(std::endian::native == std::endian::little, "raw data is little-endian");
 
@@ -86,7 +86,10 @@ OnnxDim dim_of(std::string_view bytes, const WirePath& path) {
   while (message.next()) {
     if (message.field() == 1) {
       dim.size = message.number("dim_value");
-      if (dim.size < 0) path.refuse("'dim_value' is " + std::to_string(dim.size));
+      if (dim.size < 0) {
+        path.refuse("'dim_value' is " + std::to_string(dim.size) +
+                    ", which is no size: a size that is given later has a name in 'dim_param'");
+      }
     }
     if (message.field() == 2) dim.name = text_in(message, "dim_param");
   }
@@ -132,34 +135,47 @@ OnnxValue value_of(std::string_view bytes, const WirePath& path) {
   return value;
 }
 
-void read_body(std::string_view bytes, const WirePath& path, int depth,
-               std::vector<std::string>& used);
+// Adds a weight of a body.
+void add_body_weight(std::string_view bytes, const WirePath& path, OnnxNode& node) {
+  constexpr std::int64_t kMostBits = std::int64_t{1} << 60;
+  const OnnxTensor tensor = tensor_of(bytes, path);
+  std::int64_t bits = onnx_type_bits(tensor.type);
+  for (const std::int64_t dim : tensor.dims) {
+    if (dim > 0 && bits > kMostBits / dim) path.refuse("'dims' are of no memory's size");
+    bits *= dim;
+  }
+  node.body_bytes = std::min(kMostBits / 8, node.body_bytes + (bits + 7) / 8);
+}
 
-void read_body_node(std::string_view bytes, const WirePath& path, int depth,
-                    std::vector<std::string>& used) {
+void read_body(std::string_view bytes, const WirePath& path, int depth, OnnxNode& node);
+
+void read_body_node(std::string_view bytes, const WirePath& path, int depth, OnnxNode& node) {
   WireMessage message(bytes, path);
   while (message.next()) {
-    if (message.field() == 1) used.push_back(text_in(message, "input"));
+    if (message.field() == 1) node.body_inputs.push_back(text_in(message, "input"));
     if (message.field() != 5) continue;
     const WirePath attribute{&path, "attribute"};
     WireMessage parts(message.bytes("attribute"), attribute);
     while (parts.next()) {
+      if (parts.field() == 5) add_body_weight(parts.bytes("t"), WirePath{&attribute, "t"}, node);
       if (parts.field() != 6 && parts.field() != 11) continue;
-      read_body(parts.bytes("g"), WirePath{&attribute, "g"}, depth + 1, used);
+      read_body(parts.bytes("g"), WirePath{&attribute, "g"}, depth + 1, node);
     }
   }
 }
 
-void read_body(std::string_view bytes, const WirePath& path, int depth,
-               std::vector<std::string>& used) {
+void read_body(std::string_view bytes, const WirePath& path, int depth, OnnxNode& node) {
   if (depth > kMostOnnxDepth) path.refuse("bodies are nested too deep");
   WireMessage message(bytes, path);
   while (message.next()) {
     if (message.field() == 1) {
-      read_body_node(message.bytes("node"), WirePath{&path, "node"}, depth, used);
+      read_body_node(message.bytes("node"), WirePath{&path, "node"}, depth, node);
+    }
+    if (message.field() == 5) {
+      add_body_weight(message.bytes("initializer"), WirePath{&path, "initializer"}, node);
     }
     if (message.field() == 12) {
-      used.push_back(value_of(message.bytes("output"), WirePath{&path, "output"}).name);
+      node.body_inputs.push_back(value_of(message.bytes("output"), WirePath{&path, "output"}).name);
     }
   }
 }
@@ -184,7 +200,7 @@ OnnxAttribute attribute_of(std::string_view bytes, const WirePath& path, OnnxNod
       case 6:
       case 11:
         node.has_body = true;
-        read_body(message.bytes("g"), WirePath{&path, "g"}, 0, node.body_inputs);
+        read_body(message.bytes("g"), WirePath{&path, "g"}, 0, node);
         break;
       case 8:
         message.add_numbers("ints", attribute.numbers);

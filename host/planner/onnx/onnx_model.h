@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// read_onnx_model: what a planner needs of an ONNX model: operators, values and their shapes.
+// read_onnx_model: reads the operators, values and shapes of an ONNX model for the planner.
 //
 // Weights are passed over: of tensors only name, type and dimensions are kept, and the values of
 // small whole-number tensors, which state shapes and axes. Names and texts are copies. Bodies of
-// If, Loop and Scan leave the names that they use. Threads: pure. Errors: Error("onnx", ...) with
-// the path of the field. Source: onnx.proto of ONNX 1.16.
+// If, Loop and Scan leave the names that they use and the bytes of their weights. Threads: pure.
+// Errors: Error("onnx", ...) with the path of the field. Source: onnx.proto of ONNX 1.16.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct OnnxTensor {
   std::string name;
   int type = 0;  // TensorProto.DataType
   std::vector<std::int64_t> dims;
-  std::optional<std::vector<std::int64_t>> values;  // of whole numbers, at most kMostOnnxValues
+  std::optional<std::vector<std::int64_t>> values;  // whole numbers, at most kMostOnnxValues
 };
 constexpr std::int64_t kMostOnnxValues = 64;
 
@@ -34,10 +34,11 @@ struct OnnxAttribute {
 
 struct OnnxNode {
   std::string name, op_type, domain;
-  std::vector<std::string> inputs, outputs;  // an empty name: left out
+  std::vector<std::string> inputs, outputs;  // an empty name: not present
   std::vector<OnnxAttribute> attributes;
   bool has_body = false;
   std::vector<std::string> body_inputs;  // names that bodies use, their own among them
+  std::int64_t body_bytes = 0;           // of the weights and constants of bodies
 
   const OnnxAttribute* attribute(std::string_view wanted) const;
   std::int64_t number(std::string_view wanted, std::int64_t otherwise) const;
@@ -46,12 +47,12 @@ struct OnnxNode {
 constexpr std::int64_t kUnknownDim = -1;
 struct OnnxDim {
   std::int64_t size = kUnknownDim;
-  std::string name;  // of a size that is given later, such as "batch"
+  std::string name;  // name of a size that is given later, such as "batch"
 };
 
 struct OnnxValue {
   std::string name;
-  int type = 0;  // 0: no tensor
+  int type = 0;  // 0: not a tensor
   bool has_shape = false;
   std::vector<OnnxDim> dims;
 };
@@ -64,7 +65,7 @@ struct OnnxModel {
 
 OnnxModel read_onnx_model(std::string_view file);
 
-// Of one element of a DataType, by bits; 0 for one without a fixed size.
+// Bits of one element of a DataType; 0 for a type without a fixed size.
 int onnx_type_bits(int type);
 
 }  // namespace tandem::planner

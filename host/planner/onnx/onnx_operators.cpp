@@ -113,7 +113,7 @@ OnnxDims slide(const OnnxCall& call, std::int64_t channels) {
     const std::int64_t room = size + window.begin_pad + window.end_pad - window.reach();
     if (room < 0) call.refuse("the window is larger than the input " + dims_text(from));
     std::int64_t count = (room + (rounds_up ? window.stride - 1 : 0)) / window.stride + 1;
-    // A window that would begin in the pad behind the input is left out.
+    // A window that would begin in the padding after the input does not count.
     if (rounds_up && (count - 1) * window.stride >= size + window.begin_pad) --count;
     dims.push_back(count);
   }
@@ -134,10 +134,6 @@ MaybeDims conv_dims(const OnnxCall& call) {
 
 MaybeDims conv_transpose_dims(const OnnxCall& call) {
   if (call.input(0) == nullptr || call.input(1) == nullptr) return std::nullopt;
-  if (call.node.attribute("output_shape") != nullptr ||
-      call.node.attribute("auto_pad") != nullptr) {
-    return std::nullopt;
-  }
   const OnnxDims &from = call.input(0)->dims, &weight = call.input(1)->dims;
   const std::int64_t group = call.node.number("group", 1);
   if (from.size() < 3 || weight.size() != from.size() || weight[0] != from[1] || group < 1 ||
@@ -146,10 +142,21 @@ MaybeDims conv_transpose_dims(const OnnxCall& call) {
                 " do not go together");
   }
   const std::size_t n = from.size() - 2;
+  if (call.node.attribute("output_shape") != nullptr) {
+    OnnxDims dims = {from[0], weight[1] * group};
+    for (const std::int64_t size : small_numbers(call, "output_shape", {}, n)) dims.push_back(size);
+    return dims;
+  }
+  const OnnxAttribute* pad = call.node.attribute("auto_pad");
+  const bool is_same = pad != nullptr && pad->text.starts_with("SAME");
   const auto more = small_numbers(call, "output_padding", OnnxDims(n, 0), n);
   OnnxDims dims = {from[0], weight[1] * group};
   for (const Window& window : windows_of(call)) {
     const std::int64_t size = from[dims.size()];
+    if (is_same) {
+      dims.push_back(size * window.stride);
+      continue;
+    }
     dims.push_back(window.stride * (size - 1) + more[dims.size() - 2] + window.reach() -
                    window.begin_pad - window.end_pad);
     if (dims.back() < 0) call.refuse("'pads' are larger than the output");
@@ -245,7 +252,7 @@ const std::unordered_map<std::string_view, DimsRule>& rules() {
   return *kRules;
 }
 
-// Of Constant and ConstantOfShape: that of the value, else a float.
+// The type of Constant and ConstantOfShape: that of the value, otherwise float.
 int constant_type(const OnnxNode& node) {
   constexpr int kFloatType = 1;
   const OnnxAttribute* value = node.attribute("value");

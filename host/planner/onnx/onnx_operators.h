@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infer_outputs: shapes of an operator's outputs as far as they follow from those of its inputs.
+// infer_outputs: computes the shapes of an operator's outputs from those of its inputs.
 //
-// Covers what networks for images and language are made of; others keep what the file says of
-// them. Whole numbers of small tensors are followed too, so that a Reshape whose target is computed
-// from a Shape has a shape. Threads: pure. Errors: Error("onnx", ...) naming the operator where
-// shapes do not go together. Source: the operators' specifications, ONNX 1.16.
+// It covers the operators of common image and language networks; other operators keep the shapes
+// that the file states. Values of small whole-number tensors are computed too, so that a Reshape
+// gets a shape if its target is computed from a Shape. Threads: pure. Errors: Error("onnx", ...)
+// that names the operator if shapes do not match. Source: the operator specifications of ONNX 1.16.
 #pragma once
 
 #include <cstdint>
@@ -23,29 +23,29 @@ constexpr std::int64_t kMostOnnxElements = std::int64_t{1} << 40;  // of a tenso
 struct OnnxShape {
   int type = 0;
   OnnxDims dims;
-  std::optional<std::vector<std::int64_t>> values;  // where they are known and few
+  std::optional<std::vector<std::int64_t>> values;  // if they are known and few
 };
 
 struct OnnxCall {
   const OnnxNode& node;
   std::string name;
-  std::vector<const OnnxShape*> inputs;  // none: left out or not known
+  std::vector<const OnnxShape*> inputs;  // nullptr: not present or not known
 
   const OnnxShape* input(std::size_t at) const { return at < inputs.size() ? inputs[at] : nullptr; }
   [[noreturn]] void refuse(const std::string& what) const;
 };
 
-// Product of dimensions. Throws Error naming `name` where it passes kMostOnnxElements.
+// Returns the product of the dimensions. Throws Error with `name` if it exceeds kMostOnnxElements.
 std::int64_t num_elements(const OnnxDims& dims, const std::string& name);
 std::string dims_text(const OnnxDims& dims);
 
-// [outputs of the node] nothing where a shape does not follow.
+// [outputs of the node] Nothing if the inputs do not determine a shape.
 std::vector<std::optional<OnnxShape>> infer_outputs(const OnnxCall& call);
 
-// Of the first output, where its values follow from those of the inputs.
+// The values of the first output, if the values of the inputs determine them.
 std::optional<std::vector<std::int64_t>> known_values(const OnnxCall& call);
 
-// Sizes of windows over the spatial dimensions (from the third on) of a convolution or pooling.
+// The window sizes of a convolution or pooling over the spatial dimensions (the third and later).
 OnnxDims window_of(const OnnxCall& call);
 
 }  // namespace tandem::planner

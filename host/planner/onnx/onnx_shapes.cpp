@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators stand in the file behind those that they need, as ONNX asks.
+// ONNX requires that operators follow the operators whose results they need.
 #include "planner/onnx/onnx_shapes.h"
 
 #include <algorithm>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OnnxShapes: the shape of every value of a model, as far as file and inference give it.
+// OnnxShapes: the shape of every value of a model, from the file and by inference.
 //
-// What the file says in numbers counts; then what follows from the inputs; then what it says with
-// names of sizes, such as "batch": `sizes` gives them, and others count 1 and are listed in
-// unnamed(). Threads: values. Errors: Error("onnx", ...) naming the value or the operator.
+// Shapes in numbers from the file come first, then inferred shapes, then shapes of the file with
+// named sizes such as "batch". `sizes` gives the values of the names. Names without a value count 1
+// and are listed in unnamed(). Threads: values. Errors: Error("onnx", ...) that names the value or
+// the operator.
 #pragma once
 
 #include <map>
@@ -23,11 +24,11 @@ class OnnxShapes {
   OnnxShapes(const OnnxModel& model, const std::vector<std::string>& node_names,
              const OnnxSizes& sizes);
 
-  // Nothing where the shape is not known. Valid as long as this object.
+  // Returns nullptr if the shape is not known. Valid as long as this object.
   const OnnxShape* find(const std::string& value) const;
-  // Borrows model and shapes.
+  // The call borrows the node, the model and the shapes.
   OnnxCall call(const OnnxNode& node, const std::string& name) const;
-  // Bytes of a value; 0 where its shape is not known.
+  // Returns the bytes of a value; 0 if its shape is not known.
   std::int64_t bytes(const std::string& value) const;
   const std::set<std::string>& unnamed() const { return unnamed_; }
 
@@ -37,7 +38,7 @@ class OnnxShapes {
   void add_outputs(const OnnxNode& node, const std::string& name);
 
   std::unordered_map<std::string, OnnxShape> shapes_;
-  std::unordered_map<std::string, const OnnxValue*> stated_;  // not in numbers alone
+  std::unordered_map<std::string, const OnnxValue*> stated_;  // shapes of the file with named sizes
   const OnnxSizes& sizes_;
   std::set<std::string> unnamed_;
 };

@@ -76,7 +76,7 @@ std::optional<std::int64_t> combined(std::string_view op, std::int64_t left, std
 
 MaybeValues combined_values(const OnnxCall& call) {
   if (call.input(1) == nullptr || !call.input(1)->values) return std::nullopt;
-  // Reals that were whole, as behind a Cast, are so no more.
+  // Real numbers that were whole, as after a Cast, are no longer known.
   constexpr int kInt32 = 6, kInt64 = 7;
   const int type = call.input(0)->type;
   if (call.node.op_type == "Div" && type != kInt32 && type != kInt64) return std::nullopt;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kVarint = 0, kEightBytes = 1, kLength = 2, kFourBytes = 5;
 
-// Takes one number from the front; nothing where it does not end.
+// Reads one number from the front; returns nothing if it does not end.
 std::optional<std::uint64_t> take_varint(std::string_view& from) {
   std::uint64_t value = 0;
   for (std::size_t at = 0; at < from.size() && at < 10; ++at) {

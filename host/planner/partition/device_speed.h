@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast the devices of a machine run a graph beside one another.
+// Compares how fast the devices of a machine run a graph.
 //
 // Threads: pure. Errors: none. Cost: O(nodes kinds).
 #pragma once
@@ -9,10 +9,10 @@
 
 namespace tandem::planner {
 
-// [num_devices] the share of the work with which all end at the same time; they add up to 1.
+// [num_devices] The shares of the work with which all devices end at the same time. Their sum is 1.
 std::vector<double> device_shares(const OperatorGraph& graph, const DeviceLinks& links);
 
-// Devices by the time that they need for the whole graph, the fastest first.
+// Returns the devices sorted by their time for the whole graph, the fastest first.
 std::vector<int> fastest_devices(const OperatorGraph& graph, const DeviceLinks& links);
 
 }  // namespace tandem::planner

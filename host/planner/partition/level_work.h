@@ -1,43 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LevelWork: the work of nodes that could start within a span of time, by a Fenwick tree.
+// LevelWork: per device the work of nodes that could start within a span of time, by Fenwick trees.
 //
-// Times are those of the top levels that it is made with. Threads: one. Cost: O(log nodes).
+// Times are those of the top levels, as ranks among them; the trees of all devices lie side by
+// side, so one walk reads them all. Threads: one. Cost: O(devices log times).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace tandem::planner {
 
 class LevelWork {
  public:
-  // `times`: ascending, each once. Borrows them.
-  explicit LevelWork(const std::vector<std::int64_t>& times)
-      : times_(&times), sums_(times.size() + 1) {}
+  LevelWork(std::size_t num_times, int num_devices)
+      : num_devices_(static_cast<std::size_t>(num_devices)),
+        sums_((num_times + 1) * num_devices_) {}
 
-  void add(std::int64_t time, std::int64_t work) {
-    for (std::size_t i = rank(time) + 1; i < sums_.size(); i += i & (~i + 1)) sums_[i] += work;
+  void add(std::size_t rank, int device, std::int64_t work) {
+    const std::size_t column = static_cast<std::size_t>(device);
+    const std::size_t end = sums_.size() / num_devices_;
+    for (std::size_t i = rank + 1; i < end; i += i & (~i + 1)) {
+      sums_[i * num_devices_ + column] += work;
+    }
   }
-  // Of begin <= time <= end.
-  std::int64_t between(std::int64_t begin, std::int64_t end) const {
-    const auto last = std::ranges::upper_bound(*times_, end) - times_->begin();
-    return std::max<std::int64_t>(0, before(static_cast<std::size_t>(last)) - before(rank(begin)));
+  // Of each device, in the times of ranks [first, last). sums: [num_devices]
+  void between(std::size_t first, std::size_t last, std::span<std::int64_t> sums) const {
+    std::ranges::fill(sums, 0);
+    if (last <= first) return;
+    accumulate(last, 1, sums);
+    accumulate(first, -1, sums);
   }
 
  private:
-  std::size_t rank(std::int64_t time) const {
-    return static_cast<std::size_t>(std::ranges::lower_bound(*times_, time) - times_->begin());
-  }
-  std::int64_t before(std::size_t count) const {
-    std::int64_t sum = 0;
-    for (std::size_t i = count; i > 0; i -= i & (~i + 1)) sum += sums_[i];
-    return sum;
+  void accumulate(std::size_t count, std::int64_t sign, std::span<std::int64_t> sums) const {
+    for (std::size_t i = count; i > 0; i -= i & (~i + 1)) {
+      const std::int64_t* row = sums_.data() + i * num_devices_;
+      for (std::size_t device = 0; device < num_devices_; ++device) {
+        sums[device] += sign * row[device];
+      }
+    }
   }
 
-  const std::vector<std::int64_t>* times_;
-  std::vector<std::int64_t> sums_;
+  std::size_t num_devices_;
+  std::vector<std::int64_t> sums_;  // [num_times + 1, num_devices]
 };
 
 }  // namespace tandem::planner

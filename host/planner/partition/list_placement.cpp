@@ -76,7 +76,8 @@ class GrowingPlacement {
   std::vector<int> unit_device_;
 };
 
-// The device that ends a node first, and when it starts; where none has the room, all count.
+// The device that ends a node first, and the start there. If no device has room, all are
+// considered.
 std::pair<std::int64_t, int> earliest_start(const GrowingPlacement& growing, int node,
                                             const std::vector<std::int64_t>& data_ps) {
   std::pair<std::int64_t, int> best{kMostGraphPs * 4, 0};  // by end

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Placements that go through the graph once.
+// Placement methods that visit every node once.
 //
-// place_earliest: m-ETF of Baechi: of the 64 ready nodes with the longest ways to the end, again
-// and again the one that starts first on the device that ends it first; of equal ones the longest
-// way. place_by_rank: nodes by their way to the end, each where it ends first (HEFT's order).
-// place_in_order: the order of the graph in parts that devices take as long for. The first two pass
-// over devices whose resident memory and largest node would pass the limit; groups follow their
-// first node. Threads: pure. Memory over time is not looked at. Cost: about O(nodes (64 devices) +
-// edges devices).
+// place_earliest(): m-ETF of Baechi. Of the 64 ready nodes with the longest paths to the end, it
+// places the node that can start first, on the device where it ends first; among equals the one
+// with the longest path. place_by_rank(): HEFT. Nodes in the order of their paths to the end, each
+// on the device where it ends first. place_in_order(): consecutive parts of the topological order
+// that take equal time. The first two skip devices whose resident memory and largest node would
+// exceed the limit; groups follow their first node. Memory over time is not checked. Threads: pure.
+// Cost: about O(nodes (64 devices) + edges devices).
 #pragma once
 
 #include "planner/graph/device_links.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A move is undone where its schedule is not kept.
+// A move is undone if its schedule is not accepted.
 #include "planner/partition/local_search.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class PlacementSearch {
 
   Placement run(std::int64_t steps) {
     const std::int64_t per_round = std::max<std::int64_t>(1, steps / kRounds);
-    // Moves that change nothing are no steps; there may be no others.
+    // Moves without an effect do not count as steps, because there may be no others.
     constexpr std::int64_t kDrawsPerStep = 8;
     std::int64_t step = 0;
     for (std::int64_t draws = 0; draws < kDrawsPerStep * steps; ++draws) {
@@ -65,7 +65,7 @@ class PlacementSearch {
                                [&](int id) { return graph_.edge(id).from == producer; });
   }
 
-  // Links of the chain at which another placement could gain: where kinds differ, all.
+  // The links of the chain where another placement could gain; with several kinds of devices all.
   void trace_chain() {
     const Schedule& schedule = evaluator_.schedule();
     chain_.clear();

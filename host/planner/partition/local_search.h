@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// improve_placement: moves nodes along the chain that decides the makespan.
+// improve_placement: local search that moves nodes of the chain that determines the makespan.
 //
-// The chain goes back from the node that ends last: to the producer whose tensor came last, or to
-// the node before on the device. Where a tensor crosses devices, one of its ends joins the other;
-// where a device is busy, one of the two nodes leaves. A move takes a unit, or the run of its
-// linear cluster that lies on the same device, from the node on or whole. Slightly worse schedules
-// are kept for a while, less as the search goes on. Every schedule is the evaluator's, and those
-// that pass the memory are refused. Threads: pure; the same seed gives the same placement. Cost: an
-// evaluation per step.
+// The chain starts at the node that ends last. It goes back to the producer whose tensor arrived
+// last, or to the previous node on the device. If a tensor crosses devices, one end moves to the
+// device of the other; if the device was busy, one of the two nodes leaves. A move takes one unit,
+// or a run of nodes of its linear cluster on the same device. Slightly worse schedules are accepted
+// for a while, fewer later in the search. Schedules that exceed the memory are rejected. Threads:
+// pure; the same seed gives the same placement. Cost: one evaluation per step.
 #pragma once
 
 #include "planner/graph/schedule.h"
@@ -21,7 +20,7 @@ struct ImproveOptions {
   std::uint64_t seed = 1;
 };
 
-// Never worse than `start`, which keeps the memory.
+// `start` must keep the memory limit. The result is never worse.
 Placement improve_placement(const OperatorGraph& graph, const DeviceLinks& links,
                             const LinearClusters& clusters, const Placement& start,
                             const ImproveOptions& options);

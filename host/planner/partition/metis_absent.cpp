@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Built where libmetis is not there.
+// Built if libmetis is not installed.
 #include "common/error.h"
 #include "planner/partition/metis_placement.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// place_by_metis: METIS's multilevel partition: equal work per device, little exchange.
+// place_by_metis: places a graph by METIS: equal work per device, and little exchange.
 //
-// Directions of edges count not. Needs libmetis when Tandem is built. Threads: pure. Errors: Error
-// where METIS is not built in or fails. Source: Karypis and Kumar, 1998.
+// Edges count without direction. Requires libmetis at build time. Threads: pure. Errors: Error if
+// METIS is not built in, or fails. Source: Karypis and Kumar, 1998.
 #pragma once
 
 #include "planner/graph/device_links.h"

@@ -4,6 +4,7 @@
 #include "planner/partition/pardnn.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "planner/graph/schedule.h"
@@ -14,12 +15,13 @@ namespace tandem::planner {
 namespace {
 
 constexpr int kUnmapped = -1;
-constexpr int kMostRounds = 20;  // of mapping and of refinement; later ones change next to nothing
+constexpr int kMostRounds = 20;  // of mapping and of refinement; later rounds change almost nothing
 
 std::size_t slot(int id) { return static_cast<std::size_t>(id); }
 
 struct ClusterSpan {
   std::int64_t begin_ps = 0, end_ps = 0, work_ps = 0;
+  std::size_t first = 0, last = 0;  // ranks of the times begin_ps .. end_ps
 };
 
 class ParDnn {
@@ -29,16 +31,10 @@ class ParDnn {
         links_(links),
         clusters_(clusters),
         placement_(slot(graph.num_nodes()), kUnmapped),
-        times_(clusters.levels.top_ps),
         exchange_(slot(links.num_devices)),
+        loads_(slot(links.num_devices)),
         evaluator_(graph, links) {
-    std::ranges::sort(times_);
-    times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
-    all_.emplace_back(times_);
-    for (int device = 0; device < links.num_devices; ++device) work_.emplace_back(times_);
-    for (int node = 0; node < graph.num_nodes(); ++node) {
-      all_.front().add(clusters.levels.top_ps[slot(node)], graph.node(node).time_ps);
-    }
+    rank_times();
     for (const auto& path : clusters.paths) spans_.push_back(span_of(path));
     // The longest way to the fastest device.
     const std::vector<int> fastest = fastest_devices(graph, links);
@@ -55,31 +51,58 @@ class ParDnn {
   }
 
  private:
+  void rank_times() {
+    const std::vector<std::int64_t>& top = clusters_.levels.top_ps;
+    times_ = top;
+    std::ranges::sort(times_);
+    times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
+    work_ = LevelWork(times_.size(), links_.num_devices);
+    all_before_.resize(times_.size() + 1);
+    for (int node = 0; node < graph_.num_nodes(); ++node) {
+      rank_of_.push_back(rank(top[slot(node)]));
+      all_before_[rank_of_.back() + 1] += graph_.node(node).time_ps;
+    }
+    std::partial_sum(all_before_.begin(), all_before_.end(), all_before_.begin());
+  }
+
+  std::size_t rank(std::int64_t time) const {
+    return static_cast<std::size_t>(std::ranges::lower_bound(times_, time) - times_.begin());
+  }
+
+  void set_ranks(ClusterSpan& span) const {
+    span.first = rank(span.begin_ps);
+    span.last =
+        static_cast<std::size_t>(std::ranges::upper_bound(times_, span.end_ps) - times_.begin());
+  }
+
   ClusterSpan span_of(const std::vector<int>& path) const {
     ClusterSpan span;
     span.end_ps = times_.back();
-    if (path.empty()) return span;
+    if (path.empty()) {
+      set_ranks(span);
+      return span;
+    }
     const std::vector<std::int64_t>& top = clusters_.levels.top_ps;
     span.begin_ps = top[slot(path.front())];
     for (const int id : graph_.out(path.back())) {
       span.end_ps = std::min(span.end_ps, top[slot(graph_.edge(id).to)]);
     }
     for (const int node : path) span.work_ps += graph_.node(node).time_ps;
+    set_ranks(span);
     return span;
   }
 
   void map_to(int cluster, int device) {
     for (const int node : clusters_.paths[slot(cluster)]) {
       const int before = placement_[slot(node)];
-      const std::int64_t level = clusters_.levels.top_ps[slot(node)];
-      if (before != kUnmapped)
-        work_[slot(before)].add(level, -links_.time_ps(graph_, node, before));
-      work_[slot(device)].add(level, links_.time_ps(graph_, node, device));
+      const std::size_t level = rank_of_[slot(node)];
+      if (before != kUnmapped) work_.add(level, before, -links_.time_ps(graph_, node, before));
+      work_.add(level, device, links_.time_ps(graph_, node, device));
       placement_[slot(node)] = device;
     }
   }
 
-  // What nodes of a cluster exchange with each device, into exchange_; edges within count not.
+  // The exchange of a cluster's nodes with each device, into exchange_; edges inside do not count.
   void sum_exchange(std::span<const int> nodes, int cluster) {
     std::ranges::fill(exchange_, 0);
     const auto add = [&](int edge, int other) {
@@ -93,21 +116,23 @@ class ParDnn {
     }
   }
 
-  bool is_merged(const ClusterSpan& span, int device) const {
+  bool is_merged(const ClusterSpan& span, int device) {
     const std::int64_t exchange = exchange_[slot(device)];
     const std::int64_t elsewhere =
         std::accumulate(exchange_.begin(), exchange_.end(), std::int64_t{0}) - exchange;
     if (exchange < elsewhere || exchange <= links_.latency_ps) return false;
     std::int64_t least = kMostGraphPs, most = 0, mapped = 0;
-    for (const LevelWork& work : work_) {
-      const std::int64_t here = work.between(span.begin_ps, span.end_ps);
+    work_.between(span.first, span.last, loads_);
+    for (std::int64_t& here : loads_) {
+      here = std::max<std::int64_t>(0, here);
       least = std::min(least, here);
       most = std::max(most, here);
       mapped += here;
     }
-    const std::int64_t own = work_[slot(device)].between(span.begin_ps, span.end_ps);
+    const std::int64_t own = loads_[slot(device)];
     const std::int64_t together = own + span.work_ps;
-    const std::int64_t all = all_.front().between(span.begin_ps, span.end_ps);
+    const std::int64_t all =
+        span.first < span.last ? all_before_[span.last] - all_before_[span.first] : 0;
     if (together <= all / links_.num_devices) return true;
     // Work of the span that has no device yet can still fill the others; work elsewhere cannot.
     const std::int64_t room =
@@ -157,6 +182,7 @@ class ParDnn {
     if (!has_levels) {
       span.begin_ps = times_.front();
       span.end_ps = times_.back();
+      set_ranks(span);
     }
     if (!is_merged(span, device)) return false;
     map_to(cluster, device);
@@ -169,9 +195,10 @@ class ParDnn {
       const ClusterSpan& span = spans_[slot(id)];
       int best = 0;
       std::int64_t least = std::numeric_limits<std::int64_t>::max();
+      work_.between(span.first, span.last, loads_);
       for (int device = 0; device < links_.num_devices; ++device) {
         const std::int64_t load =
-            work_[slot(device)].between(span.begin_ps, span.end_ps) - exchange_[slot(device)];
+            std::max<std::int64_t>(0, loads_[slot(device)]) - exchange_[slot(device)];
         if (load < least) {
           least = load;
           best = device;
@@ -198,7 +225,7 @@ class ParDnn {
     }
   }
 
-  // Whether the way through a node is among the longest: elsewhere exchange hides behind work.
+  // Whether the path through a node is among the longest; elsewhere exchange overlaps with work.
   bool is_critical(int node) const {
     constexpr std::int64_t kOfLongest = 100;
     return placed_.weight_ps(node) >= longest_ps_ - longest_ps_ / kOfLongest;
@@ -247,8 +274,11 @@ class ParDnn {
   const DeviceLinks& links_;
   const LinearClusters& clusters_;
   Placement placement_;
-  std::vector<std::int64_t> times_, exchange_;
-  std::vector<LevelWork> work_, all_;  // by device; of all nodes
+  std::vector<std::int64_t> times_;       // of top levels, ascending, each once
+  std::vector<std::size_t> rank_of_;      // [num_nodes] of its top level among them
+  std::vector<std::int64_t> all_before_;  // [times + 1] work of all nodes with a lower rank
+  LevelWork work_{0, 1};
+  std::vector<std::int64_t> exchange_, loads_;  // [num_devices]
   std::vector<ClusterSpan> spans_;
   std::vector<int> by_weight_;  // secondary clusters, the longest ways first
   Evaluator evaluator_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Members are judged one after the other; the best one is kept.
+// The methods are evaluated one after the other; the best result is kept.
 #include "planner/partition/place_graph.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "common/error.h"
 #include "planner/graph/schedule.h"
+#include "planner/partition/chain_placement.h"
 #include "planner/partition/device_speed.h"
 #include "planner/partition/list_placement.h"
 #include "planner/partition/local_search.h"
@@ -15,6 +16,7 @@
 #include "planner/partition/metis_placement.h"
 #include "planner/partition/pardnn.h"
 #include "planner/partition/placement_rules.h"
+#include "planner/partition/scotch_placement.h"
 
 namespace tandem::planner {
 namespace {
@@ -22,7 +24,7 @@ namespace {
 // Nodes and edges that the search may evaluate, over all its steps: some seconds.
 constexpr std::int64_t kSearchedNodes = 40'000'000;
 constexpr std::int64_t kMostSearchSteps = 10'000;
-// Placements that are all tried, where there are no more.
+// If there are at most this many placements, all are tried.
 constexpr std::int64_t kMostTried = 20'000;
 
 // Whether no more than kMostTried placements keep groups and fixed nodes.
@@ -34,7 +36,7 @@ bool is_small(const OperatorGraph& graph, const DeviceLinks& links) {
   return count <= kMostTried;
 }
 
-// The fastest of all placements that keep the memory; empty where none does.
+// The fastest of all placements that keep the memory limit; empty if there is none.
 Placement place_by_trial(const OperatorGraph& graph, const DeviceLinks& links) {
   Evaluator evaluator(graph, links);
   std::vector<int> free_units;
@@ -109,17 +111,40 @@ class Portfolio {
   std::int64_t least_peak_ = -1;
 };
 
+void judge_simple(const OperatorGraph& graph, const DeviceLinks& links, Portfolio& portfolio) {
+  portfolio.judge("one", Placement(static_cast<std::size_t>(graph.num_nodes()),
+                                   fastest_devices(graph, links).front()));
+  portfolio.judge("order", place_in_order(graph, links));
+  portfolio.judge("rank", place_by_rank(graph, links));
+}
+
+// ParDNN; then, where wanted, a search from the best placement so far.
+void judge_clusters(const OperatorGraph& graph, const DeviceLinks& links, bool searches,
+                    Portfolio& portfolio) {
+  const LinearClusters clusters = slice_graph(graph, links);
+  portfolio.judge("pardnn", place_by_pardnn(graph, links, clusters));
+  if (!searches || portfolio.best().empty()) return;
+  ImproveOptions options;
+  options.steps =
+      std::min(kMostSearchSteps, kSearchedNodes / (graph.num_nodes() + graph.num_edges()));
+  const Placement best = portfolio.best();
+  portfolio.judge("search", improve_placement(graph, links, clusters, best, options));
+}
+
 }  // namespace
 
 PlacedGraph place_graph(const OperatorGraph& graph, const DeviceLinks& links, PlaceMethod method) {
   check_placeable(graph, links);
   Portfolio portfolio(graph, links);
   const bool is_auto = method == PlaceMethod::kAuto;
-  if (is_auto) {
-    portfolio.judge("one", Placement(static_cast<std::size_t>(graph.num_nodes()),
-                                     fastest_devices(graph, links).front()));
-    portfolio.judge("order", place_in_order(graph, links));
-    portfolio.judge("rank", place_by_rank(graph, links));
+  if (is_auto) judge_simple(graph, links, portfolio);
+  if (method == PlaceMethod::kChain && !is_chain(graph)) {
+    throw Error("place",
+                "the method chain is for chains: nodes with one producer and one consumer at most, "
+                "and no groups; choose another method");
+  }
+  if (method == PlaceMethod::kChain || (is_auto && is_chain(graph))) {
+    portfolio.judge("chain", place_chain(graph, links));
   }
   if (is_auto || method == PlaceMethod::kEarliest) {
     portfolio.judge("etf", place_earliest(graph, links));
@@ -127,16 +152,11 @@ PlacedGraph place_graph(const OperatorGraph& graph, const DeviceLinks& links, Pl
   if (method == PlaceMethod::kMetis || (is_auto && has_metis())) {
     portfolio.judge("metis", place_by_metis(graph, links));
   }
+  if (method == PlaceMethod::kScotch || (is_auto && has_scotch())) {
+    portfolio.judge("scotch", place_by_scotch(graph, links));
+  }
   if (is_auto || method == PlaceMethod::kParDnn) {
-    const LinearClusters clusters = slice_graph(graph, links);
-    portfolio.judge("pardnn", place_by_pardnn(graph, links, clusters));
-    if (is_auto && !portfolio.best().empty()) {
-      ImproveOptions options;
-      options.steps =
-          std::min(kMostSearchSteps, kSearchedNodes / (graph.num_nodes() + graph.num_edges()));
-      const Placement best = portfolio.best();
-      portfolio.judge("search", improve_placement(graph, links, clusters, best, options));
-    }
+    judge_clusters(graph, links, is_auto, portfolio);
   }
   if (is_auto && is_small(graph, links)) {
     Placement best = place_by_trial(graph, links);
@@ -146,16 +166,18 @@ PlacedGraph place_graph(const OperatorGraph& graph, const DeviceLinks& links, Pl
 }
 
 PlaceMethod place_method_of(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, PlaceMethod>, 4> kNames = {
+  constexpr std::array<std::pair<std::string_view, PlaceMethod>, 6> kNames = {
       {{"auto", PlaceMethod::kAuto},
        {"pardnn", PlaceMethod::kParDnn},
        {"metis", PlaceMethod::kMetis},
-       {"etf", PlaceMethod::kEarliest}}};
+       {"scotch", PlaceMethod::kScotch},
+       {"etf", PlaceMethod::kEarliest},
+       {"chain", PlaceMethod::kChain}}};
   for (const auto& [known, method] : kNames) {
     if (name == known) return method;
   }
-  throw Error("place",
-              "no method is called '" + std::string(name) + "': auto, pardnn, metis or etf");
+  throw Error("place", "no method is called '" + std::string(name) +
+                           "': auto, pardnn, metis, scotch, etf or chain");
 }
 
 }  // namespace tandem::planner

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// place_graph: a device for every operator, by one method or by all of them.
+// place_graph: assigns a device to every operator, by one method or by the best of all.
 //
-// kAuto tries one device, parts in order, ParDNN, m-ETF, ranks and METIS where it is built in, then
-// searches from the best of them, and tries all placements of small graphs. The evaluator judges,
-// and the best one that keeps the memory wins: never worse than its best member. Every placement
-// keeps groups and fixed nodes, and overflows are repaired. Threads: pure; the same input gives the
-// same placement. Errors: Error naming what cannot be placed, with bytes.
+// kAuto tries one device, parts in order, ParDNN, m-ETF, ranks, METIS and Scotch where they are
+// built in, and dynamic programming on chains; then it searches from the best of them, and tries
+// all placements of small graphs. The evaluator judges, and the best one that keeps the memory
+// wins: never worse than its best member. Every placement keeps groups and fixed nodes, and
+// overflows are repaired. Threads: pure; the same input gives the same placement. Errors: Error
+// naming what cannot be placed, with bytes.
 #pragma once
 
 #include <optional>
@@ -18,20 +19,20 @@
 
 namespace tandem::planner {
 
-enum class PlaceMethod { kAuto, kParDnn, kMetis, kEarliest };
+enum class PlaceMethod { kAuto, kParDnn, kMetis, kScotch, kEarliest, kChain };
 
 struct PlacedGraph {
   Placement placement;
   std::int64_t makespan_ps = 0;
   std::vector<std::int64_t> peak_bytes;  // [num_devices]
-  std::string method;                    // that won
-  // Name and makespan of each that was tried; none where it could not keep the memory.
+  std::string method;                    // the winner
+  // Name and makespan of each method tried; no makespan if it could not keep the memory limit.
   std::vector<std::pair<std::string, std::optional<std::int64_t>>> members;
 };
 
 PlacedGraph place_graph(const OperatorGraph& graph, const DeviceLinks& links, PlaceMethod method);
 
-// "auto", "pardnn", "metis", "etf". Throws Error for another name.
+// "auto", "pardnn", "metis", "scotch", "etf", "chain". Throws Error for another name.
 PlaceMethod place_method_of(std::string_view name);
 
 }  // namespace tandem::planner

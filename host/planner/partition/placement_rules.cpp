@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a node needs at least: its own memory and, while it runs, its inputs.
+// A node needs at least its own memory and, while it runs, its inputs.
 #include "planner/partition/placement_rules.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules that every placement keeps: groups together, fixed nodes where they are fixed.
+// The rules of every placement: groups stay together, and fixed nodes stay on their device.
 //
-// Threads: pure. Errors: Error naming a node that is fixed to a device that is not there, or that
-// fits no device with its bytes.
+// Threads: pure. Errors: Error that names a node that is fixed to a device that does not exist, or
+// that fits no device, with its bytes.
 #pragma once
 
 #include "planner/graph/device_links.h"
@@ -12,7 +12,7 @@ namespace tandem::planner {
 
 void check_placeable(const OperatorGraph& graph, const DeviceLinks& links);
 
-// Puts each group where most of its work lies, and fixed ones where they belong.
+// Moves each group to the device that has most of its work, and fixed nodes to their device.
 void keep_rules(const OperatorGraph& graph, const DeviceLinks& links, Placement& placement);
 
 }  // namespace tandem::planner

@@ -52,7 +52,7 @@ class Neighbours {
   Cuts cuts_;
 };
 
-// Sweeps from the first stage to the last and back. Nothing where the limit cannot be kept.
+// Sweeps from the first stage to the last and back. Returns nothing if the limit cannot be kept.
 std::optional<Cuts> kept_within(const StageLoads& loads, Cuts cuts, std::int64_t limit_ps) {
   const int last = loads.rules().num_stages - 1;
   for (int stage = 0; stage < last; ++stage) {

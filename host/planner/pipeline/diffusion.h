@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// diffuse: balances stages by moves of boundary layers between neighbours, to the optimum.
+// diffuse: balances pipeline stages by moving boundary layers between neighbours, to the optimum.
 //
-// First rounds of pairs: at odd, then at even boundaries, the heavier side hands its boundary layer
-// over if that layer is shorter than the difference and the memory allows it. The sum of squares
-// falls with every move, so the rounds end; they may end in a slope that no pair can improve. Then
-// sweeps under a limit: from the first stage to the last each hands on what exceeds the limit, and
-// back again. Two sweeps keep every limit that can be kept: the first leaves each cut at or before
-// the last place that greedy filling allows, and the way back never passes it. Halving of the limit
-// ends at the optimum. A stage needs its own layers, what a neighbour hands over, and the limit.
+// First come rounds of pairs, at odd and then at even boundaries: the heavier stage gives its
+// boundary layer to the other one, if the layer is shorter than the difference and fits the memory.
+// The sum of the squared stage times falls with every move, so these rounds end, but not always at
+// the optimum. A bisection over a time limit then finds the optimum. For each limit, a sweep from
+// the first stage to the last moves the layers that exceed the limit to the next stage, and a
+// second sweep goes back. If any partition keeps the limit, two sweeps find one.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +18,11 @@ namespace tandem::planner {
 
 struct Diffusion {
   Cuts cuts;
-  std::int64_t rounds = 0;  // of pairs
-  std::int64_t moves = 0;   // layers that changed their stage, each time by one stage
+  std::int64_t rounds = 0;  // rounds of pairs
+  std::int64_t moves = 0;   // a layer that moves by one stage counts one
 };
 
-// Pure. Throws Error where `cuts` are no cuts, or where no partition keeps the memory.
+// Pure. Throws Error if `cuts` are not valid, or if no partition keeps the memory limit.
 Diffusion diffuse(const StageLoads& loads, const Cuts& cuts);
 
 }  // namespace tandem::planner

@@ -34,7 +34,7 @@ struct DecoderOps {
     head = layer_of(2 * width * shape.vocabulary, width * shape.vocabulary);
   }
 
-  // All layers with a share of their work; the head behind them.
+  // All layers with a share of their work; the output layer is last.
   template <typename Share>
   WorkloadPhase phase(std::int64_t steps, int num_layers, const Share& forward_ops) const {
     WorkloadPhase made;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dynamic_workload: how the operations of a decoder's layers change while it trains, for the six
+// dynamic_workload: how the operations per layer of a decoder change during training, for the six
 // workloads of DynMo (arXiv 2505.14864).
 //
-// Operations are counted per token from the shape: 24 width^2 of the matrices of a layer, 2 tokens
-// width of causal attention, 2 width vocabulary of the output layer, which is the last layer; a
-// backward pass takes twice a forward pass. What a workload changes follows its own publication;
-// `configuration` says what, and names the source or calls it an assumption. Threads: pure; the
-// same seed gives the same workload. Errors: Error for an unknown name.
+// Operations per token follow from the shape: 24 * width^2 for the matrices of a layer, 2 * tokens
+// * width for causal attention, and 2 * width * vocabulary for the output layer, which is the last
+// layer. A backward pass takes twice a forward pass. The change of each workload follows its own
+// publication; `configuration` lists every choice with its source, or as an assumption. Threads:
+// pure; the same seed gives the same workload. Errors: Error for an unknown name.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct DynamicWorkload {
   std::vector<WorkloadPhase> phases;
   std::vector<StatedChoice> configuration;
   double published_speedup = 0;
-  std::string difference;  // what the published run must have had beyond the configuration
+  std::string difference;  // what the published run probably had beyond the configuration
 };
 
 enum class WorkloadKind {
@@ -56,12 +56,12 @@ WorkloadKind workload_of(std::string_view name);
 
 DynamicWorkload dynamic_workload(WorkloadKind kind, const DecoderShape& shape, std::uint64_t seed);
 
-// The sparsity of gradual pruning after `done` of its steps, from 0 to `last`: last (1 - (1 -
-// done)^3), done in 0..1. Source: Zhu and Gupta, arXiv 1710.01878.
+// Returns the sparsity of gradual pruning after the share `done` (0..1) of its steps: last (1 - (1
+// - done)^3). Source: Zhu and Gupta, arXiv 1710.01878.
 double gradual_sparsity(double done, double last);
 
-// The share of training after which layer `layer` of `num_layers` is frozen, in the cubic schedule
-// of FreezeOut whose first layer ends at `first`^3.
+// Returns the share of training after which layer `layer` of `num_layers` is frozen, in the cubic
+// schedule of FreezeOut; the first layer is frozen at `first`^3.
 double freeze_time(int layer, int num_layers, double first);
 
 }  // namespace tandem::planner

@@ -11,7 +11,7 @@
 namespace tandem::planner {
 namespace {
 
-// The end of a stage that begins at `begin` and takes as many layers as it may.
+// The end of a stage that begins at `begin` and takes as many layers as the limits allow.
 int filled_end(const StageLoads& loads, int begin, std::int64_t limit_ps) {
   int end = begin;
   while (end < loads.num_layers() && loads.fits(begin, end + 1, limit_ps)) ++end;

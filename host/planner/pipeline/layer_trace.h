@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// read_layer_trace: measured times and sizes of the layers of a model, from CSV.
+// read_layer_trace: reads measured times and sizes of the layers of a model from CSV.
 //
-// One line per layer, or per step and layer. The header names the columns in any order: `time_us`
-// (also _ns, _ms, _s; `forward_us` and `backward_us` are added), and if wanted `layer`, `bytes` and
-// `step`. Other columns are left out. Without a header a line is time, or layer and time, or layer,
-// time and bytes, in microseconds. Every step has the same layers in the same order.
-// Threads: pure. Errors: Error with the line.
+// Each line is one layer, or one layer of one step. The header names the columns in any order:
+// `time_us` (also _ns, _ms, _s; or `forward_us` and `backward_us`, which are added), and optionally
+// `layer`, `bytes` and `step`. Other columns are ignored. Without a header a line is the time;
+// layer and time; or layer, time and bytes; times in microseconds. Every step has the same layers
+// in the same order. Threads: pure. Errors: Error with the line.
 #pragma once
 
 #include <istream>
@@ -18,7 +18,7 @@
 namespace tandem::planner {
 
 struct TraceStep {
-  std::string name;  // empty without a column of steps
+  std::string name;  // empty if there is no column of steps
   std::vector<LayerCost> layers;
 };
 

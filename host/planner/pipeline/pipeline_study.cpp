@@ -18,7 +18,7 @@ namespace {
 
 // Mixed precision with Adam: 2 of the weight, 4 of its original, 4 and 4 of the moments.
 constexpr std::int64_t kMovedBytesPerParameter = 14;
-// Of a profiling step, per timed pass: the device is waited for.
+// Extra time of a profiling step per timed pass, because it waits for the device.
 constexpr std::int64_t kPicosecondsPerTiming = 10 * kPicosecondsPerUs;
 
 [[noreturn]] void refuse_time() {
@@ -59,7 +59,7 @@ class PhaseTimes {
 
   StageLoads loads() const { return StageLoads(costs_, {machine_.num_stages, kNoStageLimit}); }
 
-  // Of each cuts once: ways to divide are often the same.
+  // Simulated once per distinct cuts, because phases often have the same cuts.
   std::int64_t step(const Cuts& cuts) {
     const auto [found, is_new] = steps_.try_emplace(cuts);
     if (is_new) found->second = simulated_step(cuts);
@@ -72,7 +72,7 @@ class PhaseTimes {
     return work / machine_.num_stages * (machine_.micro_batches + machine_.num_stages - 1);
   }
 
-  // Of the timings on the stage with the most layers.
+  // The timing overhead of the stage with the most layers.
   std::int64_t profile_ps(const Cuts& cuts) const {
     const StageLoads bounds = loads();
     int most = 0;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// study_pipeline: a dynamic workload in virtual time, with stages that stay and with stages that
-// follow the work.
+// study_pipeline: simulates a dynamic workload with fixed stages and with stages that adapt.
 //
-// Static: the faster one of equal numbers of layers, as Megatron-LM divides, and of equal
-// parameters, as DeepSpeed does. Dynamic: from the same stages on, each phase begins with one step
-// in which layers are timed; new stages are taken where (old - new) x steps left > migration.
-// Migration: the stage with the most bytes to send and receive decides. Every step is simulated
-// (pipeline_time.h). Threads: pure. Errors: Error where the layers cannot fill the stages.
+// Fixed: the faster of two partitions: equal numbers of layers (Megatron-LM), and equal parameters
+// (DeepSpeed). Adaptive: starts from the same stages. Each phase begins with one step that times
+// the layers; new stages are used if (old - new) x remaining steps > migration time. The migration
+// time is that of the stage with the most bytes to send and receive. Every step is simulated
+// (pipeline_time.h). Threads: pure. Errors: Error if there are fewer layers than stages.
 #pragma once
 
 #include "planner/pipeline/dynamic_workload.h"
@@ -18,17 +17,17 @@ namespace tandem::planner {
 struct PipelineMachine {
   int num_stages = 8;
   int micro_batches = 32, tokens_per_micro_batch = 4096;
-  double ops_per_us = 593e6;   // of one stage
+  double ops_per_us = 593e6;   // per stage
   double bytes_per_us = 50e3;  // between stages, in each direction
 };
 
 enum class BalanceMethod { kExact, kDiffusion };
 
 struct PipelineStudy {
-  std::int64_t equal_layers_ps = 0, equal_parameters_ps = 0;  // static, all steps
-  std::int64_t dynamic_ps = 0;                                // with all of overhead_ps
-  std::int64_t overhead_ps = 0;                               // profiling and migration
-  double ideal_ps = 0;  // with the work of every step in equal shares
+  std::int64_t equal_layers_ps = 0, equal_parameters_ps = 0;  // fixed stages, all steps
+  std::int64_t dynamic_ps = 0;   // adaptive stages, including overhead_ps
+  std::int64_t overhead_ps = 0;  // profiling and migration
+  double ideal_ps = 0;           // if the work of every step were divided equally
   int num_phases = 0, num_migrations = 0;
   std::int64_t moved_bytes = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stages go on until they wait; a pass that ends wakes the stage that it feeds.
+// Stages continue until they wait; a pass that ends wakes the next stage.
 #include "planner/pipeline/pipeline_time.h"
 
 #include <algorithm>

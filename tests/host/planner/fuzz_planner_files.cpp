@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: any text becomes a trace, a mapping problem, samples, a graph, a circuit or
-// a coupling map that keep their promises, or an Error. The first byte chooses which.
+// Fuzz target: any text becomes a trace, a mapping problem, samples, a graph, a circuit, a coupling
+// map, a topology, traffic or hosts that keep their promises, or an Error. The first byte chooses
+// which.
 #include <cstdlib>
+#include <iterator>
 #include <sstream>
 
 #include "common/error.h"
@@ -12,6 +14,8 @@
 #include "planner/graph/graph_files.h"
 #include "planner/mapping/qaplib_file.h"
 #include "planner/mapping/qubo_file.h"
+#include "planner/mapping/rank_mapping.h"
+#include "planner/mapping/topology_file.h"
 #include "planner/onnx/onnx_graph.h"
 #include "planner/pipeline/layer_trace.h"
 #include "support/fuzz_main.h"
@@ -95,6 +99,32 @@ void check_coupling(std::istream& in) {
   }
 }
 
+void check_topology(const Topology& topology) {
+  const TopologyDistances distances = distances_of(topology);
+  const auto n = static_cast<std::size_t>(topology.num_places());
+  check(distances.cost.size() == n * n && distances.slow.size() == n * n);
+  for (std::size_t from = 0; from < n; ++from) {
+    for (std::size_t to = 0; to < n; ++to) {
+      check(distances.cost[from * n + to] == distances.cost[to * n + from]);
+      check((distances.cost[from * n + to] == 0) == (from == to));
+    }
+  }
+}
+
+void check_traffic(std::istream& in) {
+  const RankTraffic traffic = read_rank_traffic(in);
+  const auto n = static_cast<std::size_t>(traffic.num_ranks);
+  check(n >= 1 && traffic.bytes.size() == n * n);
+  for (const std::int64_t bytes : traffic.bytes) check(bytes >= 0);
+}
+
+void check_hosts(std::istream& in) {
+  Topology topology;
+  topology.places.resize(3);
+  name_hosts(topology, in);
+  for (const TopologyPlace& place : topology.places) check(!place.host.empty());
+}
+
 }  // namespace
 }  // namespace tandem::planner
 
@@ -108,7 +138,12 @@ void tandem::test::add_fuzz_seeds(std::vector<std::string>& seeds) {
         "5OPENQASM 2.0; include \"qelib1.inc\"; gate g(x) a,b { rz(-x/2^1) a; cx a,b; }\n"
         "qreg q[3]; creg c[2]; g(pi) q[0],q[2]; ccx q[0],q[1],q[2]; barrier q;\n"
         "if(c==1) h q; measure q[0] -> c[0]; reset q[1];",
-        "63\n0 1\n1,2 # x\n", "6{\"num_qubits\": 2, \"edges\": [[0, 1]]}"}) {
+        "63\n0 1\n1,2 # x\n", "6{\"num_qubits\": 2, \"edges\": [[0, 1]]}",
+        "8place a host 1\nplace b\nlink a s 5\nlink s b # x\n",
+        "9<system><cpu><pci busid=\"a\"><gpu dev=\"0\"><nvlink target=\"b\" "
+        "count=\"2\"/></gpu></pci>"
+        "<pci><pci busid=\"b\"><gpu dev=\"1\"/></pci></pci></cpu><cpu/></system>",
+        ":{\"ranks\": 2, \"bytes\": [[0, 3], [4, 0]]}", ";a slots=2\nb # x\n"}) {
     seeds.emplace_back(text);
   }
   seeds.push_back("7" + tandem::planner::onnx_seed());
@@ -116,35 +151,26 @@ void tandem::test::add_fuzz_seeds(std::vector<std::string>& seeds) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace p = tandem::planner;
+  using Check = void (*)(std::istream&);
+  // '0' is the first one.
+  constexpr Check kChecks[] = {
+      p::check_trace,
+      p::check_problem,
+      p::check_samples,
+      [](std::istream& in) { p::check_graph(p::read_graph_json(in)); },
+      p::check_triple,
+      p::check_circuit,
+      p::check_coupling,
+      p::check_onnx,
+      [](std::istream& in) { p::check_topology(p::read_topology_text(in)); },
+      [](std::istream& in) { p::check_topology(p::read_nccl_topology(in)); },
+      p::check_traffic,
+      p::check_hosts};
+  static_assert('0' % std::size(kChecks) == 0);
   if (size < 1) return 0;
   std::istringstream in(std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
   try {
-    // '0' is the first one.
-    switch (data[0] % 8) {
-      case 0:
-        p::check_trace(in);
-        break;
-      case 1:
-        p::check_problem(in);
-        break;
-      case 2:
-        p::check_samples(in);
-        break;
-      case 3:
-        p::check_graph(p::read_graph_json(in));
-        break;
-      case 4:
-        p::check_triple(in);
-        break;
-      case 5:
-        p::check_circuit(in);
-        break;
-      case 6:
-        p::check_coupling(in);
-        break;
-      default:
-        p::check_onnx(in);
-    }
+    kChecks[data[0] % std::size(kChecks)](in);
   } catch (const tandem::Error&) {
   }
   return 0;

@@ -185,7 +185,7 @@ TEST_F(GraphTriple, NamesTheWrongLine) {
   EXPECT_THAT(refused_dot("digraph {\n \"\" -> b }"), HasSubstr("line 2: a name is empty"));
   EXPECT_THAT(refused_dot("digraph {\n a [x=1\n"), HasSubstr("']' is missing"));
   EXPECT_THAT(refused_dot("digraph {\n subgraph c { a -> b } }"), HasSubstr("line 2: subgraphs"));
-  EXPECT_THAT(refused_dot("digraph { b -> c }\nmore"), HasSubstr("line 2: 'more' stands behind"));
+  EXPECT_THAT(refused_dot("digraph { b -> c }\nmore"), HasSubstr("line 2: 'more' follows the end"));
   EXPECT_THAT(refused_dot("digraph { b -> c -> b }"), HasSubstr("the graph has a cycle: 'b'"));
   write("graph.dot", "digraph { b -> c }");
   write("durations.txt", "b::1\nc 5\n");

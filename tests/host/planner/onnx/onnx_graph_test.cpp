@@ -198,6 +198,35 @@ TEST(OnnxGraphTest, BodiesUseValuesFromOutside) {
   EXPECT_EQ(graph.edge(0).from, 0);
 }
 
+TEST(OnnxGraphTest, WeightsOfBodiesLieWithTheirNode) {
+  OnnxText text;
+  text.input("x", {4}).input("go", {}, 9);
+  const std::string constant =
+      bytes_field(5, bytes_field(1, "value") + bytes_field(5, tensor_text("c", {5}, kTestInt64)));
+  const std::string inner = bytes_field(5, tensor_text("v", {2, 3})) +
+                            bytes_field(1, node_text("Constant", {}, {"c"}, constant));
+  const std::string body =
+      bytes_field(5, tensor_text("w", {10, 4})) +
+      bytes_field(1,
+                  node_text("If", {"go"}, {"last"},
+                            bytes_field(5, bytes_field(1, "then_branch") + bytes_field(6, inner))));
+  text.node("Relu", {"x"}, {"a"});
+  text.node("If", {"go"}, {"y"},
+            bytes_field(5, bytes_field(1, "then_branch") + bytes_field(6, body)));
+  const OperatorGraph graph = std::move(onnx_graph(text).graph);
+  EXPECT_EQ(graph.node(0).resident_bytes, 0);
+  EXPECT_EQ(graph.node(1).resident_bytes, 10 * 4 * 4 + 2 * 3 * 4 + 5 * 8);
+}
+
+TEST(OnnxGraphTest, ASizeBelowNothingIsRefusedInWords) {
+  OnnxText text;
+  const std::string shape = bytes_field(1, number_field(1, -1));
+  const std::string type = bytes_field(1, number_field(1, 1) + bytes_field(2, shape));
+  text.add(11, bytes_field(1, "x") + bytes_field(2, type)).node("Relu", {"x"}, {"a"});
+  EXPECT_THAT(refused_onnx(text), HasSubstr("'dim_value' is -1, which is no size: a size that is "
+                                            "given later has a name in 'dim_param'"));
+}
+
 TEST(OnnxGraphTest, DamagedFilesAreRefusedWithTheField) {
   const auto refused = [](const std::string& file) {
     return message_of([&] { read_graph_onnx(file, {}); });

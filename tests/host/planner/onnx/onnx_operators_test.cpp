@@ -125,6 +125,13 @@ TEST(OnnxOperators, WindowsSlide) {
   EXPECT_EQ(InferredOperator({"AveragePool", {{1, 2, 8, 9}}, pool, {}}).operations(),
             2 * 3 * 4 * 9);
   EXPECT_THAT(dims_of({"GlobalAveragePool", {{1, 2, 8, 9}}, "", {}}), ElementsAre(1, 2, 1, 1));
+  EXPECT_THAT(refused_operator({"Conv", {{1, 4, 5}, {4, 2, 3}}, "", {}}), HasSubstr("in 1 groups"));
+  EXPECT_THAT(refused_operator({"Conv", {{1, 2, 2}, {4, 2, 3}}, "", {}}), HasSubstr("is larger"));
+  EXPECT_THAT(refused_operator({"MaxPool", {{1, 2, 8}}, pool, {}}),
+              HasSubstr("'kernel_shape' is not 1 small numbers"));
+}
+
+TEST(OnnxOperators, TransposedWindowsSlide) {
   const InferredOperator back({"ConvTranspose",
                                {{1, 4, 5}, {4, 2, 3}},
                                ints_attribute("strides", {2}) + ints_attribute("pads", {1, 1}) +
@@ -132,10 +139,19 @@ TEST(OnnxOperators, WindowsSlide) {
                                {}});
   EXPECT_THAT(back.dims(), ElementsAre(1, 2, 10));
   EXPECT_EQ(back.operations(), 2 * 4 * 5 * 2 * 3);
-  EXPECT_THAT(refused_operator({"Conv", {{1, 4, 5}, {4, 2, 3}}, "", {}}), HasSubstr("in 1 groups"));
-  EXPECT_THAT(refused_operator({"Conv", {{1, 2, 2}, {4, 2, 3}}, "", {}}), HasSubstr("is larger"));
-  EXPECT_THAT(refused_operator({"MaxPool", {{1, 2, 8}}, pool, {}}),
-              HasSubstr("'kernel_shape' is not 1 small numbers"));
+  const auto padded = [](const std::string& how) {
+    return dims_of({"ConvTranspose",
+                    {{1, 4, 5}, {4, 2, 3}},
+                    ints_attribute("strides", {2}) +
+                        bytes_field(5, bytes_field(1, "auto_pad") + bytes_field(4, how)),
+                    {}});
+  };
+  EXPECT_THAT(padded("NOTSET"), ElementsAre(1, 2, 11));
+  EXPECT_THAT(padded("VALID"), ElementsAre(1, 2, 11));
+  EXPECT_THAT(padded("SAME_UPPER"), ElementsAre(1, 2, 10));
+  EXPECT_THAT(
+      dims_of({"ConvTranspose", {{1, 4, 5}, {4, 2, 3}}, ints_attribute("output_shape", {12}), {}}),
+      ElementsAre(1, 2, 12));
 }
 
 TEST(OnnxOperators, AxesAreRearranged) {
@@ -168,6 +184,11 @@ TEST(OnnxOperators, SlicesReducesAndSplits) {
   EXPECT_THAT(dims_of({"Slice", {{10, 20}}, "", {{2}, {-1}, {1}, {3}}}), ElementsAre(10, 6));
   EXPECT_THAT(dims_of({"Slice", {{10}}, "", {{-1}, {-100}, {0}, {-1}}}), ElementsAre(10));
   EXPECT_THAT(dims_of({"Slice", {{10, 20}}, "", {{8, 0}, {100, 5}}}), ElementsAre(2, 5));
+  // A begin before the first element is the first one, also of steps backwards.
+  EXPECT_THAT(dims_of({"Slice", {{10}}, "", {{-100}, {-200}, {0}, {-1}}}), ElementsAre(1));
+  EXPECT_THAT(dims_of({"Slice", {{10}}, "", {{-100}, {3}, {0}, {1}}}), ElementsAre(3));
+  EXPECT_THAT(dims_of({"Slice", {{10}}, "", {{100}, {6}, {0}, {-2}}}), ElementsAre(2));
+  EXPECT_THAT(dims_of({"Slice", {{0}}, "", {{0}, {-1}, {0}, {-1}}}), ElementsAre(0));
   EXPECT_THAT(refused_operator({"Slice", {{10}}, "", {{0}, {1}, {0}, {0}}}),
               HasSubstr("a step is 0"));
   EXPECT_THAT(dims_of({"ReduceMean", {{2, 3, 4}}, ints_attribute("axes", {-1}), {}}),

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -18,6 +19,8 @@
 #include "planner/partition/local_search.h"
 #include "planner/partition/memory_repair.h"
 #include "planner/partition/metis_placement.h"
+#include "planner/partition/scotch_placement.h"
+#include "planner/partition/undirected_graph.h"
 
 namespace tandem::planner {
 namespace {
@@ -89,6 +92,8 @@ TEST(PlaceGraph, AutoIsTheBestOfItsMembers) {
     EXPECT_EQ(placed.makespan_ps, least);
     EXPECT_EQ(names.count("pardnn") + names.count("etf") + names.count("one"), 3u);
     EXPECT_EQ(names.count("metis"), has_metis() ? 1u : 0u);
+    EXPECT_EQ(names.count("scotch"), has_scotch() ? 1u : 0u);
+    EXPECT_EQ(names.count("chain"), 0u);
     for (const PlaceMethod method : {PlaceMethod::kParDnn, PlaceMethod::kEarliest}) {
       EXPECT_LE(placed.makespan_ps, place_graph(graph, slow_links(3, 2), method).makespan_ps);
     }
@@ -109,8 +114,10 @@ TEST(PlaceGraph, TwoChainsGetTwoDevices) {
     EXPECT_EQ(place_graph(graph, slow_links(2, 5), method).makespan_ps,
               100 * kPicosecondsPerMicrosecond);
   }
-  if (has_metis()) {
-    EXPECT_EQ(place_graph(graph, slow_links(2, 5), PlaceMethod::kMetis).makespan_ps,
+  for (const auto& [method, is_there] : {std::pair(PlaceMethod::kMetis, has_metis()),
+                                         std::pair(PlaceMethod::kScotch, has_scotch())}) {
+    if (!is_there) continue;
+    EXPECT_EQ(place_graph(graph, slow_links(2, 5), method).makespan_ps,
               100 * kPicosecondsPerMicrosecond);
   }
 }
@@ -176,6 +183,41 @@ TEST(PlaceGraph, MetisIsThereOrSaysThatItIsNot) {
   }
 }
 
+TEST(PlaceGraph, ScotchKeepsRulesTwiceAlikeOrSaysThatItIsNotThere) {
+  std::mt19937_64 random(31);
+  const OperatorGraph graph = random_graph({80, 8}, random);
+  if (!has_scotch()) {
+    EXPECT_THAT(message_of([&] { place_graph(graph, slow_links(3, 2), PlaceMethod::kScotch); }),
+                HasSubstr("install libscotch-dev"));
+    return;
+  }
+  const PlacedGraph placed = place_graph(graph, slow_links(3, 2), PlaceMethod::kScotch);
+  EXPECT_TRUE(keeps_rules(graph, placed.placement));
+  EXPECT_EQ(placed.placement, place_graph(graph, slow_links(3, 2), PlaceMethod::kScotch).placement);
+  std::set<int> used(placed.placement.begin(), placed.placement.end());
+  EXPECT_EQ(used.size(), 3u);
+}
+
+// Scotch adds up the weights of both directions in 32 bits.
+TEST(UndirectedGraphs, WeightsOfLongTransfersAddUpWithin31Bits) {
+  std::vector<OperatorNode> nodes;
+  std::vector<OperatorEdge> edges;
+  for (int id = 0; id < 100; ++id) {
+    nodes.push_back(node_named("n" + std::to_string(id), 10'000, 1'000'000));
+    if (id > 0) edges.push_back(edge_of(id - 1, id));
+  }
+  const OperatorGraph graph(nodes, edges);
+  const DeviceLinks links = slow_links(2, 5);
+  const UndirectedGraph halved = undirected_graph(graph, links, kMostWeights / 2);
+  const auto sum = [](const std::vector<std::int32_t>& weights) {
+    return std::accumulate(weights.begin(), weights.end(), std::int64_t{0});
+  };
+  EXPECT_LE(sum(halved.edge_weights), std::numeric_limits<std::int32_t>::max());
+  EXPECT_LE(sum(halved.node_weights), std::numeric_limits<std::int32_t>::max());
+  EXPECT_GT(sum(halved.edge_weights), 1 << 29);  // scaled no further than needed
+  EXPECT_EQ(halved.begins.back(), 2 * 99);
+}
+
 TEST(LinearClustersTest, PathsHoldEveryNodeOnceAndFollowEdges) {
   std::mt19937_64 random(39);
   for (int round = 0; round < 20; ++round) {
@@ -212,19 +254,24 @@ TEST(LinearClustersTest, ThePrimaryPathIsTheLongestWay) {
   EXPECT_EQ(critical_path_ps(graph), 11 * kUs);
 }
 
-TEST(LevelWorkTest, SumsWithinSpans) {
-  const std::vector<std::int64_t> times = {0, 3, 7, 20};
-  LevelWork work(times);
-  work.add(0, 1);
-  work.add(7, 10);
-  work.add(20, 100);
-  work.add(7, 1000);
-  EXPECT_EQ(work.between(0, 20), 1111);
-  EXPECT_EQ(work.between(1, 7), 1010);
-  EXPECT_EQ(work.between(7, 19), 1010);
-  EXPECT_EQ(work.between(8, 7), 0);
-  work.add(7, -1000);
-  EXPECT_EQ(work.between(4, 30), 110);
+TEST(LevelWorkTest, SumsWithinSpansByDevice) {
+  LevelWork work(4, 3);
+  std::vector<std::int64_t> sums(3);
+  const auto between = [&](std::size_t first, std::size_t last) {
+    work.between(first, last, sums);
+    return sums;
+  };
+  work.add(0, 1, 1);
+  work.add(2, 1, 10);
+  work.add(3, 1, 100);
+  work.add(2, 1, 1000);
+  work.add(1, 2, 5);
+  EXPECT_THAT(between(0, 4), ElementsAre(0, 1111, 5));
+  EXPECT_THAT(between(1, 3), ElementsAre(0, 1010, 5));
+  EXPECT_THAT(between(2, 3), ElementsAre(0, 1010, 0));
+  EXPECT_THAT(between(3, 2), ElementsAre(0, 0, 0));
+  work.add(2, 1, -1000);
+  EXPECT_THAT(between(2, 4), ElementsAre(0, 110, 0));
 }
 
 TEST(LocalSearch, ImprovesAnAlternatingChain) {

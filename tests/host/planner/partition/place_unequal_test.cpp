@@ -6,6 +6,7 @@
 #include "host/planner/graph/graphs.h"
 #include "host/planner/message_of.h"
 #include "host/planner/partition/placements.h"
+#include "planner/partition/chain_placement.h"
 #include "planner/partition/device_speed.h"
 #include "planner/partition/linear_clusters.h"
 #include "planner/partition/list_placement.h"
@@ -99,6 +100,43 @@ TEST(PlaceUnequal, AFastDeviceGetsMore) {
   if (has_metis()) {
     EXPECT_LE(makespan_us(place_by_metis(graph, links)), 24);
   }
+}
+
+TEST(PlaceUnequal, ChainsGetTheLeastOfAllPlacements) {
+  std::mt19937_64 random(17);
+  for (int round = 0; round < 60; ++round) {
+    std::vector<OperatorNode> nodes;
+    std::vector<OperatorEdge> edges;
+    for (int id = 0; id < 8; ++id) {
+      nodes.push_back(node_named("n" + std::to_string(id), 0, static_cast<int>(random() % 6)));
+      for (int kind = 0; kind < 2; ++kind) {
+        nodes.back().kind_ps.push_back(static_cast<std::int64_t>(random() % 9) *
+                                       kPicosecondsPerMicrosecond);
+      }
+      if (id > 0) edges.push_back(edge_of(id - 1, id));
+    }
+    if (round % 4 == 0) nodes[random() % 8].device = 1;
+    const OperatorGraph graph(nodes, edges);
+    const DeviceLinks links = unequal_links(round);
+    ASSERT_TRUE(is_chain(graph));
+    const PlacedGraph placed = place_graph(graph, links, PlaceMethod::kChain);
+    ASSERT_TRUE(keeps_rules(graph, placed.placement));
+    ASSERT_EQ(placed.makespan_ps, least_makespan(graph, links)) << round;
+  }
+}
+
+TEST(PlaceUnequal, OnlyChainsArePlacedAsChains) {
+  const std::vector<OperatorNode> nodes = {node_named("a", 1), node_named("b", 1),
+                                           node_named("c", 1)};
+  EXPECT_TRUE(is_chain(OperatorGraph(nodes, {edge_of(2, 0), edge_of(0, 1)})));
+  EXPECT_FALSE(is_chain(OperatorGraph(nodes, {edge_of(0, 1), edge_of(0, 2)})));
+  EXPECT_FALSE(is_chain(OperatorGraph(nodes, {edge_of(0, 1)})));
+  std::vector<OperatorNode> grouped = nodes;
+  grouped[0].group = grouped[2].group = "g";
+  const OperatorGraph tied(grouped, {edge_of(0, 1), edge_of(1, 2)});
+  EXPECT_FALSE(is_chain(tied));
+  EXPECT_THAT(message_of([&] { place_graph(tied, slow_links(2, 1), PlaceMethod::kChain); }),
+              HasSubstr("the method chain is for chains"));
 }
 
 // A chain belongs on the fast device whole; ParDNN's first path goes there.

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// place_by_scotch: Scotch's mapping: work per device by its speed, little exchange.
+//
+// Directions of edges count not. Needs libscotch when Tandem is built. Threads: one; pure, the same
+// input gives the same placement. Errors: Error where Scotch is not built in or fails. Source:
+// Pellegrini and Roman, 1996.
+#pragma once
+
+#include "planner/graph/device_links.h"
+
+namespace tandem::planner {
+
+bool has_scotch();
+Placement place_by_scotch(const OperatorGraph& graph, const DeviceLinks& links);
+
+}  // namespace tandem::planner
