@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sum_of_squares: of f32 values, in f64.
+// sum_of_squares: the sum of squares of f32 values, in f64.
 //
-// Eight sums side by side, so that a processor works on several values at once. The order of the
-// additions depends on the number of values alone: the same bits everywhere. Pure; threads: any.
+// It computes eight partial sums, so that the processor can use vectors. The order of the additions
+// depends only on the number of values: the same bits everywhere. Pure; threads: any.
 #pragma once
 
 #include <array>

@@ -4,11 +4,12 @@
 //
 //   bench_host_optimizer [--values N] [--threads N] [--python PYTHON]
 //
-// In turns: the bandwidth of reading and writing, a step, a step with a bf16 copy, and the peer's
-// step in a child process. The bandwidth is the better of two plain loops over the same memory: all
+// In turns: the bandwidth of reading and writing, a step, a step with a bf16 copy, and both of the
+// peer in a child process. The bandwidth is the better of two plain loops over the same memory: all
 // of it in place, and the step's own four reads and three writes. A step moves 28 bytes per
 // parameter (weights, gradient and two moments read; all but the gradient written), 30 with the
-// copy. Verifies a step against a scalar loop first. A JSON line per figure.
+// copy; the peer's copy reads the weights again: 34. Verifies a step against a scalar loop first. A
+// JSON line per figure.
 #include <CLI/CLI.hpp>
 #include <bit>
 #include <cmath>
@@ -26,7 +27,7 @@ using namespace tandem::bench;
 using training::StepFactors;
 
 constexpr std::size_t kPart = 1 << 15;
-constexpr double kStepBytes = 28, kCopyBytes = 30;
+constexpr double kStepBytes = 28, kCopyBytes = 30, kPeerCopyBytes = 34;
 
 struct Settings {
   std::size_t values = std::size_t{64} << 20;
@@ -167,22 +168,25 @@ void run(const Settings& settings) {
   Contest contest(settings);
   PeerProcess peer(settings.python, settings.script, settings.values, contest.threads());
   const auto count = static_cast<double>(settings.values);
-  Samples plain, with_copy, peers;
+  Samples plain, with_copy, peers, peers_with_copy;
   std::vector<double> bandwidths;
   for (int sample = -3; sample < kSamples; ++sample) {
     const double bandwidth = contest.bandwidth();
     const double alone = contest.step(false), copied = contest.step(true);
-    const std::optional<double> other = peer.step();
+    const std::optional<PeerProcess::Seconds> other = peer.step();
     if (sample < 0) continue;
     bandwidths.push_back(bandwidth);
-    const auto add = [&](Samples& to, double time, double bytes) {
+    const auto add = [&](Samples& to, double time, double bytes, double peers_time) {
       to.ns.push_back(time / count * 1e9);
       to.share.push_back(bytes * count / time / bandwidth);
-      if (other) to.against_peer.push_back(*other / time);
+      if (other) to.against_peer.push_back(peers_time / time);
     };
-    add(plain, alone, kStepBytes);
-    add(with_copy, copied, kCopyBytes);
-    if (other) add(peers, *other, kStepBytes);
+    const PeerProcess::Seconds theirs = other.value_or(PeerProcess::Seconds{});
+    add(plain, alone, kStepBytes, theirs.step);
+    add(with_copy, copied, kCopyBytes, theirs.step_and_copy);
+    if (!other) continue;
+    add(peers, theirs.step, kStepBytes, theirs.step);
+    add(peers_with_copy, theirs.step_and_copy, kPeerCopyBytes, theirs.step_and_copy);
   }
   const nlohmann::ordered_json shape = {{"values", settings.values},
                                         {"threads", contest.threads()}};
@@ -191,7 +195,9 @@ void run(const Settings& settings) {
   if (peers.ns.empty()) {
     std::cout << nlohmann::json{{"name", "optimizer.peer"}, {"peer", peer.description()}} << '\n';
   } else {
-    print("optimizer.peer", peers, kStepBytes, bandwidths, {{"peer", peer.description()}});
+    const nlohmann::ordered_json description = {{"peer", peer.description()}};
+    print("optimizer.peer", peers, kStepBytes, bandwidths, description);
+    print("optimizer.peer_bf16_copy", peers_with_copy, kPeerCopyBytes, bandwidths, description);
   }
 }
 

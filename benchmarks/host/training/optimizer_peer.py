@@ -4,7 +4,8 @@
     optimizer_peer.py VALUES THREADS
 
 The first line out names the version and the form: fused where this PyTorch has it for the CPU, else foreach; or says why
-there is none. Every further line is the seconds of a step on one parameter of VALUES values.
+there is none. Every further line has the seconds of a step on one parameter of VALUES values, and of a step with the copy of
+the weights in bf16 that its users make behind it: PyTorch's optimizer writes none.
 """
 
 import json
@@ -36,10 +37,16 @@ def main():
     parameter.grad = torch.rand(values) * 1e-3
     optimizer, form = optimizer_of(torch, parameter)
     print(json.dumps({"torch": torch.__version__, "form": form}), flush=True)
+    narrow = torch.zeros(values, dtype=torch.bfloat16)
     for _ in sys.stdin:
         begin = time.perf_counter()
         optimizer.step()
-        print(time.perf_counter() - begin, flush=True)
+        alone = time.perf_counter() - begin
+        begin = time.perf_counter()
+        optimizer.step()
+        with torch.no_grad():
+            narrow.copy_(parameter)
+        print(alone, time.perf_counter() - begin, flush=True)
 
 
 main()

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 
 namespace tandem::bench {
@@ -51,12 +52,17 @@ class PeerProcess {
   // {"torch": ..., "form": ...} or {"absent": ...}
   const nlohmann::json& description() const { return description_; }
 
-  // Seconds of a step; nothing if the child has ended.
-  std::optional<double> step() {
+  struct Seconds {
+    double step = 0, step_and_copy = 0;
+  };
+  // Nothing if the child has ended.
+  std::optional<Seconds> step() {
     if (!present() || std::fputs("step\n", out_) < 0 || std::fflush(out_) != 0) return {};
     const std::string answer = line();
-    if (answer.empty()) return {};
-    return std::stod(answer);
+    Seconds seconds;
+    std::istringstream words(answer);
+    if (!(words >> seconds.step >> seconds.step_and_copy)) return {};
+    return seconds;
   }
 
  private:

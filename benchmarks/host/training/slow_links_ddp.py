@@ -33,6 +33,7 @@ def options():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--table-rate", type=float, default=0.02)
+    parser.add_argument("--decay", choices=["constant", "cosine"], default="constant", help="of the rates, as tandem train's")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--timeout", type=float, default=60)
     return parser.parse_args()
@@ -211,6 +212,12 @@ def optimizers(task, model, given):
     return [adamw([matrices, vectors], given.rate), RowwiseAdagrad(tables, given.table_rate)]
 
 
+def share_of_rate(given, step):
+    if given.decay == "constant" or given.steps < 2:
+        return 1
+    return 0.1 + 0.45 * (1 + math.cos(math.pi * step / (given.steps - 1)))
+
+
 def main():
     given = options()
     rank = int(os.environ["RANK"])
@@ -222,8 +229,11 @@ def main():
     data = TextData(given, rank) if given.task == "decoder" else ClickData(given, rank, shape["rows"])
     ddp = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     steps = optimizers(given.task, model, given)
+    rates = [(group, group["lr"]) for each in steps for group in each.param_groups]
     begin = time.perf_counter()
     for step in range(given.steps):
+        for group, rate in rates:
+            group["lr"] = rate * share_of_rate(given, step)
         for each in steps:
             each.zero_grad()
         loss = data.loss(ddp, step)

@@ -26,7 +26,7 @@ void run(const std::string& folder, const std::string& out) {
   try {
     exported.writer.write(stream);
   } catch (const Error&) {
-    file.fail(errno == 0 ? EIO : errno);  // of the write that failed
+    file.fail(errno == 0 ? EIO : errno);  // the error of the failed write
   }
   stream.close();
   if (!stream) file.fail(errno);

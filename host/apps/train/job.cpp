@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kind of a model stands in the checkpoint, or in the file that describes a new one.
+// The kind of a model is in the checkpoint, or in the file that describes a new model.
 #include "apps/train/job.h"
 
 #include "common/error.h"
@@ -9,7 +9,7 @@
 namespace tandem::apps {
 namespace {
 
-// Of the model that --from or --model-config names; empty: none.
+// The kind of the model that --from or --model-config names; empty: none.
 std::string named_kind(const TrainOptions& options) {
   if (!options.from.empty() && !options.model_config.empty()) {
     throw Error("train", "--from " + options.from + " and --model-config " + options.model_config +
@@ -18,6 +18,8 @@ std::string named_kind(const TrainOptions& options) {
   if (!options.from.empty()) return "llama";
   return options.model_config.empty() ? "" : training::model_kind(options.model_config);
 }
+
+}  // namespace
 
 std::string kind_of(const JobSource& source) {
   const std::string named = named_kind(source.options);
@@ -30,11 +32,9 @@ std::string kind_of(const JobSource& source) {
   }
   if (!named.empty()) return named;
   throw Error("train",
-              "name a model: --model-config for a new one, --from for one to go on from, "
+              "name a model: --model-config for a new one, --from for an existing one, "
               "or --resume");
 }
-
-}  // namespace
 
 Error other_model(const TrainOptions& options, const std::string& difference) {
   const std::string named =

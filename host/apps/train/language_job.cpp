@@ -5,6 +5,7 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <variant>
 
 #include "apps/train/job.h"
@@ -42,7 +43,7 @@ std::string text_of(const training::ParameterSpec& parameter) {
   return fmt::format("{} of [{}]", parameter.name, fmt::join(parameter.shape, ", "));
 }
 
-// Of the model that --from or --model-config names.
+// The model that --from or --model-config names.
 std::vector<training::ParameterSpec> named_parameters(const TrainOptions& options,
                                                       const std::string& kind) {
   if (!options.from.empty()) return training::read_decoder_parameters(options.from);
@@ -70,22 +71,21 @@ Model model_of(const JobSource& source, const std::string& kind) {
   return saved;
 }
 
-const training::LanguageModel& language_of(const Model& model) {
-  return std::visit([](const auto& one) -> const training::LanguageModel& { return one; }, model);
+// Tokens of a window. An LSTM has no bound.
+int context_of(const Model& model, const std::optional<int>& asked) {
+  const auto* decoder = std::get_if<DecoderModel>(&model);
+  return decoder == nullptr ? asked.value_or(kWindowTokens) : window_tokens(*decoder, asked);
 }
 
-std::uint64_t sum_of(const training::TokenText& text) {
-  std::uint64_t sum = text.size();
-  for (std::uint64_t at = 0; at < text.size(); ++at) {
-    sum = sum * 0x100000001b3u ^ static_cast<std::uint64_t>(text[at]);
-  }
-  return sum;
+const training::LanguageModel& language_of(const Model& model) {
+  return std::visit([](const auto& one) -> const training::LanguageModel& { return one; }, model);
 }
 
 class LanguageJob final : public TrainJob {
  public:
   LanguageJob(const JobSource& source, Model model)
       : model_(std::move(model)),
+        context_(context_of(model_, source.options.context)),
         parameters_(parameters_of(model_)),
         text_(source.options.text, *language_of(model_).tokenizer) {
     const TrainOptions& options = source.options;
@@ -94,14 +94,14 @@ class LanguageJob final : public TrainJob {
     computation_ = make_computation(source);
     task_.emplace(
         training::TextParts{language_of(model_), *computation_, text_, valid_ ? &*valid_ : nullptr},
-        training::TextSizes{options.batch, options.context, options.seed});
+        training::TextSizes{options.batch, context_, options.seed});
   }
 
   training::ParameterSet& parameters() override { return parameters_; }
   training::TrainingTask& task() override { return *task_; }
   std::string size() const override { return std::to_string(text_.size()) + " tokens"; }
-  std::uint64_t data_checksum() const override { return sum_of(text_); }
-  std::uint64_t valid_checksum() const override { return valid_ ? sum_of(*valid_) : 0; }
+  std::uint64_t data_checksum() const override { return checksum_of(text_); }
+  std::uint64_t valid_checksum() const override { return valid_ ? checksum_of(*valid_) : 0; }
 
  private:
   void read_valid(const std::string& path) {
@@ -125,11 +125,12 @@ class LanguageJob final : public TrainJob {
       return source.library().make_lstm(lstm->sizes, source.computation(), parameters_);
     }
     return source.library().make_decoder(
-        training::decoder_sizes(std::get<DecoderModel>(model_), source.options.context),
-        source.computation(), parameters_);
+        training::decoder_sizes(std::get<DecoderModel>(model_), context_), source.computation(),
+        parameters_);
   }
 
   Model model_;
+  const int context_;
   training::ParameterSet parameters_;
   training::TokenText text_;
   std::optional<training::TokenText> valid_;
@@ -138,6 +139,23 @@ class LanguageJob final : public TrainJob {
 };
 
 }  // namespace
+
+std::uint64_t checksum_of(const training::TokenText& text) {
+  std::uint64_t sum = text.size();
+  for (std::uint64_t at = 0; at < text.size(); ++at) {
+    sum = sum * 0x100000001b3u ^ static_cast<std::uint64_t>(text[at]);
+  }
+  return sum;
+}
+
+training::DecoderModel decoder_of(const JobSource& source) {
+  return std::get<DecoderModel>(model_of(source, "llama"));
+}
+
+int window_tokens(const DecoderModel& model, const std::optional<int>& asked) {
+  if (asked) training::check_context(model, *asked);
+  return asked.value_or(std::min(kWindowTokens, model.config.context_length));
+}
 
 std::unique_ptr<TrainJob> make_language_job(const JobSource& source, const std::string& kind) {
   if (source.options.text.empty())

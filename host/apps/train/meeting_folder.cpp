@@ -72,7 +72,7 @@ std::string roll_name(const std::string& prefix, int number) {
   return fmt::format("{}{}-{}", kRoll, prefix, number);
 }
 
-// The same on all ranks; of no other meeting.
+// The same text on all ranks, different for every meeting.
 std::string prefix_of(const std::vector<std::string>& words) {
   std::string all;
   for (const std::string& word : words) all += word;
@@ -133,7 +133,7 @@ MeetingFolder::MeetingFolder(const std::string& path) : path_(path), token_(rand
 
 MeetingFolder::~MeetingFolder() {
   if (lock_ < 0) return;
-  // Under its name another process may stand by now.
+  // Another process may have a file of the same name by now.
   if (text_of(own_) == token_) ::unlink(own_.c_str());
   ::close(lock_);
 }
@@ -225,7 +225,7 @@ void MeetingFolder::require_newest() const {
                                       " of the run before ends; it was silent for too long");
 }
 
-// What earlier runs have said here.
+// Removes the messages of earlier runs.
 void MeetingFolder::remove_old(const std::string& prefix) const {
   for (const std::string_view kind : {kRoll, kList}) {
     for (const fs::path& file : files_of(path_, kind)) {
@@ -245,7 +245,7 @@ GroupPlace MeetingFolder::wait_for_place() {
   const std::string name = std::string(kNew) + token_;
   if (lock_ < 0) {
     announce(name);
-  } else {  // the group that it was given a place in has not come about
+  } else {  // the group in which it was given a place was not formed
     ::rename(own_.c_str(), (path_ / name).c_str());
     own_ = path_ / name;
   }
@@ -319,7 +319,7 @@ Roll MeetingFolder::call_roll(const GroupMembers& group, int own, const std::str
   return roll_of(group, deadline, "");
 }
 
-// Ends early where `decision` has been taken.
+// Ends early if `decision` has been made.
 Roll MeetingFolder::roll_of(const GroupMembers& group, Deadline deadline,
                             const std::string& decision) const {
   const auto patience = deadline.remaining();

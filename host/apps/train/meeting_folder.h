@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MeetingFolder: the folder where the ranks of a run find each other, and see who is left.
+// MeetingFolder: a shared folder where the ranks of a run find each other, and detect lost ranks.
 //
-// Every process locks (flock) a file of its own there as long as it lives. A file without a lock
-// is of a process that is gone. So a folder can serve run after run.
-//
-//   rank-N       of a rank        new-TOKEN      of a process that waits to join
-//   place-TOKEN  its place        roll-P-N       of a rank that has seen group P fail
-//   run          the newest run   roll-P-N-busy  counts while that rank is at work
-//   list-P       who is left of P
-//
-// Threads: one; beat() from another. Errors: Error("train", ...) names the file and the reason;
-// TransportError names the rank. A rank of an older run than the newest gets one, too.
+// Every process holds a lock (flock) on its own file there until it ends. A file without a lock
+// belongs to a process that has ended, so one folder can serve many runs.
+//   rank-N       file of a rank          new-TOKEN      file of a process that waits to join
+//   place-TOKEN  the place given to it   roll-P-N       rank N reports that group P has failed
+//   run          the newest run          roll-P-N-busy  a counter; grows while that rank works
+//   list-P       remaining ranks of P
+// Threads: one; beat() may run on another. Errors: Error("train", ...) with file and reason;
+// TransportError that names a rank, also on a rank of an older run than the newest.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +23,8 @@
 
 namespace tandem::apps {
 
-// A rank of a gloo group; prefix: what separates the group from others of the folder. number: what
-// the rank is called as long as it lives; those of a run's first group are their ranks.
+// The place of a rank in a gloo group. prefix: distinguishes the group from others in the folder.
+// number: identifies the rank for its whole life; in a run's first group it equals the rank.
 struct GroupPlace {
   std::string prefix;
   int rank = 0;
@@ -34,16 +32,16 @@ struct GroupPlace {
   int number = 0;
 };
 
-// The ranks of a group, by their numbers, ascending.
+// The numbers of a group's ranks, ascending.
 struct GroupMembers {
   std::string prefix;
   std::vector<int> numbers;
 };
 
-// What the ranks of a group say after it has failed.
+// The reports of a group's ranks after it has failed.
 struct Roll {
-  std::vector<int> absent;              // they have died, or were silent until the deadline
-  std::map<int, std::string> failures;  // of ranks that end by an error of their own
+  std::vector<int> absent;  // ranks that have ended, or did not report before the deadline
+  std::map<int, std::string> failures;  // texts of ranks that end with their own error
 };
 
 class MeetingFolder {
@@ -53,43 +51,44 @@ class MeetingFolder {
   MeetingFolder(const MeetingFolder&) = delete;
   MeetingFolder& operator=(const MeetingFolder&) = delete;
 
-  // As a rank of a run that begins: waits until all ranks are there. Returns a prefix that no group
-  // has had.
+  // Called by each rank at the start of a run: waits for all ranks. Returns a prefix that no
+  // earlier group had.
   std::string meet(int rank, int world, Deadline deadline);
 
-  // The same in parts, for ranks that can talk already. Each enters and tells the others its word;
-  // then all start the run. Error where a rank is not seen, or its lock: at once where its file is
-  // there, so the file system keeps locks to a host.
+  // The same in two parts, for ranks that can already communicate. Each rank enters and sends its
+  // word to the others; then all start the run. Errors: Error if a rank is not seen before the
+  // deadline. If its file is there but its lock is not visible, the error comes at once, because
+  // the file system keeps locks local to a host.
   std::string enter(int rank, Deadline deadline);
   std::string start(int rank, const std::vector<std::string>& words, Deadline deadline);
 
-  // As a process that wants to join: waits until a rank of the run gives it a place. Error if no
-  // rank lives.
+  // Called by a process that wants to join: waits until a rank of the run gives it a place. Errors:
+  // Error if no rank is alive.
   GroupPlace wait_for_place();
 
-  // Of a run's first rank: the processes that wait; a number for one of them, at least `least`,
-  // that the run has given to nobody.
+  // Called by the run's first rank: the processes that wait; and a number for one of them, at least
+  // `least`, that the run has not used before.
   std::vector<std::string> waiting() const;
   int reserve_number(int least);
   void give(const std::string& name, const GroupPlace& place);
 
   bool lives(int number) const;
-  // TransportError where a newer run has begun, so that this rank must not act here any more.
+  // Throws TransportError if a newer run has begun; this rank must then stop.
   void require_newest() const;
 
-  // After `group` has failed: says that `own` has seen it, and waits until all others say so or are
-  // dead. A rank that is at work by beat() has the deadline's time again. failure: the error by
-  // which this rank ends; empty: it only heard of the failure.
+  // Called after `group` has failed: reports it for rank `own`, and waits until all others have
+  // reported or ended. The deadline of a rank that works (beat()) is extended. failure: the error
+  // with which this rank ends; empty: another rank caused the failure.
   Roll call_roll(const GroupMembers& group, int own, const std::string& failure, Deadline deadline);
   // The same without waiting.
   void sign_roll(const GroupMembers& group, int own, const std::string& failure);
-  // Of `own`, while it is at work on what may take any time.
+  // Called by `own` during work of unlimited duration.
   void beat(const GroupMembers& group, int own);
-  // As call_roll(); then those that live and go on form a new group, the same on all of them.
-  // TransportError if it was formed without `own`.
+  // As call_roll(); the ranks that are alive and continue then form a new group, the same on all of
+  // them. Throws TransportError if that group does not contain `own`.
   GroupMembers agree(const GroupMembers& group, int own, Deadline deadline);
 
-  // The first value that a rank gave to `key`, the same on all ranks.
+  // Returns the first value that any rank gave to `key`, the same on all ranks.
   std::string decide(const std::string& key, const std::string& value);
   std::optional<std::string> decided(const std::string& key) const;
 
@@ -102,10 +101,10 @@ class MeetingFolder {
 
   const std::filesystem::path path_;
   std::string token_;
-  std::string run_;  // the prefix of its first group; empty: in none
+  std::string run_;  // prefix of the run's first group; empty: not in a run
   int number_ = 0;
   std::uint64_t beats_ = 0;
-  std::filesystem::path own_;  // "": not announced
+  std::filesystem::path own_;  // "": no file yet
   int lock_ = -1;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Emulated cards belong to a process, so ranks with the same card do not meet.
+// Emulated cards belong to one process, so ranks that name the same card do not share it.
 #include "apps/train/offload_cards.h"
 
 #include <spdlog/spdlog.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OffloadCards: the cards that --offload names, for embedding tables; those present for auto.
+// OffloadCards: the cards for embedding tables that --offload names, or with auto all present ones.
 //
-// Every host has these cards; its ranks share them: rank r of n on a host takes the cards r, r + n,
-// ..., or, where there are fewer cards than ranks, card r modulo their number. Cards of auto are
-// looked for by facts() or make(), which may throw; a run that asks neither opens none. Ownership:
-// a unit of make() owns its device. Threads: the constructor runs while the process has one thread.
-// Errors: Error("train", ...) for a word that is no card's id; those of XRT.
+// Every host has these cards, and its ranks share them. Rank r of n on a host uses the cards r, r +
+// n, ..., or card r modulo the number of cards if there are fewer cards than ranks. With auto,
+// facts() or make() search for cards and may throw; a run that calls neither opens none. Ownership:
+// a unit of make() owns its device. Threads: call the constructor while the process has one thread.
+// Errors: Error("train", ...) for a word that is not the id of a card; errors of XRT.
 #pragma once
 
 #include <memory>
@@ -21,12 +21,12 @@ namespace tandem::apps {
 
 class OffloadCards {
  public:
-  // offload: "xrt:0,xrt:1", "auto"; without cards: another word.
+  // offload: "xrt:0,xrt:1" or "auto"; any other word: no cards.
   OffloadCards(const std::string& offload, const RankPlace& place);
 
   bool are_asked_for() const { return is_auto_ || !own_.empty(); }
   training::TableCards make();
-  // Of this rank's cards.
+  // The properties of this rank's cards.
   training::CardFacts facts();
 
  private:
@@ -39,7 +39,7 @@ class OffloadCards {
   std::vector<device::DeviceInfo> infos_;
 };
 
-// Those of rank `local` of `ranks` on a host.
+// The cards of rank `local` of `ranks` on a host.
 std::vector<std::string> cards_of_rank(const std::vector<std::string>& ids, int local, int ranks);
 
 }  // namespace tandem::apps

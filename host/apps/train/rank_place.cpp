@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each launcher has variables of its own.
+// Each launcher has its own variables.
 #include "apps/train/rank_place.h"
 
 #include <algorithm>

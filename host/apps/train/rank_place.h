@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds this process's rank in a job that mpirun, torchrun, srun, or anything that sets RANK and
-// WORLD_SIZE has started.
+// Finds this process's rank in a job that was started by mpirun, torchrun, srun, or any launcher
+// that sets RANK and WORLD_SIZE.
 //
 // Threads: any, while nobody changes the environment. Errors: Error("train", ...) if only some of
 // the variables are set, or one is not a number.
@@ -15,14 +15,15 @@ namespace tandem::apps {
 struct RankPlace {
   int rank = 0;
   int world = 1;
-  int local_world = 1;  // ranks of this host
+  int local_world = 1;  // number of ranks on this host
   bool under_mpi = false;
 };
 
-// By the environment; the first of torchrun's, Open MPI's, MPICH's and Slurm's variables.
+// Reads the environment: the first of the variables of torchrun, Open MPI, MPICH and Slurm.
 RankPlace find_rank_place();
 
-// Whether mpirun leaves the other ranks alone when one dies; true where it did not start them.
+// Whether the other ranks continue if one dies. False if mpirun would end them; true without
+// mpirun.
 bool outlives_ranks(const RankPlace& place);
 
 // "rank 2", "ranks 1, 2"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gloo's groups of one run have prefixes of their own in one folder.
+// gloo's groups of one run share a folder and differ by their prefixes.
 #include "apps/train/ranks.h"
 
 #include <spdlog/fmt/fmt.h>
@@ -27,7 +27,7 @@ namespace {
 constexpr int kMostAttempts = 3;  // to connect the same ranks
 constexpr std::chrono::milliseconds kLook{10};
 constexpr const char* kGrown = "grown";
-// Ranks of MPI wait no longer for what a network file system is slow to show.
+// MPI ranks do not wait longer than this for a slow network file system.
 constexpr std::chrono::milliseconds kSight{5'000};
 
 std::chrono::milliseconds timeout_of(const MeetingOptions& options) {
@@ -37,8 +37,8 @@ Deadline deadline_of(const MeetingOptions& options) { return Deadline::after(tim
 
 std::string decision_of(const std::string& prefix) { return "list-" + prefix + "-grown"; }
 
-// Where a group's ranks find each other. A rank that has died is not waited for. gloo asks every
-// 5 ms until its deadline; each time costs a look at the lock of every rank.
+// Where a group's ranks find each other. A rank that has died is not waited for, neither to come
+// nor to connect. Each look costs one at the lock of every rank.
 class WatchedStore final : public transport::gloo::Store {
  public:
   WatchedStore(std::shared_ptr<Store> store, const MeetingFolder& folder, std::vector<int> numbers)
@@ -47,9 +47,8 @@ class WatchedStore final : public transport::gloo::Store {
   bool put(const std::string& key, const std::string& value) override {
     return store_->put(key, value);
   }
-  std::optional<std::string> get(const std::string& key) override {
-    auto value = store_->get(key);
-    if (value) return value;
+  std::optional<std::string> get(const std::string& key) override { return store_->get(key); }
+  void watch() override {
     for (const int number : numbers_) {
       if (folder_.lives(number)) continue;
       throw transport::TransportError(
@@ -57,7 +56,6 @@ class WatchedStore final : public transport::gloo::Store {
           "rank " + std::to_string(number) +
               " has died before the group was complete; its own output says why");
     }
-    return std::nullopt;
   }
 
  private:
@@ -143,7 +141,7 @@ void Ranks::watch(const RankPlace& place) {
   if (place.rank == 0) spdlog::warn("{}; a rank that is lost may not be named", problem);
 }
 
-// What the first rank says that cannot do its part; empty: all can.
+// The text of the first rank that cannot do its part; empty: all can.
 std::string Ranks::first_problem(const std::function<void()>& part) {
   std::string problem;
   try {
@@ -157,7 +155,7 @@ std::string Ranks::first_problem(const std::function<void()>& part) {
   return {};
 }
 
-// numbers: of all ranks, which are watched; empty: they are not known yet.
+// numbers: those of all ranks, which are watched; empty: not known yet.
 collectives::Group Ranks::connect(const GroupPlace& place, const std::vector<int>& numbers) const {
   transport::gloo::Options gloo;
   gloo.rank = place.rank;
@@ -182,7 +180,7 @@ void Ranks::meet(const RankPlace& place) {
   be_member(place, folder_->meet(place.rank, place.world, deadline_of(options_)));
 }
 
-// Of a run's first group.
+// The first group of a run.
 void Ranks::be_member(const RankPlace& place, const std::string& prefix) {
   number_ = place.rank;
   members_.prefix = prefix;
@@ -190,7 +188,7 @@ void Ranks::be_member(const RankPlace& place, const std::string& prefix) {
   std::iota(members_.numbers.begin(), members_.numbers.end(), 0);
 }
 
-// Until a group with this process has come about.
+// Repeats until a group with this process is formed.
 void Ranks::join() {
   for (;;) {
     const GroupPlace place = folder_->wait_for_place();
@@ -215,14 +213,14 @@ void Ranks::confirm() const {
     std::this_thread::sleep_for(kLook);
   }
   if (word == kGrown) return;
-  throw Error("train", "the run goes on without this rank (" +
+  throw Error("train", "the run continues without this rank (" +
                            word.value_or("its ranks have not answered in time") +
                            "); start it again");
 }
 
 Ranks::~Ranks() = default;
 
-// The group hears it first: what fails behind it must not hide the cause.
+// The group learns the cause first, so that a later failure does not hide it.
 void Ranks::abort(const std::string& failure) noexcept {
   if (!group_) return;
   try {
@@ -238,7 +236,7 @@ void Ranks::say_at_work() noexcept {
   try {
     folder_->beat(members_, number_);
   } catch (const std::exception&) {
-    return;  // what this rank does next fails by itself
+    return;  // the next call of this rank fails by itself
   }
 }
 
@@ -255,7 +253,7 @@ transport::TransportError Ranks::explained(const transport::TransportError& erro
   }
   const bool told_why = cause.kind() == TransportError::Kind::kAborted &&
                         std::ranges::find(roll.absent, cause.peer()) != roll.absent.end();
-  if (told_why && !folder_->lives(cause.peer())) return cause;  // it ended behind its abort
+  if (told_why && !folder_->lives(cause.peer())) return cause;  // it ended after its abort
   if (!roll.absent.empty()) {
     const bool silent = std::ranges::any_of(roll.absent, [&](int n) { return folder_->lives(n); });
     const bool one = roll.absent.size() == 1;
@@ -264,7 +262,7 @@ transport::TransportError Ranks::explained(const transport::TransportError& erro
         list_of(roll.absent) + (one ? " is lost: " : " are lost: ") +
             (silent ? "no word for " + std::to_string(timeout_of(options_).count()) + " ms"
                     : std::string(one ? "its process has" : "their processes have") + " ended") +
-            "; --resume goes on from the last checkpoint",
+            "; --resume continues from the last checkpoint",
         "train"};
   }
   if (roll.failures.empty()) return cause;
@@ -298,7 +296,7 @@ bool Ranks::ranks_wait() const {
   return !folder_->waiting().empty();
 }
 
-// Rank 0's: the new group's prefix, and the numbers of those that join. "": nobody does.
+// On rank 0: the new group's prefix, and the numbers of the joining ranks. "": nobody joins.
 std::string Ranks::offer(const std::vector<std::string>& names) {
   if (names.empty()) return {};
   GroupPlace place{fmt::format("joined-{}", std::random_device{}()), group_->world(),
@@ -313,8 +311,8 @@ std::string Ranks::offer(const std::vector<std::string>& names) {
   return offered;
 }
 
-// What all ranks make of their connections to the new ones: kGrown, or why not. A rank that misses
-// what the others say learns what they have decided.
+// The common result of connecting to the new ranks: kGrown, or the reason for a failure. A rank
+// that misses the messages of the others learns their decision.
 std::string Ranks::verdict(const std::string& prefix, const std::string& problem) {
   std::string word = kGrown;
   std::optional<transport::TransportError> lost;
@@ -352,7 +350,7 @@ bool Ranks::grow(const std::function<void(collectives::Group&)>& check) {
     problem = error.what();
   }
   if (const std::string word = verdict(place.prefix, problem); word != kGrown) {
-    if (first) spdlog::warn("{}; the run goes on without new ranks", word);
+    if (first) spdlog::warn("{}; the run continues without new ranks", word);
     return false;
   }
   members_ = std::move(members);

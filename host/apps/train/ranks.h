@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the group of all ranks of a job, and tells who is left of it.
+// Makes the group of all ranks of a job, and finds the remaining ranks after a loss.
 //
-// Under mpirun the ranks use MPI; else, and with --elastic, they use gloo and meet in a folder that
-// all of them can access. There they also see which of them have died; ranks of MPI go on without
-// it where it cannot serve. Threads: one; say_at_work() from another. Errors: Error("train", ...)
-// of the folder; TransportError that names the rank that has not come.
+// Under mpirun the ranks use MPI. Otherwise, and with --elastic, they use gloo and meet in a folder
+// that all can access; it also shows which ranks have died. MPI ranks work without the folder if it
+// cannot be used. Threads: one; say_at_work() may run on another. Errors: Error("train", ...) about
+// the folder; TransportError that names a rank that did not come.
 #pragma once
 
 #include <functional>
@@ -24,13 +24,14 @@ namespace tandem::apps {
 struct MeetingOptions {
   std::string transport = "auto";  // auto, mpi, gloo
   std::string store;               // gloo: the folder
-  std::string address;             // gloo: to listen on
+  std::string address;             // gloo: the address to listen on
   double timeout_s = 60;
   bool elastic = false;
-  bool join = false;  // as a new rank of an elastic run that is under way
+  bool join = false;  // joins a running elastic run as a new rank
 };
 
-// The group, and MPI's environment if it uses it. No group: one rank that is not elastic.
+// The group, and MPI's environment if it is used. group() is null for a single rank that is not
+// elastic.
 class Ranks {
  public:
   Ranks(const RankPlace& place, const MeetingOptions& options);
@@ -40,28 +41,30 @@ class Ranks {
 
   collectives::Group* group() { return group_ ? &*group_ : nullptr; }
 
-  // After a TransportError, without --elastic: the error of this rank. It names the ranks that are
-  // lost, where the ranks met in a folder. Waits until the others have noticed it, at most for the
-  // timeout. `error` itself where the folder cannot be used.
+  // Call it after a TransportError without --elastic. Returns the error for this rank, with the
+  // lost ranks if the ranks met in a folder. Waits until the other ranks have noticed the failure,
+  // at most for the timeout. Returns `error` itself if the folder cannot be used.
   transport::TransportError explained(const transport::TransportError& error);
-  // Before this rank ends by an error of its own: the others learn the text. Throws nothing.
+  // Call it before this rank ends with its own error: the other ranks receive the text. Throws
+  // nothing.
   void abort(const std::string& failure) noexcept;
-  // While this rank does what may take any time: others that agree on a loss wait for it.
+  // Call it during work of unlimited duration: ranks that agree about a loss then wait for this
+  // rank.
   void say_at_work() noexcept;
 
-  // Elastic ranks. After a TransportError: the group of those that are left, also if more are lost
-  // meanwhile. Returns the numbers of those that are not, as their launcher gave them; a rank that
-  // has joined has a number that the run has given to nobody.
+  // Elastic ranks. Call it after a TransportError: forms the group of the remaining ranks, even if
+  // more are lost meanwhile. Returns the numbers of the lost ranks, as the launcher assigned them.
+  // A rank that joined later has a number that was not used before.
   std::vector<int> shrink();
 
-  // Whether processes wait to join; for rank 0. TransportError: a newer run has begun.
+  // Whether processes wait to join; for rank 0. Errors: TransportError if a newer run has begun.
   bool ranks_wait() const;
-  // Collective, also of the processes that wait, which are in their constructor: forms the group
-  // with them. `check` may refuse it by an Error. False, on all old ranks: it did not come about,
-  // and the group is as before.
+  // Collective, including the waiting processes, which call it in their constructor: forms the
+  // group with them. `check` may refuse it by an Error. Returns false on all old ranks if the new
+  // group was not formed; the old group then remains.
   bool grow(const std::function<void(collectives::Group&)>& check);
-  // Of a rank that has joined, after its own check: waits for the others'. Error if they go on
-  // without it.
+  // Called by a rank that has joined, after its own check: waits for the checks of the others.
+  // Throws Error if they continue without it.
   void confirm() const;
 
  private:
@@ -81,7 +84,7 @@ class Ranks {
   std::unique_ptr<MeetingFolder> folder_;
   std::optional<collectives::Group> group_;
   GroupMembers members_;  // of the group, by rank
-  int number_ = 0;        // this rank's
+  int number_ = 0;        // number of this rank
 };
 
 }  // namespace tandem::apps

@@ -15,31 +15,32 @@
 #include "apps/train/command.h"
 #include "apps/train/job.h"
 #include "apps/train/offload_cards.h"
+#include "apps/train/pipeline_run.h"
 #include "apps/train/train_options.h"
 #include "apps/train/train_page.h"
+#include "apps/train/train_parts.h"
 #include "common/error.h"
 #include "training/trainer/computation_library.h"
 #include "transport/transport_error.h"
 
 namespace tandem::apps {
-namespace {
 
 namespace fs = std::filesystem;
 
-// Beside the program's folder, in the build tree as in an installation.
 std::string library_folder() {
   const fs::path self = fs::read_symlink("/proc/self/exe");
   return (self.parent_path().parent_path() / "lib" / "tandem").string();
 }
 
-void stop_on_signal(int) { training::Trainer::request_stop(); }
-
-// The cores that this process may use: its share of them unless the launcher has bound it.
 int threads_of(const TrainOptions& options, const RankPlace& place) {
   if (options.threads > 0) return options.threads;
   const int allowed = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   return allowed < get_nprocs() ? allowed : std::max(1, allowed / place.local_world);
 }
+
+namespace {
+
+void stop_on_signal(int) { training::Trainer::request_stop(); }
 
 // A rank with other weights or other data would spoil the mean silently.
 void add_contents(TrainJob& job, training::OptionValues& compared) {
@@ -57,18 +58,17 @@ void add_contents(TrainJob& job, training::OptionValues& compared) {
   compared.emplace_back("the data of --valid (checksum)", std::to_string(job.valid_checksum()));
 }
 
-using Logs = std::vector<std::unique_ptr<training::TrainingLog>>;
-
 // This rank may have become rank 0: where it cannot listen, the run goes on.
 void show_page(TrainPage& page) {
   try {
     page.open();
   } catch (const Error& error) {
-    spdlog::error("{}; the run goes on without its page", error.what());
+    spdlog::error("{}; the run continues without its page", error.what());
   }
 }
 
-// step: the first lines of a resumed run's table stay up to it.
+}  // namespace
+
 std::vector<training::TrainingLog*> open_logs(const TrainOptions& options, std::uint64_t step,
                                               TrainPage& page, Logs& logs) {
   logs.clear();
@@ -80,15 +80,19 @@ std::vector<training::TrainingLog*> open_logs(const TrainOptions& options, std::
   logs.push_back(training::make_progress_log(options.steps));
   if (!options.out.empty()) {
     const std::string csv = options.out + "/log.csv";
-    const auto add = [&](auto log) { logs.push_back(training::make_expendable(std::move(log))); };
-    add(training::make_csv_log(csv, step));
-    add(training::make_event_log(options.out));
-    add(training::make_curve_log(csv, options.out + "/loss.svg"));
+    const auto add = [&](const training::OpenLog& open) {
+      logs.push_back(training::make_expendable(open));
+    };
+    add([&] { return training::make_csv_log(csv, step); });
+    add([&] { return training::make_event_log(options.out); });
+    add([&] { return training::make_curve_log(csv, options.out + "/loss.svg"); });
   }
   std::vector<training::TrainingLog*> all;
   for (const auto& log : logs) all.push_back(log.get());
   return all;
 }
+
+namespace {
 
 using Compare = std::function<void(collectives::Group&)>;
 
@@ -135,7 +139,7 @@ void check_inputs(const TrainOptions& options) {
                 "--elastic needs --transport gloo, not mpi, which does not outlive a rank");
   }
   if (meeting.elastic && options.out.empty() && options.resume.empty()) {
-    throw Error("train", "--elastic goes on from checkpoints; name a folder by --out");
+    throw Error("train", "--elastic continues from checkpoints; name a folder by --out");
   }
   if (options.on_nan == "back" && options.out.empty() && options.resume.empty()) {
     throw Error("train",
@@ -148,7 +152,7 @@ void check_inputs(const TrainOptions& options) {
   }
 }
 
-// What the options leave open.
+// Completes options that were not given.
 void complete(TrainOptions& options) {
   if (options.out.empty() && !options.resume.empty()) options.out = options.resume;
   if (options.meeting.join) options.resume = options.out;
@@ -168,7 +172,7 @@ Compare comparison(const TrainOptions& options, const training::Trainer& trainer
   };
 }
 
-// Whose process this is, and what the log says of it.
+// Logs which process this is.
 RankPlace place_of(const TrainOptions& options) {
   if (options.meeting.join) return {};
   const RankPlace place = find_rank_place();
@@ -213,33 +217,53 @@ void train(const TrainOptions& options, training::Trainer& trainer, Ranks& ranks
                                    : "--resume " + options.out + " goes on");
 }
 
-// Before the ranks meet.
+// Checks before the ranks meet.
 void make_out(const std::string& out) {
   std::error_code error;
   if (!out.empty()) fs::create_directories(out, error);
   if (error) throw Error("train", "--out " + out + " cannot be made: " + error.message());
 }
 
-// What a resumed run's user may not mean.
-void resume(training::Trainer& trainer, const TrainOptions& options,
-            const training::Checkpoint& checkpoint, bool is_first) {
-  trainer.resume(checkpoint);
-  if (trainer.steps_done() == options.steps) {
-    spdlog::info("step {} of {} is done already; more --steps go on", options.steps, options.steps);
+}  // namespace
+
+void warn_of_resume(const TrainOptions& options, const training::Checkpoint& checkpoint,
+                    const training::OptionValues& described, bool is_first) {
+  if (checkpoint.fields.value("step", std::uint64_t{0}) == options.steps) {
+    spdlog::info("step {} of {} is already done; a larger --steps continues the run", options.steps,
+                 options.steps);
   }
   training::OptionValues before;
   const auto saved = checkpoint.fields.value("options", nlohmann::json::object());
   for (const auto& [name, value] : saved.items()) {
     before.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
   }
-  const std::string changed = training::changes(before, described_options(options));
+  const std::string changed = training::changes(before, described);
   if (changed.empty() || !is_first) return;
-  spdlog::warn("the run goes on with other options, so not as it would have: {}", changed);
+  spdlog::warn("the run continues with other options, so its results will differ: {}", changed);
 }
+
+void warn_of_folder(const std::string& out) {
+  if (out.empty()) {
+    spdlog::info("nothing will be saved, as there is no --out");
+  } else if (fs::exists(fs::path(out) / "latest")) {
+    spdlog::warn(
+        "--out {0} has the checkpoints of another run, which --resume {0} continues; this run is "
+        "new",
+        out);
+  }
+}
+
+namespace {
 
 void run(TrainOptions options) {
   check_inputs(options);
   complete(options);
+  if (options.pipeline.ranks > 0) {
+    check_pipeline_options(options);
+    make_out(options.out);
+    return run_pipeline(options);
+  }
+  refuse_without_pipeline(options);
   const RankPlace place = place_of(options);
   training::TrainerOptions settings = trainer_options(options);
   settings.threads = threads_of(options, place);
@@ -253,7 +277,7 @@ void run(TrainOptions options) {
       []() -> const training::ComputationLibrary& {
     return training::ComputationLibrary::open(library_folder());
   };
-  if (options.meeting.join) library();  // the run soon removes the checkpoint that is read next
+  if (options.meeting.join) library();  // the run will soon remove the checkpoint that is read next
   std::optional<training::Checkpoint> checkpoint;
   if (!options.resume.empty()) checkpoint = training::find_checkpoint(options.resume);
   const auto job =
@@ -268,8 +292,12 @@ void run(TrainOptions options) {
       settings, {job->task(), job->parameters(),
                  [&](std::uint64_t step) { return open_logs(options, step, page, logs); },
                  [&] { return ranks->ranks_wait(); }, [&] { ranks->say_at_work(); }});
-  if (checkpoint) resume(trainer, options, *checkpoint, place.rank == 0);
+  if (checkpoint) {
+    trainer.resume(*checkpoint);
+    warn_of_resume(options, *checkpoint, settings.described, place.rank == 0);
+  }
   make_out(options.out);
+  if (place.rank == 0 && options.resume.empty()) warn_of_folder(options.out);
   ranks = meet(options, place);
   spdlog::info("{} parameters, {}, {} ranks of {} threads, libtorch {}",
                job->parameters().num_values(), job->size(), place.world, settings.threads,
@@ -282,7 +310,7 @@ void run(TrainOptions options) {
 void add_train(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train a model on one or more ranks");
   auto options = std::make_shared<TrainOptions>();
-  // The command line comes behind what --config says.
+  // The command line follows the options of --config.
   command->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_train_options(*command, *options);
   add_export(*command);

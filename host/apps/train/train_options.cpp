@@ -6,6 +6,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "apps/command_words.h"
+#include "apps/train/pipeline_run.h"
 #include "collectives/scheme/scheme.h"
 #include "common/error.h"
 
@@ -14,18 +15,10 @@ namespace {
 
 constexpr int kMost = 1 << 20;
 
-// Checked here, so that a rank refuses it before it meets the others.
-CLI::Validator scheme_name() {
-  return {[](std::string& text) {
-            std::string known = "auto";
-            bool found = text == known;
-            for (const auto* scheme : collectives::all_schemes()) {
-              found = found || text == scheme->name();
-              known += ", " + std::string(scheme->name());
-            }
-            return found ? "" : "there is no '" + text + "'; choose " + known;
-          },
-          ""};
+std::vector<std::string> scheme_names() {
+  std::vector<std::string> names = {"auto"};
+  for (const auto* scheme : collectives::all_schemes()) names.emplace_back(scheme->name());
+  return names;
 }
 
 void add_model_options(CLI::App& command, TrainOptions& o) {
@@ -45,7 +38,7 @@ void add_model_options(CLI::App& command, TrainOptions& o) {
       .add_option("--model-config", o.model_config,
                   "sizes of a model from scratch: TOML, or a published config.json")
       ->group(group);
-  command.add_option("--from", o.from, "model to go on from: a GGUF file, or a directory")
+  command.add_option("--from", o.from, "model to continue from: a GGUF file, or a directory")
       ->group(group);
   command
       .add_option("--tokenizer", o.tokenizer,
@@ -65,7 +58,9 @@ void add_run_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--accumulate", o.accumulate, "passes of a step")
       ->check(CLI::Range(1, kMost))
       ->group(group);
-  command.add_option("--context", o.context, "tokens of a window")
+  command
+      .add_option("--context", o.context,
+                  "tokens of a window (256, or the model's where that is less)")
       ->check(CLI::Range(2, kMost))
       ->group(group);
   command.add_option("--seed", o.seed, "of weights, samples and sparsifiers")
@@ -124,8 +119,10 @@ void add_optimizer_options(CLI::App& command, TrainOptions& o) {
       ->group(group);
 }
 
-void add_rank_options(CLI::App& command, TrainOptions& o) {
-  const char* group = "Ranks";
+constexpr const char* kRanks = "Ranks";
+
+void add_reduce_options(CLI::App& command, TrainOptions& o) {
+  const char* group = kRanks;
   command
       .add_option("--reduce", o.reduce,
                   "how gradients are added up: dense, auto, or a sparsifier with its density, as "
@@ -148,8 +145,12 @@ void add_rank_options(CLI::App& command, TrainOptions& o) {
       ->check(count_value())
       ->group(group);
   command.add_option("--scheme", o.scheme, "of sparse sums; auto measures, so bits may differ")
-      ->check(scheme_name())
+      ->check(CLI::IsMember(scheme_names()))
       ->group(group);
+}
+
+void add_rank_options(CLI::App& command, TrainOptions& o) {
+  const char* group = kRanks;
   command.add_option("--transport", o.meeting.transport, "of the ranks (auto: mpi under mpirun)")
       ->check(CLI::IsMember({"auto", "mpi", "gloo"}))
       ->group(group);
@@ -159,9 +160,10 @@ void add_rank_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--address", o.meeting.address, "gloo: address of this host to listen on")
       ->group(group);
   command
-      .add_flag("--elastic", o.meeting.elastic,
-                "ranks that are left after a loss go on from the last checkpoint (mpirun needs its "
-                "option --enable-recovery)")
+      .add_flag(
+          "--elastic", o.meeting.elastic,
+          "ranks that remain after a loss continue from the last checkpoint (mpirun needs its "
+          "option --enable-recovery)")
       ->group(group);
   command
       .add_flag("--join", o.meeting.join,
@@ -177,9 +179,10 @@ void add_output_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--out", o.out, "folder of checkpoints and logs, the same for all ranks")
       ->group(group);
   command
-      .add_option("--resume", o.resume,
-                  "folder of a run or of one checkpoint to go on from; also --out, unless that is "
-                  "given")
+      .add_option(
+          "--resume", o.resume,
+          "folder of a run or of one checkpoint to continue from; also --out, unless that is "
+          "given")
       ->group(group);
   command.add_option("--save-every", o.save_every, "steps between checkpoints (0: at the end)")
       ->check(count_value())
@@ -199,9 +202,10 @@ void add_output_options(CLI::App& command, TrainOptions& o) {
   command.add_flag("--json", o.json, "a line of JSON per logged step on standard output")
       ->group(group);
   command
-      .add_option("--ui", o.ui,
-                  "a page for browsers on rank 0 while it trains, at ADDRESS:PORT (alone: any free "
-                  "port of 127.0.0.1)")
+      .add_option(
+          "--ui", o.ui,
+          "a web page on rank 0 while it trains, at ADDRESS:PORT (without a value: any free "
+          "port of 127.0.0.1)")
       ->expected(0, 1)
       ->default_str("127.0.0.1:0")
       ->group(group);
@@ -218,7 +222,7 @@ training::UpdateRule rule_of(const TrainOptions& o) {
   return training::Adam{.beta1 = o.beta1, .beta2 = o.beta2, .weight_decay = o.weight_decay};
 }
 
-// Of rows: no decay and no momentum, which would change rows without a gradient.
+// Rules for rows have no decay and no momentum, which would change rows without a gradient.
 training::UpdateRule table_rule_of(const std::string& name) {
   if (name == "sgd") return training::Sgd{};
   if (name == "row_adam") return training::RowAdam{};
@@ -243,7 +247,9 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
   add_model_options(command, options);
   add_run_options(command, options);
   add_optimizer_options(command, options);
+  add_reduce_options(command, options);
   add_rank_options(command, options);
+  add_pipeline_options(command, options.pipeline);
   add_output_options(command, options);
 }
 
@@ -284,7 +290,7 @@ training::OptionValues described_options(const TrainOptions& o) {
   const auto number = [](auto value) { return fmt::format("{}", value); };
   return {{"--batch", number(o.batch)},
           {"--accumulate", number(o.accumulate)},
-          {"--context", number(o.context)},
+          {"--context", o.context ? number(*o.context) : "by the model"},
           {"--seed", number(o.seed)},
           {"--reduce", o.reduce},
           {"--reduce-warmup", o.reduce_warmup ? number(*o.reduce_warmup) : "by density"},

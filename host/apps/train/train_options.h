@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/train/ranks.h"
 #include "training/trainer/option_agreement.h"
@@ -17,11 +18,22 @@
 
 namespace tandem::apps {
 
+// Of --pipeline.
+struct PipelineChoice {
+  int ranks = 0;  // 0: no pipeline
+  std::string schedule = "1f1b";
+  int stages_per_rank = 1;
+  std::vector<int> cuts;        // of the first step; empty: equal numbers of layers
+  std::uint64_t rebalance = 0;  // steps; 0: layers stay
+  double freeze = 0;
+};
+
 struct TrainOptions {
   std::string config, text, data, valid, model_config, from, tokenizer;
   std::string out, resume;
   std::uint64_t steps = 0;
-  int batch = 8, accumulate = 1, context = 256;
+  int batch = 8, accumulate = 1;
+  std::optional<int> context;  // none: 256, or the model's where that is less
   std::uint64_t seed = 1;
   std::string reduce = "dense", scheme = "allgather_sparse", sparsify = "steps";
   std::optional<std::uint64_t> reduce_warmup;
@@ -37,18 +49,19 @@ struct TrainOptions {
   bool recompute = false, json = false;
   std::uint64_t log_every = 1, save_every = 0, evaluate_every = 0;
   int keep = 2, threads = 0;
-  std::string ui, ui_keys;  // where the page is served; empty: nowhere
+  std::string ui, ui_keys;  // address of the page; empty: none
   MeetingOptions meeting;
+  PipelineChoice pipeline;
 };
 
 void add_train_options(CLI::App& command, TrainOptions& options);
 
 training::TrainerOptions trainer_options(const TrainOptions& options);
 
-// Those of them that the bits of a run depend on; a checkpoint keeps them.
+// The options that determine the bits of a run; a checkpoint stores them.
 training::OptionValues described_options(const TrainOptions& options);
 
-// What must be equal on all ranks.
+// The options that must be equal on all ranks.
 training::OptionValues compared_options(const TrainOptions& options);
 
 }  // namespace tandem::apps

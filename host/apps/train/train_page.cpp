@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Points are what the charts of the page show; the last line of figures is kept whole.
+// Points are what the charts of the page show; evaluations are kept as they are.
 #include "apps/train/train_page.h"
 
 #include <spdlog/spdlog.h>
@@ -26,12 +26,42 @@ using training::StepFigures;
 constexpr std::size_t kMostPoints = 400;
 constexpr std::chrono::milliseconds kTextAge{500};
 
+// Lines at equal distances, and the last one.
+template <typename Line>
+class FewLines {
+ public:
+  void add(const Line& line) {
+    last_ = line;
+    if (++since_ < stride_) return;
+    since_ = 0;
+    kept_.push_back(line);
+    if (kept_.size() <= kMostPoints) return;
+    std::vector<Line> every_second;
+    for (std::size_t at = 0; at < kept_.size(); at += 2) every_second.push_back(kept_[at]);
+    kept_ = std::move(every_second);
+    stride_ *= 2;
+  }
+  void go_back_to(std::uint64_t step) {
+    std::erase_if(kept_, [step](const Line& line) { return line.step > step; });
+    if (last_ && last_->step > step) last_.reset();
+  }
+  const std::optional<Line>& last() const { return last_; }
+  std::vector<Line> all() const {
+    std::vector<Line> lines = kept_;
+    if (last_ && (lines.empty() || lines.back().step != last_->step)) lines.push_back(*last_);
+    return lines;
+  }
+
+ private:
+  std::vector<Line> kept_;
+  std::optional<Line> last_;
+  std::uint64_t since_ = 0, stride_ = 1;  // lines since one was kept; lines per kept one
+};
+
 struct Figures {
-  std::vector<StepFigures> points;
-  std::optional<StepFigures> last;
-  std::vector<EvaluationFigures> evaluations;
-  std::uint64_t lines = 0;   // since a point was kept
-  std::uint64_t stride = 1;  // lines per point
+  FewLines<StepFigures> points;
+  FewLines<EvaluationFigures> evaluations;
+  std::vector<transport::PeerTraffic> peers;
   bool has_ended = false;
 };
 
@@ -92,24 +122,22 @@ nlohmann::json peers_json(const std::vector<transport::PeerTraffic>& peers) {
   return all;
 }
 
-std::string page_text(Figures figures, const TrainPageOptions& options) {
-  const StepFigures last = figures.last.value_or(StepFigures{});
+std::string page_text(const Figures& figures, const TrainPageOptions& options) {
+  const StepFigures last = figures.points.last().value_or(StepFigures{});
   nlohmann::json evaluations = nlohmann::json::array();
-  for (const EvaluationFigures& one : figures.evaluations) {
+  for (const EvaluationFigures& one : figures.evaluations.all()) {
     evaluations.push_back({{"step", one.step}, {"loss", one.mean_nll}, {"tokens", one.tokens}});
   }
-  std::vector<StepFigures> points = std::move(figures.points);
-  if (figures.last && (points.empty() || points.back().step != last.step)) points.push_back(last);
   const nlohmann::json page = {{"title", options.title},
                                {"steps", options.steps},
                                {"step", last.step},
                                {"state", figures.has_ended ? "ended" : "training"},
                                {"rate", last.rate},
                                {"gradient_norm", last.gradient_norm},
-                               {"ranks", last.peers.empty() ? 1 : last.peers.size()},
-                               {"points", points_json(points)},
+                               {"ranks", figures.peers.empty() ? 1 : figures.peers.size()},
+                               {"points", points_json(figures.points.all())},
                                {"evaluations", std::move(evaluations)},
-                               {"peers", peers_json(last.peers)}};
+                               {"peers", peers_json(figures.peers)}};
   return page.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -122,7 +150,7 @@ struct TrainPage::State {
   mutable std::mutex mutex;  // guards figures
   Figures figures;
 
-  mutable std::mutex text_mutex;  // of browsers alone; guards what follows
+  mutable std::mutex text_mutex;  // for requests of browsers only; guards the members below
   mutable std::string text;
   mutable std::chrono::steady_clock::time_point text_time;
 
@@ -130,26 +158,21 @@ struct TrainPage::State {
 
   void add(const StepFigures& line) {
     const std::lock_guard lock(mutex);
-    figures.last = line;
-    if (++figures.lines < figures.stride) return;
-    figures.lines = 0;
-    figures.points.push_back(line);
-    figures.points.back().peers = {};  // the page shows those of the last line alone
-    if (figures.points.size() <= kMostPoints) return;
-    std::vector<StepFigures> kept;
-    for (std::size_t at = 0; at < figures.points.size(); at += 2) {
-      kept.push_back(std::move(figures.points[at]));
-    }
-    figures.points = std::move(kept);
-    figures.stride *= 2;
+    figures.peers = line.peers;  // of the last line alone
+    StepFigures point = line;
+    point.peers = {};
+    figures.points.add(point);
+  }
+  void add(const EvaluationFigures& line) {
+    const std::lock_guard lock(mutex);
+    figures.evaluations.add(line);
   }
 
   void go_back_to(std::uint64_t step) {
     const std::lock_guard lock(mutex);
-    const auto is_later = [step](const auto& line) { return line.step > step; };
-    std::erase_if(figures.points, is_later);
-    std::erase_if(figures.evaluations, is_later);
-    if (figures.last && is_later(*figures.last)) figures.last.reset();
+    figures.points.go_back_to(step);
+    figures.evaluations.go_back_to(step);
+    if (!figures.points.last()) figures.peers = {};
   }
 
   std::string json() const {
@@ -161,22 +184,19 @@ struct TrainPage::State {
       const std::lock_guard lock(mutex);
       copy = figures;
     }
-    text = page_text(std::move(copy), options);
+    text = page_text(copy, options);
     text_time = now;
     return text;
   }
 };
 
-// Of one opening of the logs.
+// Belongs to one opening of the logs.
 class TrainPage::Log final : public training::TrainingLog {
  public:
   explicit Log(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
   void step(const StepFigures& line) override { state_->add(line); }
-  void evaluation(const EvaluationFigures& line) override {
-    const std::lock_guard lock(state_->mutex);
-    state_->figures.evaluations.push_back(line);
-  }
+  void evaluation(const EvaluationFigures& line) override { state_->add(line); }
   void end() override {
     const std::lock_guard lock(state_->mutex);
     state_->figures.has_ended = true;

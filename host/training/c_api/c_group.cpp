@@ -17,7 +17,7 @@
 namespace tandem::training {
 namespace {
 
-// The caller's functions as the store where ranks meet.
+// Makes a store for the ranks from the caller's functions.
 class CallerStore final : public transport::gloo::Store {
  public:
   explicit CallerStore(const tandem_store& store) : store_(store) {}

@@ -50,7 +50,7 @@ tandem_status tandem_reducer_create(tandem_group* group, const char* options,
     training::NamedReducerOptions named = training::reducer_options(options);
     auto handle = std::make_unique<tandem_reducer>();
     if (!named.timeline.empty()) {
-      // Every rank of a host has a file of its own.
+      // Every rank of a host has its own file.
       if (group->group.world() > 1) named.timeline += "." + std::to_string(group->group.rank());
       handle->timeline = std::make_unique<trace::Timeline>(named.timeline);
       named.options.timeline = handle->timeline.get();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text lies in a fixed array per thread.
+// The text is in a fixed array per thread.
 #include "training/c_api/last_error.h"
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// A fixed size: it must hold a text also where memory is short.
+// A fixed size, because it must hold a text even if memory is short.
 thread_local char last_error[4096];
 
 tandem_status keep(const char* text, tandem_status status) noexcept {

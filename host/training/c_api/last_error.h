@@ -15,10 +15,10 @@ namespace tandem::training {
 // Runs the body. An exception becomes a status; its text becomes the thread's last error.
 tandem_status guarded(FunctionRef<void()> body) noexcept;
 
-// Throws Error where a pointer that a function needs is null.
+// Throws Error if a required pointer is null.
 void require_pointer(const void* pointer, const char* what);
 
-// A copy of `bytes` with a zero byte after it, in memory that the caller releases by tandem_free().
+// Returns a copy of `bytes` followed by a zero byte. The caller frees it with tandem_free().
 char* handed_out(const void* bytes, std::size_t size);
 
 }  // namespace tandem::training

@@ -78,7 +78,7 @@ Take whole(Integer& to, std::uint64_t most = std::numeric_limits<Integer>::max()
   };
 }
 
-// Stays absent where the field is. take: of its value.
+// Does not change the option if the field is missing. take: called with the field's value.
 template <typename T>
 Take optional(std::optional<T>& to, Take (*take)(T&)) {
   return [&to, take](const Json& value, const std::string& field) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON options of the C ABI; README.md of host/training lists them.
+// Parses the JSON options of the C ABI; README.md of host/training lists them.
 //
-// Errors: Error naming the field, for what is no JSON, an unknown field (with the closest known
-// one), a value of the wrong type or out of range. Threads: any.
+// Errors: Error that names the field, for text that is not JSON, an unknown field (with the most
+// similar known one), and a value of the wrong type or out of range. Threads: any.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace tandem::training {
 
 struct GroupOptions {
   std::string transport = "gloo";  // or mpi
-  int rank = 0;                    // gloo; MPI knows its own
+  int rank = 0;                    // only gloo; MPI provides its own
   int world = 1;
   std::string prefix = "tandem";
   std::string store_directory;

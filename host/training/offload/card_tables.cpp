@@ -22,7 +22,7 @@ using device::TableUnit;
 struct KnownTable {
   CardTable table;
   std::uint32_t number = 0;           // in the optimiser
-  std::size_t first = 0, second = 0;  // places in its state; 0 where the rule has none
+  std::size_t first = 0, second = 0;  // indices in its state; 0 if the rule has none
   std::uint64_t num_rows = 0;
 };
 
@@ -31,7 +31,7 @@ struct Card {
   CardStatistics statistics;
 };
 
-// The rows of a call that are one card's, in their order, from its first row on.
+// The rows of a call that belong to one card, in their order, counted from its first row.
 struct Share {
   RawVector<std::uint32_t> rows;
   RawVector<float> gradient;
@@ -276,7 +276,7 @@ bool CardTables::State::update_on(std::size_t index, const CardRows& rows,
     card.statistics.updated_rows += report.updated_rows;
     card.statistics.modelled_seconds += report.modelled_seconds;
     return true;
-  } catch (const Error& error) {  // its rows are no longer the host's either way
+  } catch (const Error& error) {  // in either case the host no longer has the current rows
     lose(card, error.what());
     return false;
   }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Predicts where the optimiser's step should run: on the compute device, in host memory, or (tables
-// only) on cards. Pure functions of facts that are known before the first step.
+// Predicts where the optimiser should run: on the compute device, in host memory, or (only for
+// tables) on cards. Pure functions of figures that are known before the first step.
 //
-// A step of P parameters moves 28 bytes per parameter where it runs, 30 with a copy in bf16. On the
-// compute device it follows the backward pass. In host memory gradients come and weights go over
-// the device's link, a rank updates its share and gathers the rest. These three run as a pipeline
-// of buckets beside backward, unless the backward pass uses the same cores and memory: then they
-// follow one another. At least the way of one bucket through all three comes after backward. Rows
-// of tables: a card takes the sums of rows and returns the updated rows; the host reads and writes
-// rows and state in its own memory. README.md derives the terms.
+// A parameter moves 28 bytes per step where the optimiser runs, 30 with a copy in bf16. On the
+// compute device the update follows the backward pass. In host memory, gradients and weights also
+// cross the device's link, and a rank updates its share and gathers the rest. These three parts
+// form a pipeline of buckets that overlaps with the backward pass. If the backward pass uses the
+// same cores and memory, the parts follow it instead. At least one bucket passes through all three
+// parts after the backward pass. Tables: a card receives the sums of rows and returns the updated
+// rows. README.md derives the terms.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct DenseOffloadCosts {
   std::uint64_t parameters = 0;
   std::uint64_t buckets = 1;
   int world = 1;
-  bool bf16_copy = false;     // bf16 weights travel to the device instead of f32
-  bool shares_cores = false;  // the host computes the backward pass too
-  double backward_s = 0;      // with the sums of gradients that it does not hide
+  bool bf16_copy = false;     // bf16 weights are sent to the device instead of f32
+  bool shares_cores = false;  // the host also computes the backward pass
+  double backward_s = 0;      // including sums of gradients that do not overlap with it
   double device_bytes_per_s = 0, host_bytes_per_s = 0;
   double link_bytes_per_s = 0;     // device to host and back; 0: gradients are in host memory
   double network_bytes_per_s = 0;  // of the gather between ranks
@@ -33,8 +33,8 @@ struct DenseOffloadCosts {
 };
 
 struct RowOffloadCosts {
-  double rows = 0;    // unique ones of a step
-  double inputs = 0;  // rows before repeated ones are summed
+  double rows = 0;    // different rows of a step
+  double inputs = 0;  // rows before repeated ones are added
   std::uint32_t width = 1;
   double state_values = 0;  // per row
   int cards = 1;
@@ -48,17 +48,17 @@ struct RowOffloadCosts {
 
 struct OffloadPrediction {
   OffloadPlace place = OffloadPlace::kNone;
-  double none_s = 0, offload_s = 0;  // of a step
-  bool fits = true;                  // without offload
-  std::string reason;                // a sentence with the figures
+  double none_s = 0, offload_s = 0;  // times of a step
+  bool fits = true;                  // whether the state fits without offload
+  std::string reason;                // one sentence with the figures
 };
 
 double dense_step_seconds(const DenseOffloadCosts& costs, OffloadPlace place);
 double row_step_seconds(const RowOffloadCosts& costs, OffloadPlace place);
 
-// kHost where it is predicted to be faster than kNone, or where the state does not fit the device.
+// kHost if it is predicted to be faster than kNone, or if the state does not fit on the device.
 OffloadPrediction choose_dense_offload(const DenseOffloadCosts& costs);
-// kCards where it is predicted to be faster than the host's own memory.
+// kCards if it is predicted to be faster than the host's own memory.
 OffloadPrediction choose_row_offload(const RowOffloadCosts& costs);
 
 }  // namespace tandem::training

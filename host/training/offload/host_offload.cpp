@@ -23,7 +23,7 @@ namespace {
 struct KnownParameter {
   OffloadedParameter parameter;
   std::vector<OwnedRange> ranges;        // by rank
-  std::optional<std::uint32_t> updated;  // its number in the optimiser, where this rank owns some
+  std::optional<std::uint32_t> updated;  // its number in the optimiser, if this rank owns a part
 };
 
 bool cut_by_rows(const UpdateRule& rule) {
@@ -73,9 +73,9 @@ class HostOffload::State {
   StepFactors step_;
   bool in_step_ = false;
   Ticket last_update_ = 0, last_gather_ = 0;
-  std::vector<Numbers> kept_;          // whose gathers come last
+  std::vector<Numbers> kept_;          // buckets whose gathers come last
   std::atomic<bool> spoiled_ = false;  // the step has an error: its later buckets do nothing
-  mutable std::mutex mutex_;           // of what follows
+  mutable std::mutex mutex_;           // guards the members below
   std::exception_ptr error_;
   OffloadStatistics statistics_;
   CallQueue gathers_;  // ends after the updates, which submit to it
@@ -158,7 +158,7 @@ void HostOffload::State::submit(const OffloadBucket& bucket) {
   last_update_ = updates_.submit(std::move(call));
 }
 
-// On the thread of the updates. An error here is this rank's alone.
+// Runs on the thread of the updates. An error here is an error of this rank only.
 void HostOffload::State::update_or_break(const Numbers& parameters, const float* gradients) {
   try {
     update(parameters, gradients);

@@ -2,9 +2,9 @@
 //
 // owned_range(): the values of a parameter that a rank updates.
 //
-// A parameter of at least kWholeBelow values is divided evenly among the ranks, in whole units (a
-// row, or kUnitValues). A smaller one belongs to one rank; such parameters are dealt to the ranks
-// in turn, by their numbers. The ranges of all ranks cover every value once. A pure function.
+// A parameter with at least kWholeBelow values is divided evenly among the ranks, in whole units (a
+// row, or kUnitValues). A smaller one belongs to one rank; the ranks take turns by the parameters'
+// numbers. The ranges of all ranks together cover every value once. A pure function.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +20,9 @@ struct OwnedRange {
 };
 
 inline constexpr std::uint64_t kWholeBelow = 16384;
-inline constexpr std::uint64_t kUnitValues = 64;  // a copy in bf16 keeps its alignment
+inline constexpr std::uint64_t kUnitValues = 64;  // keeps the alignment of a bf16 copy
 
-// count: a multiple of the width. by_rows: cuts are between rows.
+// count: a multiple of the width. by_rows: ranges consist of whole rows.
 inline OwnedRange owned_range(std::uint32_t number, std::uint64_t count, std::uint32_t width,
                               bool by_rows, int rank, int world) {
   const auto ranks = static_cast<std::uint64_t>(world);

@@ -96,7 +96,8 @@ double SharedTables::sum(std::vector<CardRows> rows) {
   return squares();
 }
 
-// Rows of a single rank: from here on each is there once, so that the update sums nothing again.
+// The rows of a single rank. From here on each row occurs once, so that the update adds nothing
+// again.
 double SharedTables::sum_alone() {
   sums_.clear();
   double squares = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SharedTables: embedding tables that the ranks share. Each rank sums and updates its rows, on its
-// cards or in host memory, and all ranks get the new rows.
+// SharedTables: embedding tables that the ranks share. Each rank sums and updates its own rows, on
+// its cards or in host memory. All ranks receive the new rows.
 //
-// Rank r owns rows [r * ceil(N / n), (r + 1) * ceil(N / n)) of a table of N rows, n ranks, and has
-// state for these only. Tables of one width travel together. Numerics: the same bits on every rank,
-// with and without cards. Errors: Error for arguments that do not fit; TransportError of the group.
-// Ownership: borrows the group, the pool and weights. Threads: one at a time.
+// With n ranks, rank r owns rows [r * ceil(N / n), (r + 1) * ceil(N / n)) of a table of N rows, and
+// has state only for these. Tables of the same width share messages. Numerics: the same bits on
+// every rank, with and without cards. Errors: Error for invalid arguments; TransportError of the
+// group. Ownership: borrows the group, the pool and weights. Threads: one at a time.
 #pragma once
 
 #include <deque>
@@ -40,31 +40,31 @@ class SharedTables {
     tables_.set_cards(std::move(cards));
   }
 
-  // Collective: the gradients of rows go to their owners. Each rank passes rows of its own,
-  // possibly none, of each table once at most; it keeps them until update(). Gradients of a row are
-  // summed within a rank in the order of its list, then over ranks in their order. Returns the
-  // square of the norm of all sums.
+  // Collective: sends the gradients of rows to the owners of the rows. Each rank passes its own
+  // rows, possibly none, each table at most once, and keeps them valid until update(). The
+  // gradients of a row are added within a rank in the order of its list, then over ranks in their
+  // order. Returns the squared norm of all sums.
   double sum(std::vector<CardRows> rows);
-  // Collective, after sum(). `step` scales the sums: for a mean, gradient_scale is 1 / n.
+  // Collective, after sum(). `step` scales the sums; for a mean, gradient_scale is 1 / n.
   void update(const StepFactors& step);
 
-  // Of the rows of this rank; `first` counts from the table's first row or value.
+  // The state of this rank's rows; `first` counts from the table's first row or value.
   std::vector<StateView> state();
   CardTablesStatistics statistics() const { return tables_.statistics(); }
-  // Of the last update() without its messages.
+  // The time of the last update() without its messages.
   double update_seconds() const { return update_seconds_; }
 
  private:
   struct Shared {
     CardTable table;
     std::uint64_t num_rows = 0, share = 0, first_row = 0, end_row = 0;
-    std::uint64_t offset = 0;          // of its rows among those of an owner in the bundle
-    std::optional<std::uint32_t> own;  // in tables_, where this rank has rows
+    std::uint64_t offset = 0;          // of its rows among all rows of an owner in the bundle
+    std::optional<std::uint32_t> own;  // in tables_, if this rank has rows
   };
-  // Tables of one width. A unit of its sums is a row: owner * share + offset + the owner's row.
+  // Tables of one width. The sums are indexed by row: owner * share + offset + the owner's row.
   struct Bundle {
     std::uint32_t width = 1;
-    std::uint64_t share = 0;  // rows of an owner
+    std::uint64_t share = 0;  // number of rows of an owner
     std::vector<std::uint32_t> tables;
     collectives::SparseTensor sums;
   };
@@ -87,7 +87,7 @@ class SharedTables {
   std::vector<Shared> shared_;
   std::vector<Bundle> bundles_;
   std::vector<CardRows> rows_;             // of the last sum()
-  std::deque<sparse::SparseVector> sums_;  // of a single rank: what rows_ refers to
+  std::deque<sparse::SparseVector> sums_;  // single rank only: the storage that rows_ refers to
   double update_seconds_ = 0;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops of the rules for AVX-512, AVX2, NEON and the baseline, chosen at run time.
+// The loops of the update rules for AVX-512, AVX2, NEON and the baseline, chosen at run time.
 //
-// One pass: every value is read and written once. A copy is written past the caches where `stream`
-// says so and it begins at a multiple of 64 bytes: for ranges that are larger than the caches.
-// Numerics: rules.h; the bits depend neither on the instruction set nor on how a range is divided.
+// One pass: every value is read and written once. If `stream` is set and a copy begins at a
+// multiple of 64 bytes, it is written past the caches, which suits ranges larger than the caches.
+// Numerics: rules.h; the bits depend neither on the instruction set nor on the division of a range.
 // Threads: any, on different values; no allocation.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace tandem::training {
 
-// [count] each; what a rule has no use for, and a copy that nobody wants, is null.
+// [count] each. Arrays that a rule does not use, and an unwanted copy, are null.
 struct KernelValues {
   float* weights = nullptr;
   const float* gradient = nullptr;
@@ -29,8 +29,8 @@ void apply_sgd(const SgdFactors& factors, const KernelValues& values, std::size_
 void apply_adam(const AdamFactors& factors, const KernelValues& values, std::size_t count);
 void apply_row_adam(const RowAdamFactors& factors, const KernelValues& values, std::size_t count);
 
-// The gradient in place becomes the direction of a step of its own optimiser: `weights` and
-// `gradient` are the same array.
+// Replaces the gradient by the direction of an optimiser step: `weights` and `gradient` are the
+// same array.
 void apply_adam_direction(const DirectionFactors& factors, const KernelValues& values,
                           std::size_t count);
 void apply_sgd_direction(const SgdFactors& factors, const KernelValues& values, std::size_t count);

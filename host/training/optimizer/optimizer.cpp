@@ -113,7 +113,7 @@ struct UniqueRows {
   std::span<const float> gradient;
 };
 
-// `sums` holds what the spans refer to, where rows had to be summed.
+// `sums` is the storage for the spans if rows had to be added.
 UniqueRows unique_rows(const Entry& entry, const RowsUpdate& update, sparse::SparseVector& sums) {
   if (std::ranges::adjacent_find(update.rows, std::greater_equal<>()) == update.rows.end()) {
     return {update.rows, update.gradient};

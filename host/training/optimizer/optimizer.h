@@ -3,10 +3,10 @@
 // Optimizer: updates weights in host memory in place from their gradients.
 //
 // Weights and gradients are f32 and belong to the caller; the state belongs to the optimiser. A
-// parameter may be updated in ranges, in any order: the bits are those of one update of the whole.
-// If a rank owns only a range of a parameter, add() names the range, and there is state for no
-// more. Numerics: rules.h. Ownership: borrows the pool. Threads: one at a time calls; the pool
-// shares the work. Errors: Error for arguments that do not fit, before any weight is written;
+// parameter may be updated in ranges, in any order: the bits equal those of one update of the
+// whole. If a rank owns only a range of a parameter, add() names the range, and there is state only
+// for it. Numerics: rules.h. Ownership: borrows the pool. Threads: one call at a time; the pool
+// shares the work. Errors: Error for invalid arguments, before any weight is written;
 // std::bad_alloc in add() and update_rows().
 #pragma once
 
@@ -27,7 +27,7 @@ struct OptimizedParameter {
   std::uint64_t count = 0;  // values of the whole parameter
   std::uint32_t width = 1;  // values of a row
   UpdateRule rule = Adam{};
-  // The values that are updated here; a count of 0 means all. Rules of rows need whole rows.
+  // The values that are updated here; a count of 0 means all. Rules for rows need whole rows.
   std::uint64_t owned_first = 0;
   std::uint64_t owned_count = 0;
 };
@@ -37,8 +37,8 @@ struct RangeUpdate {
   std::uint32_t parameter = 0;
   std::uint64_t first = 0;
   std::span<float> weights;
-  std::span<const float> gradient;  // as many
-  // Receives the new weights in bf16, rounded to nearest even, in the same pass; or empty.
+  std::span<const float> gradient;  // the same number
+  // Receives the new weights in bf16, rounded to nearest even, in the same pass. May be empty.
   std::span<std::uint16_t> copy;
 };
 
@@ -48,13 +48,13 @@ struct RowsUpdate {
   std::span<const std::uint32_t> rows;  // of the whole parameter, all in the owned range
   std::span<const float> gradient;      // [rows.size(), width]
   std::span<float> weights;             // the whole owned range
-  std::span<std::uint16_t> copy;        // likewise, or empty
+  std::span<std::uint16_t> copy;        // the same number, or empty
 };
 
 // A part of the state, to be saved or overwritten.
 struct StateView {
   std::string name;         // "layer.weight/exp_avg"
-  std::uint64_t first = 0;  // of the parameter's values, or of its rows
+  std::uint64_t first = 0;  // counts values of the parameter, or its rows
   std::span<float> values;
 };
 
@@ -69,14 +69,15 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // Error for a name that is there already, a rule out of range, an owned range outside the
-  // parameter or, where the rule is of rows, not of whole rows.
+  // Errors: Error for a name that exists already, a rule out of range, an owned range outside the
+  // parameter, or an owned range that cuts a row if the rule is for rows.
   std::uint32_t add(const OptimizedParameter& parameter);
 
   void update(const StepFactors& step, const RangeUpdate& range);
 
   // If a row is listed several times, its gradients are added in their order, and the rule is
-  // applied once. Error for the rule Adam and for momentum: they change rows without a gradient.
+  // applied once. Errors: Error for the rule Adam and for momentum, because they change rows
+  // without a gradient.
   void update_rows(const StepFactors& step, const RowsUpdate& rows);
 
   // In the order of add(). Valid until the next add().

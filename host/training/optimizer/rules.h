@@ -3,11 +3,11 @@
 // The rules by which an optimiser changes weights, and the factors of one step.
 //
 // Every rule is a fixed sequence of f32 operations, each rounded once to nearest even; no multiply
-// and add is fused. So vectors of any instruction set, a scalar loop and a card give the same bits,
-// except for the payload of a NaN. README.md lists the sequences. Factors are computed in f64 and
-// rounded once. `scale` multiplies every gradient first: 1 over the number of summed batches, times
-// the factor of clipping. A NaN or an infinity in a gradient enters weights and state, by IEEE
-// arithmetic. Callers that want to skip such a step must check the gradient first. Threads: plain
+// and add is fused. So vector code for any instruction set, a scalar loop and a card give the same
+// bits, except for the payload of a NaN. README.md lists the sequences. Factors are computed in f64
+// and rounded once. `scale` first multiplies every gradient: it is 1 / (number of summed batches),
+// times the factor of clipping. By IEEE arithmetic, a NaN or an infinity in a gradient also appears
+// in weights and state. Callers that skip such steps must check the gradient first. Threads: plain
 // data and pure functions.
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace tandem::training {
 
-// How weight decay acts. kL2: it is added to the gradient. kDecoupled: weights shrink by
-// learning rate * weight decay, whatever the gradient.
+// kL2: weight decay is added to the gradient. kDecoupled: weights shrink by learning rate * weight
+// decay, independently of the gradient.
 enum class Decay : std::uint8_t { kL2, kDecoupled };
 
 // torch.optim.SGD without dampening; FBGEMM's exact_sgd on rows. The state is the momentum.
@@ -29,7 +29,7 @@ struct Sgd {
   double weight_decay = 0;  // L2
 };
 
-// torch.optim.AdamW, or Adam with kL2. Whole ranges only.
+// torch.optim.AdamW, or Adam with kL2. Only for whole ranges.
 struct Adam {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0.01;
@@ -44,8 +44,8 @@ struct RowwiseAdagrad {
   double initial_sum = 0;
 };
 
-// FBGEMM's adam: moments per value, of the rows that a step touches; bias correction by the global
-// iteration. The decay is decoupled.
+// FBGEMM's adam: moments per value, only for the rows that a step uses; bias correction by the
+// global iteration. The decay is decoupled.
 struct RowAdam {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0;
@@ -54,12 +54,12 @@ struct RowAdam {
 using UpdateRule = std::variant<Sgd, Adam, RowwiseAdagrad, RowAdam>;
 
 struct StepFactors {
-  std::uint64_t iteration = 1;  // global, from 1: for bias corrections
+  std::uint64_t iteration = 1;  // global, from 1; for bias corrections
   double learning_rate = 0;
   double gradient_scale = 1;
 };
 
-// What a rule keeps per value (or per row): its name, and the value to begin with.
+// The state that a rule keeps per value (or per row): its name, and its initial value.
 struct StateSlot {
   std::string name;  // "exp_avg"
   float initial = 0;
@@ -67,13 +67,13 @@ struct StateSlot {
 };
 std::vector<StateSlot> state_slots(const UpdateRule& rule);
 
-// A word for options and messages: "sgd", "adam", "rowwise_adagrad", "row_adam".
+// The name in options and messages: "sgd", "adam", "rowwise_adagrad", "row_adam".
 std::string rule_name(const UpdateRule& rule);
 
-// Error naming the field that is out of range: a beta or momentum outside [0, 1), an epsilon or
+// Errors: Error that names the field out of range: a beta or momentum outside [0, 1), an epsilon or
 // decay that is negative or not finite, Nesterov without momentum.
 void check_rule(const UpdateRule& rule);
-// Error for iteration 0, or a rate or scale that is negative or not finite.
+// Errors: Error for iteration 0, or a rate or scale that is negative or not finite.
 void check_step(const StepFactors& step);
 
 // The factors that kernels take.
@@ -100,16 +100,16 @@ struct RowAdamFactors {
   float epsilon = 0, rate = 0, decay = 0;
 };
 
-// Of a rank's own direction (kernels.h): the quotient of Adam's corrected moments, whose second one
-// is that of the mean over ranks, as far as a rank can tell: noise v + signal m^2.
+// For a rank's own direction (kernels.h): the quotient of Adam's corrected moments. Its second
+// moment estimates that of the mean over ranks: noise v + signal m^2.
 struct DirectionFactors {
   float scale = 1, beta1 = 0, rest1 = 0, beta2 = 0, rest2 = 0;
   float correct1 = 0, correct2 = 0;  // 1 / (1 - beta^t)
-  float noise = 1, signal = 0;       // 1 / ranks, and 1 less that
+  float noise = 1, signal = 0;       // 1 / ranks, and 1 - 1 / ranks
   float epsilon = 0;
 };
 
-// step: its learning rate has no meaning.
+// step: its learning rate is not used.
 DirectionFactors direction_factors(const Adam& rule, const StepFactors& step, int ranks);
 
 SgdFactors factors_of(const Sgd& rule, const StepFactors& step);

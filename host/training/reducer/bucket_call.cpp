@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A dense part that lies in one piece is reduced where it lies; the segments of others are
-// gathered.
+// A dense part in one piece is reduced in place; the segments of other parts are gathered.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -31,7 +30,7 @@ collectives::ReduceOptions dense_options(const CallContext& context, DType own_t
 
 using Parts = std::vector<const PartPlan*>;
 
-// Adds what earlier steps have kept back; it is not kept any more.
+// Adds the residuals of earlier steps and removes them from the state.
 void add_residual(CallContext& context, WorkingValues& working, const PartPlan& part) {
   const RawVector<float> residual = context.feedback.take_residual(part);
   if (residual.empty()) return;
@@ -89,7 +88,7 @@ void write_mean(const collectives::SparseTensor& mean, const PartPlan& part,
   const auto indices = mean.indices_as<std::uint32_t>();
   const auto values = mean.values_as<float>();
   std::size_t entry = 0;
-  std::uint64_t begin = 0;  // of the segment, in the part
+  std::uint64_t begin = 0;  // offset of the segment in the part
   for (const Segment& segment : part.segments) {
     const std::size_t first = entry;
     while (entry < indices.size() && indices[entry] < begin + segment.count) ++entry;
@@ -105,7 +104,7 @@ void write_mean(const collectives::SparseTensor& mean, const PartPlan& part,
   }
 }
 
-// The part's values where they lie now.
+// The part's values in their present memory.
 std::vector<device::GradientView> pieces_of(const PartPlan& part, WorkingValues& working) {
   std::vector<device::GradientView> pieces;
   for (const Segment& segment : part.segments) {
@@ -118,8 +117,8 @@ std::vector<device::GradientView> pieces_of(const PartPlan& part, WorkingValues&
   return pieces;
 }
 
-// A residual grows beyond what a gradient of f16 can hold. What is beyond in a mean goes back to
-// every rank's residual, so that no mass is lost.
+// A residual can exceed the range of f16. The excess of a mean returns to the residuals of all
+// ranks, so that nothing is lost.
 void keep_beyond_f16(const collectives::SparseTensor& mean, collectives::Sparsifier& sparsifier) {
   const auto indices = mean.indices_as<std::uint32_t>();
   const auto values = mean.values_as<float>();
@@ -164,8 +163,8 @@ bool pays(CallContext& context, const BucketCall& call) {
   return context.trial.sparsifies(context.group, call.head.step, options);
 }
 
-// Sums in one message what is dense; `sparsifies`: whether the parts that ask are not. True if that
-// was everything.
+// Sums the dense values in one message. `sparsifies`: whether the parts that request it are
+// sparsified. Returns true if the message contained all values.
 bool sum_dense_parts(CallContext& context, const BucketCall& call, WorkingValues& working,
                      bool sparsifies) {
   std::vector<Segment> dense;

@@ -50,7 +50,7 @@ Lines lines_of(std::span<const std::byte> bytes) {
 
 std::string value_of(const std::string& line) { return line.substr(line.find('=') + 1); }
 
-// Of lines of two ranks, the first that differs; empty where there is none.
+// The first line that differs between two ranks; empty if there is none.
 std::string difference(const Lines& first, const Lines& other, std::size_t rank) {
   const std::size_t count = std::min(first.size(), other.size());
   for (std::size_t i = 1; i < count; ++i) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares what the ranks are about to do, before a call changes anything.
+// Compares the calls of all ranks before a call changes anything.
 //
-// One all-gather of 24 bytes exchanges a hash of the lines and the place of a value that is not
-// finite. If hashes differ, the lines are exchanged, and every rank throws the same Error. It names
-// the first line that differs, both values and both ranks. An error of one rank is thrown on every
-// rank. Threads: the reducer's own.
+// One all-gather of 24 bytes exchanges a hash of the lines and the first parameter with a value
+// that is not finite. If hashes differ, the lines are exchanged, and every rank throws the same
+// Error. It names the first line that differs, both values and both ranks. An error of one rank is
+// thrown on every rank. Threads: the reducer's own.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tandem::training {
 
-// What all calls of a reducer have in common: lines of options and parameters, with their hash.
+// The lines that all calls of a reducer share: options and parameters, with their hash.
 struct ModelText {
   std::string text;
   std::uint64_t hash = 0;
@@ -28,13 +28,13 @@ ModelText model_text(const std::vector<std::string>& options,
 struct CallPlan {
   const ModelText& model;
   std::vector<std::string> lines;           // "name=value"; equal on all ranks
-  std::string error;                        // what is wrong with the own arguments; empty: nothing
+  std::string error;                        // the error in the own arguments; empty: none
   std::optional<std::uint64_t> non_finite;  // parameter of the first such value
 };
 
 struct NonFiniteValue {
-  int rank;                 // the first that has one
-  std::uint64_t parameter;  // there
+  int rank;                 // the first rank that has one
+  std::uint64_t parameter;  // the first such parameter there
 };
 
 std::optional<NonFiniteValue> agree_on_call(collectives::Group& group, const CallPlan& own,

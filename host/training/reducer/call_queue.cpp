@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time in which somebody waits is summed up for the queue; a call takes the difference.
+// The queue sums the time in which any thread waits; a call uses the difference.
 #include "training/reducer/call_queue.h"
 
 #include <algorithm>
@@ -126,7 +126,7 @@ void CallQueue::run_calls() {
     } catch (...) {  // no memory for statistics
       if (!error) error = std::current_exception();
     }
-    call = {};  // what it holds goes before waits end
+    call = {};  // frees the members before waits end
     {
       const std::lock_guard lock(mutex_);
       if (error) errors_[first_open_] = std::move(error);

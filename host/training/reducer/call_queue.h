@@ -2,10 +2,9 @@
 //
 // CallQueue: the reducer's own thread. It runs calls one after another, in the order of submit().
 //
-// A ticket is a call's number. wait() throws the call's error, each time that it is called (kept
-// for the last kMostErrors failed calls). The queue measures how long callers wait: this is the
-// part of a call's time that no other work hides. Threads: any. The destructor runs the queued
-// calls.
+// A ticket is the number of a call. wait() rethrows the error of a call every time it is called
+// (kept for the last kMostErrors failed calls). The queue measures how long callers wait: this part
+// of a call's time is not hidden by other work. Threads: any. The destructor runs the queued calls.
 #pragma once
 
 #include <chrono>
@@ -36,7 +35,7 @@ struct QueuedCall {
   std::uint64_t step = 0;
   bool last = false;  // of its step
   std::function<void()> run;
-  std::function<void(const CallTimes&)> finished;  // may be empty; before waits end
+  std::function<void(const CallTimes&)> finished;  // called before waits end; may be empty
 };
 
 class CallQueue {
@@ -63,12 +62,12 @@ class CallQueue {
   std::condition_variable submitted_, done_;
   std::deque<QueuedCall> queue_;
   Ticket next_ = 1;        // the next call to be submitted
-  Ticket first_open_ = 1;  // the first that is not done
+  Ticket first_open_ = 1;  // the first one that is not finished
   std::map<Ticket, std::exception_ptr> errors_;
   std::map<std::uint64_t, SteadyClock::time_point> last_submitted_;  // by step
   int waiting_ = 0;
   SteadyClock::time_point waiting_since_;
-  double waited_seconds_ = 0;  // while at least one thread waited, until waiting_since_
+  double waited_seconds_ = 0;  // until waiting_since_: the time in which at least one thread waited
   bool ending_ = false;
   std::thread thread_;
 };

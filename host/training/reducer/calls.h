@@ -2,10 +2,10 @@
 //
 // The calls that the reducer's thread runs: a bucket, and rows of one parameter.
 //
-// Each call first compares the ranks. After that it checks nothing more: a later failure is a
-// TransportError. A bucket is reduced part by part in place; 16-bit values are widened to f32 and
-// rounded back at the end, f64 is summed densely. Threads: the reducer's own. Errors: Error and
-// NonFiniteError on every rank; the bucket is unchanged then.
+// Each call first compares the ranks. Afterwards it checks nothing more: a later failure is a
+// TransportError. A bucket is reduced in place, part by part. 16-bit values are widened to f32 and
+// rounded back at the end; f64 is summed densely. Threads: the reducer's own. Errors: Error and
+// NonFiniteError on every rank; the bucket then does not change.
 #pragma once
 
 #include <cstdint>
@@ -30,22 +30,22 @@ struct CallContext {
   GradientDevices& devices;
 };
 
-// What both kinds of calls have.
+// The common part of both kinds of calls.
 struct CallHead {
   std::uint64_t step = 0;
   bool last = false;
   DType type = DType::kF32;
   std::shared_ptr<const ModelText> model;
-  std::string error;  // what is wrong with the arguments
+  std::string error;  // the error in the arguments; empty: none
 };
 
 struct BucketCall {
   CallHead head;
-  std::shared_ptr<const BucketPlan> plan;  // null with an error
+  std::shared_ptr<const BucketPlan> plan;  // null if there is an error
   void* values = nullptr;
   bool exact = false;
   bool flush = false;
-  std::string device;     // in whose memory the values lie; empty: the host's
+  std::string device;     // the device that holds the values; empty: host memory
   void* queue = nullptr;  // of the device
 
   Placement placement() const {
@@ -63,26 +63,26 @@ struct RowsCall {
 
 struct CallResult {
   std::uint64_t sparsified_values = 0;
-  double asked = 0;    // of the sparsified values, how many the densities mean
-  double sent = 0;     // how many this rank sent
-  double meant = 0;    // how many of the mean's entries selections account for
+  double asked = 0;    // number of sparsified values that the densities request
+  double sent = 0;     // number of values that this rank sent
+  double meant = 0;    // number of the mean's entries by the ranks' selections
   double entries = 0;  // entries of the mean
   double select_seconds = 0;
-  bool dense = false;  // everything was summed densely, by `exact`, a warm-up, a trial or f64
+  bool dense = false;  // all values were summed densely: by `exact`, a warm-up, a trial or f64
   bool skipped = false;
   bool clipped = false;
   bool passed = false;  // the mean is NaN
 };
 
-// An error's text for other ranks, which put the module's name in front.
+// The text of an error for other ranks, which prepend the module's name.
 std::string text_without_module(const Error& error);
 
 CallResult run_bucket(CallContext& context, const BucketCall& call);
 
-// `mean`: rows sorted and unique, of the call's type.
+// `mean`: rows are sorted and unique, with the type of the call.
 CallResult run_rows(CallContext& context, const RowsCall& call, collectives::SparseTensor& mean);
 
-// A NaN or an infinity in a gradient: the same on every rank.
+// A gradient contains a NaN or an infinity; the same error on every rank.
 class NonFiniteError : public Error {
  public:
   NonFiniteError(std::uint64_t step, int rank, const std::string& parameter);

@@ -62,7 +62,7 @@ std::unique_ptr<collectives::Sparsifier> ErrorFeedback::make_empty(
   collectives::SparsifierOptions options = options_;
   options.density = wanted.density;
   options.reduce.scheme = plan.treatment.scheme;
-  // What `auto` learns is kept per part.
+  // The state of `auto` is kept per part.
   options.reduce.bucket = std::to_string(wanted.parameters.front()) + "+" +
                           std::to_string(wanted.parameters.size()) + " " + wanted.sparsifier;
   options.layer_sizes.clear();
@@ -87,7 +87,7 @@ std::unique_ptr<collectives::Sparsifier> ErrorFeedback::make(const PartPlan& pla
     if (stored != stored_.end()) {
       for (const auto& [name, values] : stored->second) {
         const auto tensor = state.tensors.find(name);
-        if (tensor == state.tensors.end()) continue;  // of another sparsifier
+        if (tensor == state.tensors.end()) continue;  // belongs to another sparsifier
         std::ranges::copy(values, tensor->second.begin() + static_cast<std::ptrdiff_t>(begin));
       }
     }
@@ -160,7 +160,7 @@ void ErrorFeedback::restore(std::map<std::uint32_t, Tensors> tensors,
   ErrorFeedback next(options_, devices_);
   next.stored_ = std::move(tensors);
   for (const RestoredPart& part : parts)
-    next.adopt(part.plan, part.saved, "");  // in host memory until a gradient comes
+    next.adopt(part.plan, part.saved, "");  // in host memory until a gradient arrives
   parts_.swap(next.parts_);
   owner_.swap(next.owner_);
   stored_.swap(next.stored_);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ErrorFeedback: the state that sparsifiers keep from step to step, by parameter.
+// ErrorFeedback: the state that sparsifiers keep between steps, by parameter.
 //
-// A sparsifier works on the parameters of a part as one tensor. Its residual and momentum belong to
-// parameters. When buckets are composed differently, they are cut into the parameters' slices and
-// joined again. Its thresholds and partitions belong to the composition (and density): a part with
-// the same parameters keeps them, any other part starts without. A residual is in the same memory
-// as the gradients, and is moved when they come from another memory. Ownership: borrows the
-// devices. Threads: the reducer's own.
+// A sparsifier treats the parameters of a part as one tensor. Its residual and momentum belong to
+// the parameters: if buckets are composed differently, these tensors are divided into the
+// parameters' slices and joined again. Its thresholds and partitions belong to the composition (and
+// density): a part with the same parameters keeps them, any other part starts without them. A
+// residual is in the same memory as the gradients, and moves if they arrive from another memory.
+// Ownership: borrows the devices. Threads: the reducer's own.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@
 namespace tandem::training {
 
 using Tensors = std::map<std::string, RawVector<float>>;
-constexpr const char* kResidual = "residual";  // as every sparsifier calls it
+constexpr const char* kResidual = "residual";  // the name that every sparsifier uses
 
-// A part as it is saved: without tensors.
+// A saved part, without its tensors.
 struct SavedPart {
   std::string sparsifier;
   double density = 0;
@@ -43,23 +43,23 @@ struct RestoredPart {
 
 class ErrorFeedback {
  public:
-  // `options`: density and layers are replaced by the part's.
+  // `options`: the density and layers of the part replace those given here.
   ErrorFeedback(const collectives::SparsifierOptions& options, GradientDevices& devices)
       : options_(options), devices_(devices) {}
 
-  // The part's sparsifier, with the residuals of its parameters. device: where they lie; empty: in
+  // The part's sparsifier, with the residuals of its parameters. device: where they are; empty: in
   // host memory.
   collectives::Sparsifier& sparsifier_of(const PartPlan& part, double density,
                                          const std::string& device);
 
-  // The residual of a part that is summed densely from now on: it is not kept. Empty where there is
-  // none.
+  // Removes and returns the residual of a part that is summed densely from now on. Empty if there
+  // is none.
   RawVector<float> take_residual(const PartPlan& part);
 
-  // A parameter's tensors; empty where nothing has been kept for it.
+  // A parameter's tensors; empty if nothing was kept for it.
   std::map<std::uint32_t, Tensors> tensors() const;
   std::vector<SavedPart> parts() const;
-  // Replaces everything. Error, and no change, where a sparsifier refuses its numbers.
+  // Replaces the whole state. Throws Error without a change if a sparsifier refuses its numbers.
   void restore(std::map<std::uint32_t, Tensors> tensors, const std::vector<RestoredPart>& parts);
 
  private:
@@ -71,7 +71,7 @@ class ErrorFeedback {
   };
   using Parts = std::list<Part>;
 
-  // `wanted` with the numbers of a fresh sparsifier unless it has a step.
+  // `wanted`; if it has no step, with the numbers of a new sparsifier.
   collectives::Sparsifier& adopt(const PartPlan& plan, const SavedPart& wanted,
                                  const std::string& device);
   void dissolve(Parts::iterator part);
@@ -86,7 +86,7 @@ class ErrorFeedback {
   GradientDevices& devices_;
   Parts parts_;
   std::map<std::uint32_t, Parts::iterator> owner_;  // by parameter
-  std::map<std::uint32_t, Tensors> stored_;         // of parameters without an owner
+  std::map<std::uint32_t, Tensors> stored_;         // parameters without an owner
 };
 
 }  // namespace tandem::training

@@ -87,7 +87,8 @@ GradientBuckets::~GradientBuckets() {
 }
 
 void GradientBuckets::open_step() {
-  if (stuck_) throw Error("training", "the buckets of a step before are not done; start anew");
+  if (stuck_)
+    throw Error("training", "the buckets of an earlier step are not done; restart the run");
   if (order_.empty()) return;
   compose(order_);
   order_.clear();

@@ -3,14 +3,14 @@
 // GradientBuckets: fills buckets while a backward pass produces gradients, for callers in C++.
 //
 //   GradientBuckets buckets(reducer, options.bucket_bytes, {{"layer.weight", {64, 64}}, ...});
-//   buckets.ready(0, gradient);   // as each gradient is done, in whatever order
+//   buckets.ready(0, gradient);   // as each gradient is done, in any order
 //   buckets.finish(deadline);     // the end of the backward pass: every gradient is its mean
 //
 // In the first step buckets contain the parameters in reverse order. Then they are composed once
 // more, in the order in which rank 0's gradients arrived. The first bucket has at most 1 MiB, so
-// that the communication begins early. Buckets are submitted in their order, whatever the order of
-// arrival. Parameters without a gradient in a step count as zeros. Ownership: borrows the reducer,
-// and gradients until finish() returns. Threads: one at a time.
+// that the communication starts early. Buckets are submitted in their order, even if they are
+// filled in another order. Parameters without a gradient in a step count as zeros. Ownership:
+// borrows the reducer, and gradients until finish() returns. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class GradientBuckets {
  public:
   using NamedShape = std::pair<std::string, std::vector<std::int64_t>>;
 
-  // Adds the parameters to the reducer. order: of buckets before, equal on all ranks, whose state
-  // the reducer goes on with; empty: the first step finds one.
+  // Adds the parameters to the reducer. order: the order() of earlier buckets whose reducer state
+  // is continued, equal on all ranks; empty: the first step finds an order.
   GradientBuckets(Reducer& reducer, std::uint64_t bucket_bytes,
                   const std::vector<NamedShape>& parameters,
                   const std::vector<std::uint32_t>& order = {});
@@ -38,12 +38,12 @@ class GradientBuckets {
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
-  // parameter: a place in the constructor's list. Error for a gradient of another size, or one that
-  // is there already.
+  // parameter: an index of the constructor's list. Errors: Error for a gradient of another size, or
+  // one that was already given.
   void ready(std::size_t parameter, std::span<float> gradient);
 
-  // Hears of every bucket that is submitted; its values are the means once the reducer has waited
-  // for its ticket, until the next step's first ready().
+  // The listener is called for every submitted bucket. Its values are the means after the reducer
+  // has waited for its ticket, and stay valid until the next step's first ready().
   struct Submitted {
     std::span<const std::size_t> parameters;
     std::span<const float> values;
@@ -53,26 +53,28 @@ class GradientBuckets {
     listener_ = std::move(listener);
   }
 
-  // Submits the rest, waits, and writes the means over the gradients. Rethrows the first error of a
-  // bucket after all have ended; then the gradients are as they were. Error if the deadline passes;
-  // then no other step is possible. kLeave: the means stay where mean() finds them.
+  // Submits the remaining buckets, waits, and writes the means to the gradients. When all buckets
+  // have ended, rethrows the first error; the gradients are then unchanged. Throws Error if the
+  // deadline passes; no further step is then possible. kLeave: the means are not written; mean()
+  // returns them.
   enum class Means : std::uint8_t { kWrite, kLeave };
   void finish(Deadline deadline, Means means = Means::kWrite);
 
-  // A parameter's mean, also where this rank had no gradient: until the next ready().
+  // The mean of a parameter, even if this rank had no gradient. Valid until the next ready().
   std::span<const float> mean(std::size_t parameter) const;
 
   std::size_t num_buckets() const { return buckets_.size(); }
 
-  // In which buckets are composed: parameters' places. Empty before the first step has ended.
+  // The order in which buckets contain the parameters, as indices. Empty before the end of the
+  // first step.
   std::vector<std::uint32_t> order() const;
 
  private:
   struct Slot {
-    std::uint32_t number = 0;  // in the reducer
+    std::uint32_t number = 0;  // number in the reducer
     std::uint64_t num_values = 0;
     std::size_t bucket = 0;
-    std::uint64_t begin = 0;    // in the bucket
+    std::uint64_t begin = 0;    // offset in the bucket
     std::span<float> gradient;  // of this step
     bool is_ready = false;
   };
@@ -97,10 +99,10 @@ class GradientBuckets {
   std::function<void(const Submitted&)> listener_;
   std::vector<Slot> slots_;
   std::vector<OpenBucket> buckets_;
-  std::vector<std::uint32_t> arrived_;  // of the first step
+  std::vector<std::uint32_t> arrived_;  // order of arrival in the first step
   std::size_t next_ = 0;                // bucket to submit
-  std::vector<std::uint32_t> order_;    // of the composition that the next step begins with
-  bool settled_ = false;                // the order is that of the first step
+  std::vector<std::uint32_t> order_;    // order of the next step's composition
+  bool settled_ = false;                // the order of the first step is in use
   bool stuck_ = false;                  // a deadline has passed
 };
 

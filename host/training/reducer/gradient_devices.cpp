@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device is kept only once it has made its memory.
+// A device is kept only after it has made its memory.
 #include "training/reducer/gradient_devices.h"
 
 #include "common/error.h"

@@ -3,9 +3,9 @@
 // GradientDevices: the devices with gradients in their memory. A device is opened when its first
 // gradient arrives.
 //
-// Ownership: results of place() are valid as long as this object; a residence must not outlive it.
-// Threads: the reducer's own. Errors: Error if the build does not support gradients on this device,
-// or the device cannot be opened; it says what to do.
+// Ownership: results of memory() are valid as long as this object; a residence must not outlive it.
+// Threads: the reducer's own. Errors: Error with advice if the build does not support gradients on
+// this device, or if the device cannot be opened.
 #pragma once
 
 #include <map>
@@ -21,7 +21,7 @@ namespace tandem::training {
 
 class GradientDevices {
  public:
-  // `open` may be empty: gradients lie in host memory only.
+  // `open` may be empty: gradients are in host memory only.
   explicit GradientDevices(OpenDevice open) : open_(std::move(open)) {}
 
   // id: "cuda:0"

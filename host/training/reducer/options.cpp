@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names are checked where an option is taken, so that every rank refuses the same thing alone.
+// Names are checked when an option is read, so that every rank refuses the same names by itself.
 #include "training/reducer/options.h"
 
 #include <fnmatch.h>
@@ -16,7 +16,7 @@
 namespace tandem::training {
 namespace {
 
-constexpr double kMostWarmupSteps = 10'000;  // that nobody has asked for
+constexpr double kMostWarmupSteps = 10'000;  // limit if the user sets none
 
 void check_name(const std::string& field, const std::string& name,
                 const std::vector<std::string>& known) {

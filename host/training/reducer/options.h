@@ -30,7 +30,7 @@ class TrainingMetrics;
 
 namespace tandem::training {
 
-// What a NaN or an infinity in a bucket does. One rank's is enough.
+// The reaction to a NaN or an infinity in a bucket of any rank.
 enum class OnNonFinite : std::uint8_t {
   kStop,  // NonFiniteError on every rank; nothing changes
   kSkip,  // the bucket's mean is 0 on every rank; residuals stay
@@ -38,16 +38,17 @@ enum class OnNonFinite : std::uint8_t {
   kPass,  // the bucket's mean is NaN on every rank, as a loss scaler expects; residuals stay
 };
 
-// When a call's time stops being hidden.
+// When the time of a call counts as not hidden by other work.
 enum class HiddenUntil : std::uint8_t {
   kWait,  // while a thread is in wait()
-  kLast,  // once the step's last bucket is submitted: for callers that wait on a thread beside
+  kLast,  // after the step's last bucket was submitted: for callers that wait on a separate thread
 };
 
 constexpr std::string_view kDense = "dense";  // exact, by a dense all-reduce
-constexpr std::string_view kAuto = "auto";  // kSparse where a trial shows that it pays; else dense
+// kSparse if a trial shows that it is faster, otherwise dense
+constexpr std::string_view kAuto = "auto";
 constexpr std::string_view kSparse = "exdyna";
-constexpr std::string_view kRows = "rows";  // exact; only rows that are not zero travel
+constexpr std::string_view kRows = "rows";  // exact; only rows with non-zero values are sent
 
 struct Rule {
   std::string match;                      // glob: *, ? and [...] of a parameter's name
@@ -56,66 +57,67 @@ struct Rule {
   std::optional<std::string> scheme;
 };
 
-// Opens a device by its id, "cuda:0"; Error where this build or machine has none.
+// Opens a device by its id, "cuda:0". Throws Error if this build or machine has none.
 using OpenDevice = std::function<std::unique_ptr<device::Device>(std::string_view id)>;
 
 struct ReducerOptions {
   std::string sparsifier{kAuto};
   double density = 0.01;
   std::string scheme = "auto";
-  DType wire = DType::kF32;  // of values on the network: f32, f16 or bf16
+  DType wire = DType::kF32;  // type of values on the network: f32, f16 or bf16
   std::uint64_t dense_below = 16384;
   bool dense_vectors = true;  // parameters with fewer than two dimensions are dense
   std::vector<Rule> rules;
 
-  // The first steps: dense where warmup_density is 1; else from warmup_density down to the density,
-  // by a quarter each time (0.25: 25, 6.25, 1.56, 0.39, ... %), in equal parts. Absent: what
-  // with_warmup() gives.
+  // The first steps. They are dense if warmup_density is 1. Otherwise the density falls from
+  // warmup_density to the final density in equal parts, by a factor of 4 each time (0.25: 25, 6.25,
+  // 1.56, 0.39, ... %). Absent: chosen by with_warmup().
   std::optional<std::uint64_t> warmup_steps;
   std::optional<double> warmup_density;
 
   OnNonFinite non_finite = OnNonFinite::kStop;
   HiddenUntil hidden_until = HiddenUntil::kWait;
-  std::uint64_t bucket_bytes = 25 << 20;  // of GradientBuckets
+  std::uint64_t bucket_bytes = 25 << 20;  // for GradientBuckets
   std::uint64_t seed = 1;
-  std::chrono::milliseconds timeout{60'000};  // of a call, from its start
-  int threads = 1;                            // that select
+  std::chrono::milliseconds timeout{60'000};  // limit of a call, from its start
+  int threads = 1;                            // threads that select
   std::uint64_t log_every = 0;                // steps between two log lines; 0: none
-  collectives::SparsifierOptions algorithm;   // the constants of sparsifiers
-  OpenDevice open_device;                     // of gradients on devices; empty: host memory only
+  collectives::SparsifierOptions algorithm;   // constants of the sparsifiers
+  OpenDevice open_device;                     // for gradients on devices; empty: host memory only
   trace::Timeline* timeline = nullptr;        // null: none; outlives the reducer
   trace::TrainingMetrics* metrics = nullptr;  // likewise
-  const Clock* clock = &real_clock();         // of the trial of kAuto; likewise
+  const Clock* clock = &real_clock();         // for the trial of kAuto; outlives the reducer
 };
 
-// How a parameter's gradient travels.
+// How the gradient of a parameter is sent.
 struct Treatment {
   std::string sparsifier;  // never kAuto
   double density = 1;
   std::string scheme = "auto";
-  bool if_it_pays = false;  // kAuto: dense unless the trial says otherwise
+  bool if_it_pays = false;  // kAuto: dense unless the trial shows that it is faster
 
   bool operator==(const Treatment&) const = default;
 };
 
-// Error naming an option that is out of range or unknown.
+// Throws Error that names an option that is out of range or unknown.
 void check_options(const ReducerOptions& options);
 
 Treatment treatment_of(const ReducerOptions& options, const std::string& name,
                        const std::vector<std::int64_t>& shape);
 
-// The options with their warm-up. Below a density of 1 % what is absent becomes the warm-up of DGC
-// (Lin et al., ICLR 2018): 1 / density steps, in which every value has its turn, from a density of
-// 0.25, or dense ones for kAuto. Else there is none, and 1 is the density.
+// Returns the options with their warm-up. Below a density of 1 % absent values become the warm-up
+// of DGC (Lin et al., ICLR 2018). It has 1 / density steps, in which every value is sent about
+// once, from a density of 0.25; for kAuto the steps are dense. At higher densities there is none,
+// and the warm-up density is 1.
 ReducerOptions with_warmup(ReducerOptions options);
 
-// The density of `step` where `density` is the one to reach; 1 in dense steps.
+// The density in `step` if `density` is the final one; 1 in dense steps.
 double scheduled_density(const ReducerOptions& options, double density, std::uint64_t step);
 
-// As ranks compare it, and as messages name it.
+// The text of a number in messages and in comparisons between ranks.
 std::string text_of(double value);
 
-// A line per option that must be equal on all ranks: "option density=0.01".
+// One line per option that must be equal on all ranks: "option density=0.01".
 std::vector<std::string> option_lines(const ReducerOptions& options);
 
 }  // namespace tandem::training

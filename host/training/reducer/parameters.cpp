@@ -35,7 +35,7 @@ PartKind kind_of(const Treatment& treatment) {
   return treatment.sparsifier == kRows ? PartKind::kRows : PartKind::kSparsified;
 }
 
-// The part of `plan` that a parameter joins; a new one where there is none.
+// The part of `plan` for a parameter; makes a new one if there is none.
 PartPlan& part_of(BucketPlan& plan, const Treatment& treatment) {
   const PartKind kind = kind_of(treatment);
   for (PartPlan& part : plan.parts) {

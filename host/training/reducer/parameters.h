@@ -2,10 +2,10 @@
 //
 // Parameters: the parameters of a reducer, and the division of a bucket.
 //
-// A parameter is known by name; its number is the order of its registration. A bucket lists
-// parameters, whose values lie one after another without gaps. It is divided into parts: all dense
-// parameters, each parameter that is sent by rows, and the parameters of each other treatment. A
-// BucketPlan is immutable. Threads: Parameters under its owner's lock; plans any.
+// A parameter is known by its name; its number is the order of its registration. A bucket lists
+// parameters, whose values follow one another without gaps. It is divided into parts: all dense
+// parameters together, each parameter that is sent by rows, and the parameters of each other
+// treatment. A BucketPlan is immutable. Threads: Parameters under its owner's lock; plans any.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Parameter {
   Treatment treatment;
 };
 
-// Where a parameter's values lie in its bucket.
+// The position of a parameter's values in its bucket.
 struct Segment {
   std::uint32_t parameter = 0;
   std::uint64_t begin = 0;  // in values
@@ -65,15 +65,15 @@ class Parameters {
 
   std::size_t size() const { return all_.size(); }
   const Parameter& operator[](std::uint32_t parameter) const { return all_[parameter]; }
-  // Error for a number that add() has not given.
+  // Throws Error for a number that add() has not returned.
   const Parameter& at(std::uint32_t parameter) const;
 
   std::optional<std::uint32_t> find(const std::string& name) const;
 
-  // Error for an empty bucket, an unknown parameter, or one that is there twice.
+  // Throws Error for an empty bucket, an unknown parameter, or one that is listed twice.
   std::shared_ptr<const BucketPlan> plan(std::span<const std::uint32_t> parameters);
 
-  // A line per parameter, for the comparison of ranks.
+  // One line per parameter, for the comparison of ranks.
   std::shared_ptr<const std::vector<std::string>> lines();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps beyond those of the trial are kept too: a submitter may be ahead of the calls.
+// Steps after the trial are also recorded, because the submitter may be ahead of the calls.
 #include "training/reducer/pays_trial.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <span>
 
 #include "common/log_event.h"
+#include "common/median.h"
 
 namespace tandem::training {
 namespace {
@@ -19,14 +20,12 @@ constexpr std::size_t kLeastSamples = 3;
 
 using Times = std::array<double, 2>;  // dense, sparse; NaN: too few samples
 
-double median_of(std::vector<double>& values) {
+double median_of(const std::vector<double>& values) {
   if (values.size() < kLeastSamples) return std::numeric_limits<double>::quiet_NaN();
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
+  return median(values);
 }
 
-// The largest of each kind; NaN where a rank has none.
+// The largest median of each kind; NaN if a rank has none.
 Times slowest(const std::vector<RawVector<std::byte>>& received) {
   Times all{};
   for (const auto& bytes : received) {

@@ -3,10 +3,10 @@
 // PaysTrial: measures whether sparsifying is faster on these ranks and links, for the sparsifier
 // `auto`.
 //
-// The steps of the trial take turns: dense, sparse. A step's time is that between its first call
-// and the first call of the next step; the first pair does not count. Then the ranks exchange their
-// medians, and the largest of each kind counts. So all ranks make the same decision, in the same
-// call. Threads: step_begins() of any; the rest of the reducer's own thread.
+// Dense and sparse steps alternate during the trial. The time of a step is that between its first
+// call and the first call of the next step; the first pair of steps does not count. Then the ranks
+// exchange their medians, and the largest of each kind counts. So all ranks make the same decision,
+// in the same call. Threads: step_begins() from any; the rest from the reducer's own thread.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +25,22 @@ enum class Payoff : std::uint8_t { kOpen, kDense, kSparse };
 class PaysTrial {
  public:
   static constexpr std::uint64_t kPairs = 9;
-  static constexpr double kGain = 0.97;  // of the dense step's time; above, sparse does not pay
+  // sparse steps must take at most this part of the dense time
+  static constexpr double kGain = 0.97;
 
   struct Outcome {
     Payoff payoff = Payoff::kOpen;
-    double dense_seconds = 0;  // a step's, of the slowest rank; 0 until decided
+    double dense_seconds = 0;  // time of a step on the slowest rank; 0 until decided
     double sparse_seconds = 0;
   };
 
-  // The first call of a step was submitted. Steps never go down.
+  // Call it when the first call of a step was submitted. Step numbers never decrease.
   void step_begins(std::uint64_t step, Clock::TimePoint at);
 
-  // Whether a call of `step` sparsifies. The first call behind the trial exchanges the times.
+  // Whether a call of `step` sparsifies. The first call after the trial exchanges the times.
   bool sparsifies(collectives::Group& group, std::uint64_t step,
                   const collectives::CallOptions& options);
-  // The step was not one of the trial's: it begins anew, unless it has ended.
+  // The step did not belong to the trial: the trial starts again, unless it has ended.
   void interrupt();
 
   const Outcome& outcome() const { return outcome_; }

@@ -89,7 +89,7 @@ class Reducer::State {
   template <typename Body>
   QueuedCall communicating(const CallHead& head, const BucketName& bucket, const std::string& title,
                            Body body);
-  // Runs the body on the queue's thread, after what is queued.
+  // Runs the body on the queue's thread, after the queued calls.
   template <typename Body>
   void between_calls(Body body);
   void run_or_fail(const std::function<void()>& body);
@@ -106,7 +106,7 @@ class Reducer::State {
   std::uint64_t step_ = 0;
   std::map<Ticket, std::shared_ptr<collectives::SparseTensor>> rows_;
 
-  // Of the queue's thread.
+  // Used on the queue's thread only.
   GradientDevices devices_;
   ErrorFeedback feedback_;
   PaysTrial trial_;

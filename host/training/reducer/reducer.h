@@ -41,9 +41,9 @@ struct Bucket {
   void* values = nullptr;
   DType type = DType::kF32;  // f32, f16, bf16 or f64; f64 is summed densely
   bool exact = false;        // sum densely this time; residuals stay
-  bool flush = false;        // of an exact sum: residuals are added to it and are 0 then
+  bool flush = false;        // with `exact`: residuals are added to the sum and become 0
   bool last = false;         // of the step
-  Placement placement = {};  // where the values lie; its device's name is copied
+  Placement placement = {};  // where the values are; the name of its device is copied
 };
 
 // The gradient of some rows of a parameter; rows may repeat, in any order; there may be none.
@@ -58,37 +58,37 @@ struct RowGradient {
 class Reducer {
  public:
   Reducer(collectives::Group& group, const ReducerOptions& options);
-  // Runs what is queued; each call ends by its timeout.
+  // Runs the queued calls; each ends by its timeout.
   ~Reducer();
   Reducer(const Reducer&) = delete;
   Reducer& operator=(const Reducer&) = delete;
 
-  // Error for a name that is there already, or a shape without values.
+  // Errors: Error for a name that exists already, or a shape without values.
   std::uint32_t add_parameter(const std::string& name, const std::vector<std::int64_t>& shape);
 
   Ticket submit(const Bucket& bucket);
   Ticket submit_rows(const RowGradient& gradient);
-  // Ends the step, for callers that know its last bucket only afterwards. Sends nothing.
+  // Ends the step, for callers that know its last bucket only later. Sends nothing.
   void end_step();
-  // Copies `values` of rank `root` to all.
+  // Copies `values` from rank `root` to all ranks.
   Ticket broadcast(std::span<std::uint32_t> values, int root);
 
-  // False if the deadline passes first. Rethrows the call's error.
+  // Returns false if the deadline passes first. Rethrows the error of the call.
   bool wait(Ticket ticket, Deadline deadline);
-  // The mean of a submit_rows() that wait() has ended: rows sorted and unique. Once per ticket; it
-  // is kept until then.
+  // Returns the mean of a submit_rows() after its wait(): rows sorted and unique. Call it once per
+  // ticket; the mean is kept until then.
   collectives::SparseTensor take_rows(Ticket ticket);
 
-  // This rank's residuals, momentum, thresholds and step, as bytes. Between steps.
+  // This rank's residuals, momentum, thresholds and step, as bytes. Call it between steps.
   std::vector<std::byte> state();
-  // Error, and no change, for bytes that are damaged, or of another model, rank or world.
+  // Throws Error without a change for bytes that are damaged, or of another model, rank or world.
   void restore(std::span<const std::byte> bytes);
 
   ReducerStatistics statistics();
-  // The same without steps, trial and the norms of residuals, which read all of these: for every
-  // step. Does not wait for the queue.
+  // The same without steps, trial and residual norms. Because norms read all residuals, use this
+  // one in every step. Does not wait for the queue.
   ReducerStatistics counts() const;
-  std::uint64_t step() const;  // of the next submit()
+  std::uint64_t step() const;  // the step of the next submit()
 
  private:
   class State;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Restores a saved state into a reducer with the same parameters, in any order and treatment.
+// Restores a saved state into a reducer with the same parameters. Their order and treatment may
+// differ.
 //
-// A part whose parameters have another sparsifier now loses its thresholds; residuals stay.
+// If the parameters of a part now have another sparsifier, its thresholds are lost; residuals stay.
 // Threads: under the reducer's lock.
 #pragma once
 
@@ -15,10 +16,10 @@
 
 namespace tandem::training {
 
-// Error naming the first difference of model, rank or world.
+// Throws Error that names the first difference of model, rank or world.
 void check_same_model(const ReducerState& state, const Parameters& parameters, int rank, int world);
 
-// By the number of the parameter here.
+// Tensors by the parameters' numbers in this reducer.
 std::map<std::uint32_t, Tensors> tensors_by_number(ReducerState& state,
                                                    const Parameters& parameters);
 

@@ -21,7 +21,7 @@ CallPlan plan_of(const RowsCall& call) {
   return plan;
 }
 
-// Empty where all rows are the parameter's.
+// Empty if all rows are within the parameter.
 std::string wrong_row(const RowsCall& call) {
   if (call.num_rows > 0 && (call.rows == nullptr || call.values == nullptr)) {
     return "rows of " + call.parameter.name + " without memory; give rows and values";
@@ -40,7 +40,7 @@ std::string wrong_row(const RowsCall& call) {
 struct Input {
   std::vector<std::uint32_t> indices;
   const void* values = nullptr;
-  RawVector<float> wide;  // of 16-bit values
+  RawVector<float> wide;  // for 16-bit values
   RawVector<std::byte> clipped;
   DType type = DType::kF32;  // f32 or f64
 };

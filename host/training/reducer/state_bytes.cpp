@@ -156,7 +156,7 @@ SavedPart read_part(Reader& from, std::size_t num_parameters) {
   return part;
 }
 
-// What the hash covers.
+// The part of the bytes that the hash covers.
 std::span<const std::byte> checked_body(std::span<const std::byte> bytes) {
   std::uint64_t hash = 0;
   if (bytes.size() < sizeof(kMagic) + sizeof(kVersion) + sizeof(hash)) Reader::fail("is truncated");

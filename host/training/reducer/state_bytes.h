@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of a reducer as bytes: versioned, and checked as a whole.
+// The state of a reducer as bytes, with a version and a checksum.
 //
-// Layout, little endian: "TANDRDCR", u32 version, u32 rank, u32 world, u64 step, u32
-// outcome of the trial, the parameters
-// (name, shape, tensors of f32 by name), the parts (sparsifier, f64 density, u64 step, places of
-// its parameters, numbers by name), XXH3-64 of all that. Texts and lists have a u64 length in
-// front. parse_state() checks every length against the remaining bytes before it allocates. Errors:
-// Error naming what is wrong. Threads: any.
+// Layout, little endian: "TANDRDCR", u32 version, u32 rank, u32 world, u64 step, u32 outcome of the
+// trial, the parameters (name, shape, tensors of f32 by name), the parts (sparsifier, f64 density,
+// u64 step, indices of its parameters, numbers by name), and the XXH3-64 of everything before. A
+// u64 length precedes texts and lists. parse_state() checks every length against the remaining
+// bytes before it allocates. Errors: Error that names the damaged part. Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +23,7 @@ namespace tandem::training {
 struct SavedParameter {
   std::string name;
   std::vector<std::int64_t> shape;
-  Tensors tensors;  // each with as many values as the shape; may be empty
+  Tensors tensors;  // each has as many values as the shape; may be empty
 };
 
 struct ReducerState {
@@ -33,7 +32,7 @@ struct ReducerState {
   std::uint64_t step = 0;
   Payoff payoff = Payoff::kOpen;
   std::vector<SavedParameter> parameters;
-  std::vector<SavedPart> parts;  // parameters by their places in the list above
+  std::vector<SavedPart> parts;  // parameters as indices of the list above
 };
 
 std::vector<std::byte> state_bytes(const ReducerState& state);

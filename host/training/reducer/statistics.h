@@ -32,8 +32,8 @@ struct BucketStatistics {
   double density_asked = 1;      // of the last call that sparsified
   double density_sent = 1;       // likewise
   double mean_density_sent = 1;  // over those calls
-  double build_up = 1;           // of the last: entries of the mean over those that were meant
-  double residual_norm = 0;      // of its parameters, when the statistics are read
+  double build_up = 1;  // last call: entries of the mean / entries that the ranks selected together
+  double residual_norm = 0;  // of its parameters, when the statistics are read
   std::uint64_t bytes_sent = 0;
   double seconds = 0;
   double hidden_seconds = 0;
@@ -50,12 +50,12 @@ struct ReducerStatistics {
   double seconds = 0;
   double hidden_seconds = 0;
   double exposed_seconds = 0;
-  std::uint64_t warmup_steps = 0;         // as given, or as the density asks
+  std::uint64_t warmup_steps = 0;         // as given, or chosen by the density
   PaysTrial::Outcome trial;               // of the sparsifier auto
   std::vector<BucketStatistics> buckets;  // in the order of their first calls
 };
 
-// Which bucket a call was of.
+// Identifies the bucket of a call.
 struct BucketName {
   std::vector<std::string> parameters;
   bool rows = false;
@@ -87,7 +87,7 @@ class StatisticsTable {
   std::map<BucketName, std::size_t> places_;
 };
 
-// Of a parameter's "residual"; the sum of squares.
+// The sum of squares of a parameter's "residual".
 double residual_squares(const Tensors& tensors);
 // Fills the norms from sums of squares by parameter name.
 void add_residual_norms(ReducerStatistics& to, const std::map<std::string, double>& squares);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of the log line begin anew after each line.
+// The sums of the log line start at 0 after each line.
 #include "training/reducer/step_report.h"
 
 #include <array>

@@ -2,8 +2,8 @@
 //
 // StepReport: reports the reducer's calls to metrics, timeline and log.
 //
-// Timeline: a span per call, on the track "calls" of the device "reducer, rank r". Log: every
-// `log_every` steps a line with the sums since the line before. Threads: the reducer's own.
+// Timeline: one span per call, on the track "calls" of the device "reducer, rank r". Log: one line
+// every `log_every` steps, with the sums since the previous line. Threads: the reducer's own.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class StepReport {
   trace::TrackId track_;
   const std::uint64_t log_every_;
   const int rank_;
-  std::uint64_t steps_ = 0;  // since the last line; so are the sums
+  std::uint64_t steps_ = 0;  // the sums since the last line of the log
   std::uint64_t bytes_sent_ = 0, sparsified_values_ = 0, skipped_ = 0;
   double asked_ = 0, sent_ = 0, seconds_ = 0, hidden_seconds_ = 0;
 };

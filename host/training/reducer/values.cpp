@@ -86,7 +86,7 @@ void widen(const void* narrow, std::uint64_t count, DType type, float* wide) {
 
 namespace {
 
-// A mean beyond f16's range is cut: what lies beyond is in the residuals.
+// A mean outside the range of f16 is clipped: the excess is in the residuals.
 void narrow_to_f16(const float* wide, std::uint64_t count, std::byte* narrow) {
   constexpr std::uint64_t kBlock = 1024;
   std::array<float, kBlock> block;

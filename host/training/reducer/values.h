@@ -17,12 +17,12 @@ namespace tandem::training {
 constexpr float kMostF16 = 65504;  // the largest finite value of f16
 
 bool is_16_bit(DType type);
-std::size_t bytes_of(DType type);  // of a value: f32, f16, bf16 or f64
+std::size_t bytes_of(DType type);  // size of one value: f32, f16, bf16 or f64
 
-// The first place of a NaN or an infinity. type: f32 or f64.
+// The index of the first NaN or infinity. type: f32 or f64.
 std::optional<std::uint64_t> first_non_finite(const void* values, std::uint64_t count, DType type);
 
-// A NaN becomes 0, an infinity the largest finite magnitude of the span.
+// A NaN becomes 0; an infinity becomes the largest finite magnitude of the span.
 void clip(void* values, std::uint64_t count, DType type);
 
 void fill(void* values, std::uint64_t count, DType type, double value);

@@ -128,7 +128,7 @@ void WorkingValues::put(const Segment& segment, std::span<const std::uint32_t> i
     return static_cast<std::uint32_t>(index - first);
   });
   std::vector<float> cut(values.begin(), values.end());
-  if (call_.head.type == DType::kF16) {  // a residual grows beyond what one gradient can hold
+  if (call_.head.type == DType::kF16) {  // a residual can exceed the largest gradient
     for (float& value : cut) value = std::clamp(value, -kMostF16, kMostF16);
   }
   memory_->put({own_bytes(segment.begin, segment.count), call_.head.type, call_.placement()},

@@ -2,10 +2,10 @@
 //
 // WorkingValues: the values of a bucket in host memory, f32 or f64, while a call reduces them.
 //
-// f32 and f64 in host memory are used in place. load() widens 16-bit values and copies those of a
-// device. store() writes loaded values back. After clip_parameters() the values are a copy, so that
-// a call that fails changes nothing. Ownership: borrows the call and the device's memory. Threads:
-// the reducer's own. Errors: those of the device.
+// f32 and f64 values in host memory are used in place. load() widens 16-bit values and copies
+// values from a device. store() writes loaded values back. After clip_parameters() the values are a
+// copy, so that a failed call changes nothing. Ownership: borrows the call and the device's memory.
+// Threads: the reducer's own. Errors: those of the device.
 #pragma once
 
 #include <cstdint>
@@ -21,30 +21,31 @@ namespace tandem::training {
 
 class WorkingValues {
  public:
-  // memory: of the call's device; null for host memory.
+  // memory: that of the call's device; null for host memory.
   WorkingValues(const BucketCall& call, device::GradientMemory* memory, Deadline deadline);
 
   DType type() const { return type_; }
   std::byte* at(std::uint64_t value) { return values_ + value * width_; }
   bool on_device() const { return memory_ != nullptr; }
 
-  // All segments lie here already.
+  // Whether all segments are already loaded.
   bool is_whole() const { return whole_; }
   void load(std::span<const Segment> segments);
   void load_all();
-  // Writes back what was loaded; nothing where it was worked on in place.
+  // Writes back the loaded values; does nothing if the values are used in place.
   void store();
 
-  // The place in the bucket's list of the first parameter with a NaN or an infinity.
+  // The index in the bucket's list of the first parameter with a NaN or an infinity.
   std::optional<std::uint64_t> first_bad_parameter() const;
-  // Loads everything. A NaN becomes 0, an infinity the largest finite magnitude of its parameter.
+  // Loads all values. A NaN becomes 0; an infinity becomes the largest finite magnitude of its
+  // parameter.
   void clip_parameters();
-  // Every value of the bucket, wherever it lies.
+  // Sets every value of the bucket, in any memory.
   void fill(double value);
 
-  // Of values on the device.
+  // For values on the device.
   device::GradientView view(const Segment& segment) const;
-  // 0, but values[i] at indices[i] - first.
+  // Sets all values of the segment to 0, except values[i] at indices[i] - first.
   void put(const Segment& segment, std::span<const std::uint32_t> indices,
            std::span<const float> values, std::uint64_t first);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The blank is a piece of its own because the tokenizer spells it U+2581, of three bytes.
+// The blank is a separate token, because the tokenizer replaces it by U+2581, which has three
+// bytes.
 #include "training/trainer/byte_vocabulary.h"
 
 #include <cstdint>

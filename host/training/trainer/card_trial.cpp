@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The best of some steps: what disturbs one is not the place's.
+// Uses the best of several steps, because disturbances of single steps do not depend on the place.
 #include "training/trainer/card_trial.h"
 
 #include <spdlog/spdlog.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CardTrial: whether cards update the tables of a run, by measurement: `--offload auto`.
+// CardTrial: measures whether cards should update the tables of a run: `--offload auto`.
 //
-// Host memory updates the first steps. Where the cost model predicts that cards are faster, they
-// update the next ones. The faster place stays; of equal ones host memory. The slowest rank counts,
-// so all ranks decide alike. Both places give the same bits. A rank whose cards cannot be opened or
-// cannot hold its tables decides for host memory. Cards are opened for their steps only. Ownership:
-// borrows the group. Threads: one. Errors: TransportError.
+// Host memory updates the first steps. If the cost model predicts that cards are faster, they
+// update the next steps. Then the faster place is used, or host memory if both are equal. The
+// slowest rank counts, so all ranks decide the same. Both places give the same bits. A rank whose
+// cards cannot be opened or cannot hold its tables decides for host memory. Cards are open only
+// during their steps. Ownership: borrows the group. Threads: one. Errors: TransportError.
 #pragma once
 
 #include <chrono>
@@ -18,20 +18,20 @@
 namespace tandem::training {
 
 struct CardTrialParts {
-  std::function<void()> take;  // opens the cards, loads the tables; throws where that fails
+  std::function<void()> take;  // opens the cards and loads the tables; throws on failure
   std::function<void()> drop;  // closes them: host memory updates from now on
-  std::function<double()> update_seconds;  // of the last update, without messages
-  std::function<double()> predicted;       // of an update on cards; infinity: there is none
+  std::function<double()> update_seconds;  // time of the last update, without messages
+  std::function<double()> predicted;       // time of an update on cards; infinity: there are none
 };
 
 class CardTrial {
  public:
-  static constexpr int kSteps = 4;  // at each place; the fastest counts
+  static constexpr int kSteps = 4;  // at each place; the fastest step counts
 
-  // group: null for one rank. The parts are of this rank.
+  // group: null for one rank. `parts` belong to this rank.
   CardTrial(collectives::Group* group, std::chrono::milliseconds timeout, CardTrialParts parts);
 
-  // Collective: before and after every update of the tables.
+  // Collective. Call them before and after every update of the tables.
   void before_update();
   void after_update();
 

@@ -83,7 +83,7 @@ void remove_older(const std::string& out, const std::string& newest, int keep) {
   }
   std::ranges::sort(names);
   const std::size_t kept = static_cast<std::size_t>(keep);
-  std::error_code ignored;  // what cannot be removed costs only room
+  std::error_code ignored;  // files that cannot be removed only use space
   for (std::size_t at = 0; at + kept < names.size(); ++at) {
     const std::string aside = out + "/." + names[at] + ".removed";  // never seen in part
     fs::rename(out + "/" + names[at], aside, ignored);
@@ -91,7 +91,7 @@ void remove_older(const std::string& out, const std::string& newest, int keep) {
   }
 }
 
-// What was being written or removed when a process was killed.
+// Files that were being written or removed when a process was killed.
 void remove_leftovers(const std::string& out) {
   std::error_code ignored;
   std::vector<fs::path> leftovers;
@@ -103,7 +103,7 @@ void remove_leftovers(const std::string& out) {
   for (const fs::path& leftover : leftovers) fs::remove_all(leftover, ignored);
 }
 
-// `to` becomes what `from` is; what `to` was, if anything, may be at `from` then.
+// `to` gets the content of `from`; an earlier `to` may then be at `from`.
 void move_into_place(const std::string& from, const std::string& to) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return;
   std::error_code error;
@@ -115,7 +115,7 @@ void move_into_place(const std::string& from, const std::string& to) {
   if (error) throw Error("train", "cannot write '" + to + "': " + error.message());
 }
 
-// For a `latest` that somebody has removed, or its folder. "": there is none.
+// Used if `latest` or its folder was removed. "": there is no checkpoint.
 std::string newest(const std::string& out) {
   std::string found;
   for (const auto& entry : fs::directory_iterator(out)) {
@@ -136,7 +136,13 @@ std::string writer_name(const std::string& out, std::uint64_t step) {
 }
 
 void verify(const Checkpoint& checkpoint) {
-  for (const auto& [name, entry] : checkpoint.fields.at("files").items()) {
+  const auto files = checkpoint.fields.at("files").get<nlohmann::json::object_t>();
+  if (files.empty()) {
+    throw Error("train", "'" + checkpoint.file(kFields) +
+                             "' lists no files, so nothing can be verified; resume from another "
+                             "checkpoint");
+  }
+  for (const auto& [name, entry] : files) {
     const std::string path = checkpoint.file(name);
     std::error_code error;
     const std::uintmax_t size = fs::file_size(path, error);
@@ -200,6 +206,14 @@ void CheckpointWriter::publish(int keep) {
   }
   remove_leftovers(out_);
   if (keep > 0) remove_older(out_, name, keep);
+}
+
+std::string Checkpoint::file(const std::string& name) const {
+  if (name != kFields && fields.contains("files") && !fields["files"].contains(name)) {
+    throw Error("train", "'" + folder + "/" + kFields + "' does not list '" + name +
+                             "', so it is not verified; resume from another checkpoint");
+  }
+  return folder + "/" + name;
 }
 
 std::string newest_folder(const std::string& path) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints: folders OUT/step-00000100, each complete and on the disk or not there; OUT/latest
+// Checkpoints: folders OUT/step-00000100, each either complete and on disk, or absent. OUT/latest
 // names the newest.
 //
-// A CheckpointWriter collects files in a folder of its own. seal() adds checkpoint.json with every
-// file's size and XXH64, and syncs all; publish() renames. What it replaces stays until then.
-// Several processes may write files; one seals and publishes. find_checkpoint() verifies sizes and
-// sums before anything is used. Threads: one. Errors: Error("train", ...) naming the file and the
-// system's reason, such as a full disk; the destructor removes what was not published.
+// A CheckpointWriter collects files in its own folder. seal() adds checkpoint.json with the size
+// and XXH64 of every file, and syncs everything; publish() renames the folder. An older checkpoint
+// of the same step remains until then. Several processes may write files; one of them seals and
+// publishes. find_checkpoint() verifies sizes and checksums first. Threads: one. Errors:
+// Error("train", ...) with the file and the system's reason, such as a full disk; the destructor
+// removes unpublished files.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +23,17 @@ class CheckpointWriter {
  public:
   static std::string folder(const std::string& out, std::uint64_t step);
 
-  // Also removes what writers that were killed have left in `out`.
+  // Also removes the files that killed writers left in `out`.
   CheckpointWriter(std::string out, std::uint64_t step);
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Where the files go. No other writer, also of another process, has the same.
+  // The folder of the files. No other writer, not even in another process, uses the same.
   const std::string& files() const { return folder_; }
   void seal(nlohmann::ordered_json fields);
-  // keep: of the newest checkpoints, this one included; others are removed. 0: all stay.
+  // keep: the number of newest checkpoints to keep, including this one; others are removed. 0: all
+  // stay.
   void publish(int keep);
 
  private:
@@ -41,18 +43,20 @@ class CheckpointWriter {
 
 struct Checkpoint {
   std::string folder;
-  nlohmann::json fields;  // of checkpoint.json
+  nlohmann::json fields;  // the fields of checkpoint.json
 
-  std::string file(const std::string& name) const { return folder + "/" + name; }
+  // Error for one that checkpoint.json does not list: nothing has verified it.
+  std::string file(const std::string& name) const;
 };
 
-// The folder of the newest checkpoint in `path`; `path` itself where it is one or has none.
+// The folder of the newest checkpoint in `path`; `path` itself if it is a checkpoint or contains
+// none.
 std::string newest_folder(const std::string& path);
 
-// path: a folder with `latest`, or one checkpoint's folder.
+// path: a folder with `latest`, or the folder of one checkpoint.
 Checkpoint find_checkpoint(const std::string& path);
 
-// Whole files, synced; the file is removed if the disk is full.
+// Write and read whole files, synced. On failure, such as a full disk, the file is removed.
 void write_bytes(const std::string& path, std::span<const std::byte> bytes);
 std::vector<std::byte> read_bytes(const std::string& path);
 
@@ -63,16 +67,16 @@ struct StoredTensor {
   std::span<const float> values;
 };
 void write_tensors(const std::string& path, const std::vector<StoredTensor>& tensors);
-// Fills the values of the tensors named; Error where the file has others, or other shapes.
+// Reads the named tensors. Throws Error if the file has other names or shapes.
 struct WantedTensor {
   std::string name;
   std::vector<std::int64_t> shape;
-  std::span<float> values;  // all, or a part of them
-  std::uint64_t first = 0;  // of that part
+  std::span<float> values;  // all values, or a part of them
+  std::uint64_t first = 0;  // index of the first value of that part
 };
 void read_tensors(const std::string& path, const std::vector<WantedTensor>& tensors);
 
-// The same file, written by several processes: one creates it, each fills in its parts.
+// The same file, written by several processes: one creates it, and each writes its parts.
 struct TensorPlace {
   std::string name;
   std::vector<std::int64_t> shape;

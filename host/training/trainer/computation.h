@@ -2,10 +2,9 @@
 //
 // Computation: forward and backward passes of a model, behind an interface without libtorch.
 //
-// The trainer owns parameters and gradients; a computation borrows both as long as it exists. It
-// adds its gradients to the present ones. The implementation is libtandem_trainer.so
-// (trainer/torch), which load_computation_library() opens at run time, so that no other program
-// loads libtorch.
+// The trainer owns parameters and gradients; a computation borrows both while it exists. It adds
+// its gradients to the present values. The implementation is libtandem_trainer.so (trainer/torch),
+// which load_computation_library() opens at run time, so that other programs do not load libtorch.
 // Threads: one at a time. Errors: std::exception with libtorch's text.
 #pragma once
 
@@ -35,15 +34,15 @@ struct DecoderSizes {
 };
 
 struct ComputationOptions {
-  int threads = 0;         // 0: as libtorch chooses
-  bool bf16 = false;       // products of matrices in bf16; parameters and gradients stay f32
+  int threads = 0;         // 0: chosen by libtorch
+  bool bf16 = false;       // matrix products in bf16; parameters and gradients stay f32
   bool recompute = false;  // activations of a layer are computed again in the backward pass
   std::uint64_t seed = 1;
 };
 
-constexpr std::int32_t kNotScored = -100;  // as a target
+constexpr std::int32_t kNotScored = -100;  // a target that does not count
 
-// Rows of tokens and what follows each; both [rows, columns].
+// Rows of tokens, and the token that follows each; both [rows, columns].
 struct TokenBatch {
   const std::int32_t* tokens = nullptr;
   const std::int32_t* targets = nullptr;
@@ -51,7 +50,7 @@ struct TokenBatch {
   int columns = 0;
 };
 
-// Hears that a parameter's gradient of this backward pass is complete.
+// Called when a parameter's gradient of this backward pass is complete.
 class GradientListener {
  public:
   virtual ~GradientListener() = default;
@@ -62,15 +61,15 @@ class Computation {
  public:
   virtual ~Computation() = default;
   // Adds `scale` times the gradient of the summed losses to the gradients. Returns the sum of the
-  // losses in nats. listener: null, or told of every parameter once.
+  // losses in nats. listener: called once per parameter; may be null.
   virtual double backward(const TokenBatch& batch, float scale, GradientListener* listener) = 0;
-  // One negative log-likelihood per token, 0 where it is not scored. losses: [rows, columns]
+  // One negative log-likelihood per token; 0 if it does not count. losses: [rows, columns]
   virtual void losses(const TokenBatch& batch, float* losses) = 0;
 };
 
 }  // namespace tandem::training
 
-// What libtandem_trainer.so exports. The caller deletes the computation.
+// The exports of libtandem_trainer.so. The caller deletes the computation.
 extern "C" {
 constexpr int kTandemTrainerVersion = 1;
 int tandem_trainer_version();

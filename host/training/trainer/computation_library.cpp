@@ -37,6 +37,7 @@ ComputationLibrary::ComputationLibrary(const std::string& folder) {
   library.find("tandem_trainer_version", version);
   library.find("tandem_trainer_libtorch", libtorch_);
   library.find("tandem_trainer_make_decoder", make_decoder_);
+  library.find("tandem_trainer_make_layer", make_layer_);
   library.find("tandem_trainer_make_lstm", make_lstm_);
   library.find("tandem_trainer_make_recommender", make_recommender_);
   if (!library.reason().empty()) throw Error("train", library.reason());
@@ -51,6 +52,15 @@ std::unique_ptr<Computation> ComputationLibrary::make_decoder(const DecoderSizes
   const std::vector<ParameterMemory> memory = parameters.memory();
   return std::unique_ptr<Computation>(
       make_decoder_(&sizes, &options, memory.data(), memory.size()));
+}
+
+std::unique_ptr<LayerComputation> ComputationLibrary::make_layer(const DecoderSizes& sizes,
+                                                                 const ComputationOptions& options,
+                                                                 DecoderPart part, int block,
+                                                                 ParameterSet& parameters) const {
+  const std::vector<ParameterMemory> memory = parameters.memory();
+  return std::unique_ptr<LayerComputation>(
+      make_layer_(&sizes, &options, part, block, memory.data(), memory.size()));
 }
 
 std::unique_ptr<Computation> ComputationLibrary::make_lstm(const LstmSizes& sizes,

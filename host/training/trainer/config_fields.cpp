@@ -40,11 +40,24 @@ std::optional<Value> value_of(const toml::node& node) {
   return {};
 }
 
+// The fields lie in the table [model], where there is one; then nothing else is in the file.
+const toml::table& table_of_fields(const toml::table& file, const std::string& path) {
+  const toml::node* model = file.get("model");
+  if (model == nullptr || !model->is_table()) return file;
+  std::string others;
+  for (const auto& [key, node] : file) {
+    if (&node == model) continue;
+    others += (others.empty() ? "" : ", ") + std::string(key.str());
+  }
+  if (others.empty()) return *model->as_table();
+  throw Error("train", path + ": beside the table [model] there is " + others +
+                           "; all fields belong into that table");
+}
+
 Fields fields_of(const toml::table& table, const std::string& path) {
   Fields fields;
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
-    if (name == "model" && node.is_table()) return fields_of(*node.as_table(), path);
     const std::optional<Value> value = value_of(node);
     if (!value) {
       throw Error("train", path + ": field '" + name +
@@ -152,7 +165,8 @@ FieldReader read_fields(const std::string& path) {
   if (!file) throw Error("train", "cannot read the model's configuration '" + path + "'");
   try {
     if (path.ends_with(".json")) return {path, fields_of(nlohmann::json::parse(file))};
-    return {path, fields_of(toml::parse(file, path), path)};
+    const toml::table table = toml::parse(file, path);
+    return {path, fields_of(table_of_fields(table, path), path)};
   } catch (const toml::parse_error& error) {
     throw Error("train", path + ":" + std::to_string(error.source().begin.line) + ": " +
                              std::string(error.description()));

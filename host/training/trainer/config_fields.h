@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FieldReader: the fields of a model's configuration, taken by name.
+// FieldReader: reads the fields of a model's configuration by name.
 //
-// A file of TOML (its fields may lie in a table [model]) or JSON. A field that nobody has taken is
-// a mistake. Threads: one. Errors: Error("train", "FILE: field 'width': ...") for a field that is
+// The file is TOML (its fields may be in a table [model]) or JSON. A field that is never read is an
+// error. Threads: one. Errors: Error("train", "FILE: field 'width': ...") for a field that is
 // missing, unknown or out of range.
 #pragma once
 
@@ -25,12 +25,12 @@ class FieldReader {
       : path_(std::move(path)), fields_(std::move(fields)) {}
 
   [[noreturn]] void fail(const std::string& field, const std::string& what) const;
-  // Whole numbers from 1 to 2^20, or to `most`.
+  // Whole numbers from 1 to `most`.
   void take(const char* name, int& to, bool required, int most = 1 << 20);
   void take(const char* name, double& to);  // greater than 0
   void take(const char* name, bool& to);
   void take(const char* name, std::string& to);
-  // Whole numbers from 1 to `most`; one number is a list of one.
+  // Whole numbers from 1 to `most`; a single number is a list with one element.
   void take(const char* name, std::vector<int>& to, int most);
   void refuse_others() const;
 
@@ -44,10 +44,10 @@ class FieldReader {
 
 FieldReader read_fields(const std::string& path);
 
-// What a configuration's path means: it is relative to that file. "bytes" stays.
+// Resolves a path in a configuration: it is relative to that file. "bytes" is returned unchanged.
 std::string beside(const std::string& file, const std::string& tokenizer);
 
-// The field `kind` of that file; "llama" where there is none.
+// The field `kind` of that file; "llama" if there is none.
 std::string model_kind(const std::string& path);
 
 }  // namespace tandem::training

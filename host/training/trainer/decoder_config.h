@@ -3,9 +3,9 @@
 // DecoderConfig: the sizes of a decoder to train from scratch, read from a file.
 //
 // TOML: layers, width, heads, kv_heads, head_dim, ffn, context, rope_base, norm_epsilon, tied,
-// name, tokenizer (a path beside the file, or "bytes"). JSON: the fields of a published
+// name, tokenizer (a path relative to the file, or "bytes"). JSON: the fields of a published
 // LlamaForCausalLM's config.json. Threads: any; pure functions. Errors: Error("train", "FILE: field
-// 'width': ...") for an unknown field, or one that is missing or out of range.
+// 'width': ...") for a field that is unknown, missing or out of range.
 #pragma once
 
 #include <string>

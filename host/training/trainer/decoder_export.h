@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a checkpoint's decoder as a GGUF file that `tandem serve` loads: the skeleton with the
-// trained tensors, f32.
+// Exports the decoder of a checkpoint as a GGUF file that `tandem serve` can load: the skeleton
+// with the trained tensors in f32.
 //
 // Threads: one. Errors: Error("train", ...) for a checkpoint of another family.
 #pragma once
@@ -22,7 +22,7 @@ struct ExportedDecoder {
 
 ExportedDecoder export_decoder(const Checkpoint& checkpoint);
 
-// The model that a checkpoint is of, without its values.
+// The model of a checkpoint, without its values.
 DecoderModel checkpoint_decoder(const Checkpoint& checkpoint);
 LstmModel checkpoint_lstm(const Checkpoint& checkpoint);
 

@@ -29,7 +29,7 @@ using model::GgufWriter;
 
 constexpr const char* kFactors = "rope_freqs.weight";
 
-// Of the file that is written, not of the model.
+// A property of the written file, not of the model.
 bool is_of_layout(std::string_view key) {
   return key == "general.alignment" || key == "general.file_type" ||
          key == "general.quantization_version";
@@ -258,6 +258,13 @@ DecoderModel make_decoder(const std::string& file, const std::string& tokenizer)
 
 std::vector<ParameterSpec> decoder_parameters(const DecoderModel& model) {
   return specs_of(model.config, model.tied);
+}
+
+void check_context(const DecoderModel& model, int context) {
+  if (context <= model.config.context_length) return;
+  throw Error("train", "--context " + std::to_string(context) + " exceeds the model's " +
+                           std::to_string(model.config.context_length) +
+                           "; give at most as many tokens");
 }
 
 DecoderSizes decoder_sizes(const DecoderModel& model, int context) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DecoderModel: a Llama-family decoder to train: its sizes, and the skeleton of its file.
+// DecoderModel: a Llama-family decoder to train: its sizes, and a skeleton of its file.
 //
 // The skeleton is a GGUF file without the trained tensors: metadata, tokenizer and rotary factors.
-// A checkpoint keeps it, so an export needs no other file. Parameters have GGUF's names, shapes and
-// order of rotated rows. Ownership: owns its bytes. Threads: immutable. Errors: those of the file's
-// format; Error("train", ...) for an architecture that is not trained, or a field of a
-// configuration.
+// A checkpoint contains it, so an export needs no other file. Parameters have GGUF's names, shapes
+// and order of rotated rows. Ownership: owns its bytes. Threads: immutable. Errors: those of the
+// file's format; Error("train", ...) for an unsupported architecture or a wrong field.
 #pragma once
 
 #include <cstdint>
@@ -25,24 +24,28 @@ struct DecoderModel : LanguageModel {
   model::ModelConfig config;
 };
 
-// A GGUF file, or a published directory; then `tokenizer` names a GGUF file with its tokenizer.
+// Reads a GGUF file, or a published directory; `tokenizer` then names a GGUF file with its
+// tokenizer.
 DecoderModel read_decoder(const std::string& path, const std::string& tokenizer);
-// The parameters of that file's model. Neither its weights nor a tokenizer are read.
+// Reads the parameters of the model in that file, but neither weights nor a tokenizer.
 std::vector<ParameterSpec> read_decoder_parameters(const std::string& path);
-// The values of that file's tensors, dequantised.
+// Reads the values of the tensors in that file, dequantised.
 void read_decoder_values(const std::string& path, ParameterSet& parameters);
 
-// From scratch. file: TOML with the fields of decoder_config.h, or a published config.json.
-// tokenizer: a GGUF file, "bytes", or empty: what the file says, else bytes.
+// Makes a new model. file: TOML with the fields of decoder_config.h, or a published config.json.
+// tokenizer: a GGUF file, "bytes", or empty: the tokenizer of the file, otherwise bytes.
 DecoderModel make_decoder(const std::string& file, const std::string& tokenizer);
 
-// "bytes", or the tokenizer of a GGUF file.
+// tokenizer: "bytes", or a GGUF file with a tokenizer.
 void set_tokenizer(const std::string& tokenizer, model::GgufWriter& to);
 
-// What a checkpoint holds.
+// Makes the model from the skeleton in a checkpoint.
 DecoderModel decoder_of_skeleton(std::string skeleton, bool tied);
 
 std::vector<ParameterSpec> decoder_parameters(const DecoderModel& model);
+
+// Error where `context`, the tokens of a window, exceeds the model's own.
+void check_context(const DecoderModel& model, int context);
 
 // Borrows the model's frequencies. context: tokens of a window.
 DecoderSizes decoder_sizes(const DecoderModel& model, int context);

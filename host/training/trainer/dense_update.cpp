@@ -101,7 +101,7 @@ class OffloadedUpdate final : public DenseUpdate {
 
  private:
   const bool early_;
-  std::vector<MeanBucket> buckets_;  // whose means are there
+  std::vector<MeanBucket> buckets_;  // buckets whose means have arrived
   HostOffload offload_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file system that cannot sync a folder (EINVAL) keeps its own order; that is no error.
+// A file system that cannot sync a folder (EINVAL) keeps its own order; this is not an error.
 #include "training/trainer/file_sync.h"
 
 #include <fcntl.h>

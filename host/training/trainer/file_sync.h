@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits until a file, or the names in a folder, are on the disk.
+// Waits until a file, or the names in a folder, are on disk.
 //
 // Threads: any. Errors: Error("train", ...) with the system's reason.
 #pragma once

@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* kNumbersName = "the step's numbers";
 
-// Of directions above the densities that have a warm-up of their own (reducer/options.h): the share
-// of 1 / density that is dense. Most of what is learned then lies in a run's first steps.
+// For directions whose density has no warm-up of its own (reducer/options.h): the share of 1 /
+// density steps that is dense, because a run learns most in its first steps.
 constexpr double kLeastDensity = 0.01;
 constexpr double kDenseShare = 0.3;
 
@@ -70,7 +70,7 @@ void GradientMean::build(const std::vector<std::uint32_t>& order) {
   calls_before_.clear();
 }
 
-// Leaves the step's numbers out, which may lie between parameters.
+// Excludes the numbers of the step, which may be between parameters.
 void GradientMean::tell(const GradientBuckets::Submitted& bucket) {
   MeanBucket part;
   part.arrived = [reducer = reducer_, ticket = bucket.ticket] {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Refuses what is no file before it is read, by the words of who asked for it.
+// require_file(): refuses a path that is not a file before it is read, with a text that fits the
+// option.
 //
-// Threads: any. Errors: Error("train", ...) naming the path and the system's reason.
+// Threads: any. Errors: Error("train", ...) with the path and the system's reason.
 #pragma once
 
 #include <string>
 
 namespace tandem::training {
 
-// wanted: what a user should name: "a text, by --text or --valid".
+// wanted: what the user should give: "a text, by --text or --valid".
 void require_file(const std::string& path, const std::string& wanted);
 
 }  // namespace tandem::training

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LanguageModel: what every model of text has beside its parameters.
+// LanguageModel: the parts of a language model besides its parameters.
 //
-// The skeleton is a GGUF file without weights: sizes, tokenizer. A checkpoint keeps it.
+// The skeleton is a GGUF file without weights: sizes and tokenizer. A checkpoint contains it.
 // Ownership: owns its bytes. Threads: immutable.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace tandem::training {
 struct LanguageModel {
   std::string family = "llama";
   std::string skeleton;  // bytes of a GGUF file
-  bool tied = true;      // the embedding is the output matrix too
+  bool tied = true;      // the embedding is also the output matrix
   std::shared_ptr<const model::Tokenizer> tokenizer;
 };
 

@@ -69,7 +69,7 @@ void LocalDirections::finish() {
   waiting_.clear();
 }
 
-// What is not chosen is clipped alike.
+// Parameters that are not chosen are clipped by the same factor.
 void LocalDirections::turn(std::size_t parameter, double scale) {
   const std::span<float> gradient = parameters_.gradient(parameter);
   if (!options_.chosen[parameter]) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LocalDirections: turns a rank's own gradients into the directions of its own optimiser's steps,
-// before a sparsifier takes them.
+// LocalDirections: converts a rank's own gradients into the directions of its own optimiser's
+// steps, before a sparsifier selects from them.
 //
-// Adam's moments take a late sum of gradients for one huge gradient. A late sum of steps loses
-// nothing. This is momentum correction (Lin et al., ICLR 2018, section 3.1) for any rule with
-// moments. Each rank has moments of its own gradients. The weights move by rate * (mean direction +
-// decay * weight). Adam's second moment is scaled to that of the mean over ranks. Gradients are
-// clipped by the own norm over the root of the number of ranks. A gradient with a NaN or an
-// infinity passes unchanged and leaves the moments. Bits: of element-wise f32. Ownership: borrows
+// A sparsifier delays small values and sends their sum later. Adam's moments treat a late sum of
+// gradients as one huge gradient, but a late sum of steps is correct. This is momentum correction
+// (Lin et al., ICLR 2018, section 3.1) for any rule with moments. Each rank has moments of its own
+// gradients. Weights change by rate * (mean direction + decay * weight). Adam's second moment is
+// scaled to that of the mean over ranks. Gradients are clipped by the own norm over the root of the
+// number of ranks. A gradient with a NaN or infinity is passed on unchanged. Ownership: borrows
 // parameters and listener. Threads: one. Errors: Error("train", ...) for a state of another model.
 #pragma once
 
@@ -26,14 +26,14 @@ namespace tandem::training {
 // Whether the rule has moments, so that its steps differ from its gradients.
 bool has_directions(const UpdateRule& rule);
 
-// What applies mean directions: rate * (direction + decay * weight).
+// The rule that applies mean directions: rate * (direction + decay * weight).
 UpdateRule rule_of_directions(const UpdateRule& rule);
 
 struct DirectionOptions {
-  std::vector<bool> chosen;  // parameters that are turned
+  std::vector<bool> chosen;  // parameters whose gradients are converted
   UpdateRule rule = Adam{};  // has_directions()
   int ranks = 1;
-  double clip = 0;  // of the mean's norm; 0: none
+  double clip = 0;  // limit of the mean's norm; 0: none
   int threads = 1;
 };
 
@@ -41,15 +41,15 @@ class LocalDirections final : public GradientListener {
  public:
   LocalDirections(ParameterSet& parameters, DirectionOptions options, GradientListener& next);
 
-  // Before a pass. iteration: from 1.
+  // Call it before a pass. iteration: from 1.
   void begin(std::uint64_t iteration);
-  // Turns the gradient and tells the next listener; with a clip, both wait for finish().
+  // Converts the gradient and calls the next listener. With a clip, both happen in finish().
   void ready(std::size_t parameter) override;
   void finish();
-  // Of this rank's gradient in the step, before it was clipped.
+  // The squared norm of this rank's gradient in the step, before clipping.
   double squares() const { return squares_; }
 
-  // Named as an Optimizer's; a rank's own.
+  // The state of this rank, with the names of an Optimizer's.
   std::vector<StateView> state();
   std::vector<std::byte> bytes();
   void restore(const std::vector<std::byte>& bytes);
@@ -65,8 +65,8 @@ class LocalDirections final : public GradientListener {
   const DirectionOptions options_;
   GradientListener& next_;
   ThreadPool pool_;
-  std::vector<Moments> moments_;      // by parameter; empty where it is not turned
-  std::vector<std::size_t> waiting_;  // for the norm, in the order of their arrival
+  std::vector<Moments> moments_;      // by parameter; empty if it is not converted
+  std::vector<std::size_t> waiting_;  // parameters that wait for the norm, in the order of arrival
   std::uint64_t iteration_ = 1;
   double squares_ = 0;
 };

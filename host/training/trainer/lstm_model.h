@@ -3,8 +3,8 @@
 // LstmModel: a language model of LSTM layers to train: its sizes, tokenizer and parameters.
 //
 // TOML: kind = "lstm", layers, width, tied, tokenizer, name, as in decoder_config.h. The skeleton
-// has the architecture "lstm", which only the trainer reads. Parameters: lstm_computation.h.
-// Ownership: owns its bytes. Threads: immutable. Errors: Error("train", ...) naming the field.
+// has the architecture "lstm", which only the trainer can read. Parameters: lstm_computation.h.
+// Ownership: owns its bytes. Threads: immutable. Errors: Error("train", ...) with the field.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct LstmModel : LanguageModel {
   LstmSizes sizes;
 };
 
-// tokenizer: a GGUF file, "bytes", or empty: what the file says, else bytes.
+// tokenizer: a GGUF file, "bytes", or empty: the tokenizer of the file, otherwise bytes.
 LstmModel make_lstm(const std::string& file, const std::string& tokenizer);
 LstmModel lstm_of_skeleton(std::string skeleton, bool tied);
 

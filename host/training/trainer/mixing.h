@@ -2,7 +2,7 @@
 //
 // mixed(): 64 pseudo-random bits from a seed and a number, the same on every machine.
 //
-// By steps of SplitMix64. Threads: any; pure functions.
+// Uses steps of SplitMix64. Threads: any; pure functions.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline std::uint64_t mixed(std::uint64_t seed, std::uint64_t number) {
   return mixed(mixed(seed) ^ mixed(number * 0xd1342543de82ef95u + 1));
 }
 
-// Such bits as a number in (0, 1).
+// Converts such bits to a number in (0, 1).
 inline double unit(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }
 
 }  // namespace tandem::training

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// choose_offload(): whether the update of dense weights is divided over ranks, by a measurement.
+// choose_offload(): measures whether the update of dense weights should be divided over ranks.
 //
-// All ranks update and gather at the same time, a part of the parameters each, as the steps of the
-// run would; the slowest counts. offload/cost_model.h then predicts a step of both kinds. The
-// rates of gathers are taken a fifth lower than measured, so that what is close stays as it is.
-// Collective; all ranks get the same result. Errors: TransportError.
+// All ranks update and gather a part of the parameters at the same time, as in the steps of the
+// run; the slowest rank counts. offload/cost_model.h then predicts the time of a step of both
+// kinds. The measured rates of gathers are reduced by a fifth, so that only a clear gain changes
+// the default. Collective; all ranks get the same result. Errors: TransportError.
 #pragma once
 
 #include <chrono>
@@ -26,10 +26,11 @@ struct OffloadQuestion {
   std::chrono::milliseconds timeout{60'000};
 };
 
-// group: null for one rank, which has nobody to share with.
+// group: null for one rank; it cannot share the work.
 OffloadPrediction choose_offload(collectives::Group* group, const OffloadQuestion& question);
 
-// Of several tables, one after another. host_bytes_per_s of the costs is measured here, alone.
+// Predicts several tables, one after another. Measures host_bytes_per_s of the costs on this rank
+// only.
 OffloadPrediction predict_rows(std::vector<RowOffloadCosts> tables, int threads);
 
 }  // namespace tandem::training

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the options of all ranks before the first step, and those of a resumed run with its
-// checkpoint's.
+// Compares the options of all ranks before the first step, and the options of a resumed run with
+// those of its checkpoint.
 //
 // Collective: all ranks of the group call it. If a value differs, every rank throws the same
-// Error("train", ...). It names each option that differs, with the values and their ranks. Cost:
-// one all-gather.
+// Error("train", ...) with each option that differs, its values and their ranks. Cost: one
+// all-gather.
 #pragma once
 
 #include <string>
@@ -20,11 +20,11 @@ using OptionValues = std::vector<std::pair<std::string, std::string>>;  // name,
 
 void require_equal_options(collectives::Group& group, const OptionValues& own);
 
-// The text of that error; empty: there is no difference. ranks[r]: what rank r has.
+// The text of that error; empty: no difference. ranks[r]: the options of rank r.
 std::string differences(const std::vector<OptionValues>& ranks);
 
-// "--batch was 2 and is 8; --seed was 1 and is 5"; empty: none has changed. What only one of them
-// has counts as unchanged.
+// "--batch was 2 and is 8; --seed was 1 and is 5"; empty: none has changed. An option that only one
+// of them has counts as unchanged.
 std::string changes(const OptionValues& before, const OptionValues& now);
 
 }  // namespace tandem::training

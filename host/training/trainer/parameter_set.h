@@ -2,9 +2,9 @@
 //
 // ParameterSet: owns the parameters of a model and their gradients, f32.
 //
-// Values lie one after the other, each aligned to 64 bytes, gradients likewise. draw() fills them
-// from a seed: the same values on every rank and machine. Threads: one. Errors: Error("train", ...)
-// for an unknown name.
+// Values are stored one after the other, each parameter aligned to 64 bytes; gradients likewise.
+// draw() fills them from a seed, with the same values on every rank and machine. Threads: one.
+// Errors: Error("train", ...) for an unknown name.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct ParameterSpec {
   float constant = 0;
 };
 
-// From a seed: the same values on every machine.
+// Draws normal values from a seed, the same on every machine.
 void draw_normal(std::span<float> values, double deviation, std::uint64_t seed);
 
 class ParameterSet {

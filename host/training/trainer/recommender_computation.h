@@ -2,11 +2,12 @@
 //
 // RecommenderComputation: forward and backward passes of a recommender's layers, without libtorch.
 //
-// As Computation (computation.h), for layers between bags and a score: a bottom of layers over the
-// numbers, the dot products of its result and the bags, each with each, and a top of layers over
-// both. Bags are sums of table rows, which the caller makes; it gets their gradients. Layers but
-// the last end with max(x, 0). The loss is the log loss of the label in nats. Threads: one at a
-// time. Errors: std::exception with libtorch's words. Source: Naumov et al. 2019 (DLRM).
+// It is like Computation (computation.h), for the layers between the bags and the score: bottom
+// layers for the numbers, the dot products of every two of their result and the bags, and top
+// layers for both. Bags are sums of table rows that the caller computes; the caller gets their
+// gradients. All layers but the last end with max(x, 0). The loss is the log loss of the label in
+// nats. Threads: one at a time. Errors: std::exception with libtorch's text. Source: Naumov et al.
+// 2019 (DLRM).
 #pragma once
 
 #include "training/trainer/computation.h"
@@ -32,13 +33,13 @@ class RecommenderComputation {
   // it to bag_gradient, [rows, tables, width]. Returns the sum of the losses.
   virtual double backward(const RecommenderBatch& batch, float scale, float* bag_gradient,
                           GradientListener* listener) = 0;
-  // Log odds; labels are not read. scores: [rows]
+  // Computes log odds without labels. scores: [rows]
   virtual void scores(const RecommenderBatch& batch, float* scores) = 0;
 };
 
 }  // namespace tandem::training
 
-// What libtandem_trainer.so exports. The caller deletes the computation.
+// The exports of libtandem_trainer.so. The caller deletes the computation.
 extern "C" {
 tandem::training::RecommenderComputation* tandem_trainer_make_recommender(
     const tandem::training::RecommenderSizes* sizes,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RecommenderConfig: the sizes of a recommender to train: numbers and bags of rows in, the odds of
-// a click out.
+// RecommenderConfig: the sizes of a recommender to train. Its inputs are numbers and bags of table
+// rows, its output is the odds of a click.
 //
-// TOML: kind = "recommender", dense (numbers of a sample), width (of rows), rows (of each table;
-// one number: of all `tables`), bag (rows of a table that a synthetic sample has), bottom and top
-// (widths of the hidden layers), name. Threads: pure. Errors: those of FieldReader.
-// Source: Naumov et al. 2019 (DLRM).
+// TOML: kind = "recommender", dense (numbers of a sample), width (of rows), rows (of each table; a
+// single number applies to all `tables`), bag (rows per table of a synthetic sample), bottom and
+// top (widths of the hidden layers), name. Threads: pure. Errors: those of FieldReader. Source:
+// Naumov et al. 2019 (DLRM).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -24,13 +24,13 @@ struct RecommenderConfig {
   std::vector<int> bottom = {64, 32}, top = {64, 32};
 
   int tables() const { return static_cast<int>(rows.size()); }
-  // Of the bottom's result and the bags, each with each.
+  // The number of pairs among the bottom's result and the bags.
   int num_dots() const { return (tables() + 1) * tables() / 2; }
 };
 
 RecommenderConfig read_recommender_config(const std::string& path);
 
-// What a checkpoint keeps.
+// The form in a checkpoint.
 nlohmann::ordered_json to_json(const RecommenderConfig& config);
 RecommenderConfig recommender_of_json(const nlohmann::json& json);
 

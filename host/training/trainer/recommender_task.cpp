@@ -128,7 +128,7 @@ TableGradient RecommenderTask::table_gradient(std::size_t table) const {
 
 std::vector<float> RecommenderTask::score(const RecommenderSamples& samples, std::uint64_t begin,
                                           std::uint64_t end) {
-  std::vector<float> pairs;  // of log odds and label
+  std::vector<float> pairs;  // pairs of log odds and label
   std::vector<float> odds(labels_.size());
   while (begin < end) {
     const int rows = static_cast<int>(std::min<std::uint64_t>(end - begin, labels_.size()));

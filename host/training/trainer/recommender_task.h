@@ -2,8 +2,8 @@
 //
 // RecommenderTask: a recommender with its samples and tables.
 //
-// Bags are summed here, from tables in host memory; the layers are the computation's. The gradient
-// of a bag is that of each of its rows, so gradients of tables are lists of rows and never dense.
+// This class sums bags from tables in host memory; the computation runs the layers. The gradient of
+// a bag is also that of each of its rows, so gradients of tables are lists of rows and never dense.
 // Ownership: owns the tables; borrows the rest. Threads: one. Errors: those of the samples.
 #pragma once
 
@@ -27,12 +27,12 @@ struct RecommenderParts {
 
 class RecommenderTask final : public TrainingTask {
  public:
-  static constexpr std::uint64_t kSyntheticScored = 8192;  // samples, where there is no end
+  static constexpr std::uint64_t kSyntheticScored = 8192;  // evaluated samples if there is no end
 
-  // batch: samples of a pass.
+  // batch: samples per pass.
   RecommenderTask(const RecommenderParts& parts, int batch);
 
-  // Of all tables, from a seed.
+  // Draws the values of all tables from a seed.
   void draw(std::uint64_t seed);
 
   std::uint64_t losses_of_sample() const override { return 1; }
@@ -46,7 +46,7 @@ class RecommenderTask final : public TrainingTask {
   void describe(nlohmann::ordered_json& fields) const override;
 
  private:
-  struct Rows {  // of one table, since begin_step()
+  struct Rows {  // the rows of one table since begin_step()
     std::vector<std::uint32_t> rows;
     RawVector<float> values;
   };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `--reduce`: how ranks add up their gradients: dense, auto, or a sparsifier with its density, as
-// in exdyna@0.01.
+// `--reduce`: how ranks combine their gradients: dense, auto, or a sparsifier with its density,
+// such as exdyna@0.01.
 //
-// A Trainer takes auto for exdyna@0.01 where a trial shows that it pays, else dense; alone, a
-// GradientMean has the reducer's own. Threads: pure. Errors: Error("train", ...) naming what is
-// known.
+// For auto, a Trainer uses exdyna@0.01 if a trial shows that it is faster, otherwise dense. A
+// GradientMean without a Trainer uses the reducer's own trial. Threads: pure. Errors:
+// Error("train", ...) with the known values.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 namespace tandem::training {
 
 struct ReduceChoice {
-  std::string sparsifier = "dense";  // also auto
+  std::string sparsifier = "dense";  // may also be auto
   double density = 1;
 
   bool operator==(const ReduceChoice&) const = default;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scores of clicks: log loss, and the area under the curve of true over false positives.
+// Scores of click predictions: log loss, and the area under the ROC curve.
 //
-// Pure functions of log odds and labels. area_under_curve() is the share of pairs of a click and no
-// click that are in the right order; equal scores count half (Hanley and McNeil 1982). 0.5 where
-// all labels are equal or a score is not finite.
+// Pure functions of log odds and labels. area_under_curve() is the share of pairs (click, no click)
+// that are in the right order; equal scores count half (Hanley and McNeil 1982). It is 0.5 if all
+// labels are equal or a score is not finite.
 #pragma once
 
 #include <span>

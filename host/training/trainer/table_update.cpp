@@ -43,17 +43,17 @@ TableUpdate::~TableUpdate() {
   }
 }
 
-// Cards that are absent or cannot be asked are no error of a run that did not name them.
+// Cards that are missing or cannot be opened are not an error if the run did not name them.
 double TableUpdate::predicted_on_cards() const {
   try {
     return predict().offload_s;
   } catch (const std::exception& error) {
-    spdlog::warn("{}; --offload auto goes on without cards", error.what());
+    spdlog::warn("{}; --offload auto continues without cards", error.what());
     return std::numeric_limits<double>::infinity();
   }
 }
 
-// Of this rank's rows before they are divided over ranks.
+// The rows of this rank before they are divided over ranks.
 OffloadPrediction TableUpdate::predict() const {
   OffloadPrediction no_cards;
   no_cards.offload_s = std::numeric_limits<double>::infinity();

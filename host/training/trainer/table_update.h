@@ -2,12 +2,12 @@
 //
 // TableUpdate: sums the gradients of a task's embedding tables over ranks, and updates the rows.
 //
-// A rank owns a part of every table's rows, and the optimiser's state of these, in host memory or
-// on cards. The gradients of a row go to its owner; every rank gets the new rows. Cards change no
-// bit, also when one is lost. With cards, the log says after the first step which place the cost
-// model prefers, and at the end what the cards did. Ownership: borrows group and task; owns the
-// cards. Threads: one. Errors: Error of load() for a card that is too small, with the bytes;
-// TransportError.
+// A rank owns a part of every table's rows and the optimiser's state of these, in host memory or on
+// cards. The gradients of a row are sent to its owner; every rank receives the new rows. Cards do
+// not change any bit, even if one is lost. With cards, the log says after the first step which
+// place the cost model prefers, and at the end what the cards did. Ownership: borrows group and
+// task; owns the cards. Threads: one. Errors: load() throws Error with the bytes for a card that is
+// too small; TransportError.
 #pragma once
 
 #include <chrono>
@@ -30,17 +30,17 @@ using TableCards = std::vector<std::unique_ptr<device::TableUnit>>;
 
 struct CardFacts {
   int cards = 0;
-  double link_bytes_per_s = 0;  // of the slowest; 0: unknown
+  double link_bytes_per_s = 0;  // of the slowest card; 0: unknown
 };
 
 struct TableUpdateOptions {
   UpdateRule rule = RowwiseAdagrad{};
   int threads = 1;
-  std::chrono::milliseconds timeout{60'000};  // of a call over ranks
+  std::chrono::milliseconds timeout{60'000};  // limit of a call between ranks
   std::chrono::milliseconds card_timeout{10'000};
-  std::function<TableCards()> make_cards;  // opens them; empty: host memory
-  std::function<CardFacts()> card_facts;   // of what make_cards() gives
-  bool try_cards = false;                  // opens them only where they are faster: CardTrial
+  std::function<TableCards()> make_cards;  // opens the cards; empty: host memory
+  std::function<CardFacts()> card_facts;   // the figures of the cards of make_cards()
+  bool try_cards = false;                  // uses the cards only if they are faster: CardTrial
 };
 
 class TableUpdate {
@@ -51,12 +51,12 @@ class TableUpdate {
   TableUpdate(const TableUpdate&) = delete;
   TableUpdate& operator=(const TableUpdate&) = delete;
 
-  // After weights or state were read from elsewhere, and before the first step.
+  // Call it after weights or state were read from a file, and before the first step.
   void load() { tables_.load(); }
-  // Collective: the gradients of this step go to the owners of the rows. Returns the square of the
+  // Collective: sends the gradients of this step to the owners of the rows. Returns the squared
   // norm of their sums, over all tables and ranks.
   double sum_gradients();
-  // Collective, after sum_gradients(). step: of the sums.
+  // Collective, after sum_gradients(). step: scales the sums.
   void apply(const StepFactors& step);
 
   std::vector<StateView> state() { return tables_.state(); }

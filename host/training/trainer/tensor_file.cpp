@@ -18,7 +18,7 @@
 namespace tandem::training {
 namespace {
 
-// A new file that is removed unless it is complete; or, with other flags, one that is there.
+// A new file that is removed unless it is complete; or, with other flags, an existing one.
 class NewFile {
  public:
   explicit NewFile(std::string path, int flags = O_CREAT | O_TRUNC) : path_(std::move(path)) {
@@ -87,7 +87,7 @@ std::uint64_t write_head(NewFile& file, const std::vector<TensorPlace>& tensors)
 }
 
 struct PlacedPart {
-  std::uint64_t byte = 0;  // of the file
+  std::uint64_t byte = 0;  // offset in the file
   std::span<const float> values;
 };
 

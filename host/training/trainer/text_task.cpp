@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums over ranks of what each has scored give the mean.
+// The mean comes from sums of the ranks' scores.
 #include "training/trainer/text_task.h"
 
 #include <span>
@@ -14,33 +14,17 @@ namespace {
 
 constexpr const char* kSkeletonFile = "skeleton.gguf";
 
-std::uint64_t window_tokens(const TokenText& text, const LanguageModel& model) {
-  // Without a BOS a window's first token is not predicted by the window itself.
-  return model.tokenizer->bos() == model::kNoToken && text.size() > 0 ? text.size() - 1
-                                                                      : text.size();
-}
-
 }  // namespace
 
 TextTask::TextTask(const TextParts& parts, const TextSizes& sizes)
-    : parts_(parts),
-      sizes_(sizes),
-      windows_(window_tokens(parts.text, parts.model), static_cast<std::uint64_t>(sizes.context),
-               sizes.seed),
-      rows_(sizes.batch, sizes.context) {}
+    : parts_(parts), sizes_(sizes), batches_(parts.text, parts.model, sizes) {}
 
 std::uint64_t TextTask::losses_of_sample() const {
   return static_cast<std::uint64_t>(sizes_.context);
 }
 
 double TextTask::backward(std::uint64_t first, float scale, GradientListener* listener) {
-  const model::TokenId bos = parts_.model.tokenizer->bos();
-  const std::uint64_t extra = bos == model::kNoToken ? 1 : 0;
-  for (int row = 0; row < sizes_.batch; ++row) {
-    const std::uint64_t begin = windows_.begin(first + static_cast<std::uint64_t>(row));
-    rows_.fill(row, parts_.text, begin, losses_of_sample() + extra, bos);
-  }
-  return parts_.computation.backward(rows_.view(), scale, listener);
+  return parts_.computation.backward(batches_.at(first), scale, listener);
 }
 
 std::optional<EvaluationFigures> TextTask::evaluate(collectives::Group* group,
@@ -50,7 +34,7 @@ std::optional<EvaluationFigures> TextTask::evaluate(collectives::Group* group,
   const int world = group == nullptr ? 1 : group->world();
   Likelihood own;
   together(group, patience, [&] {
-    own = training::evaluate(parts_.computation, *parts_.evaluated, rows_,
+    own = training::evaluate(parts_.computation, *parts_.evaluated, batches_.rows(),
                              parts_.model.tokenizer->bos(), {rank, world});
     return "";
   });

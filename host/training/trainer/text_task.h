@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TextTask: a language model that learns a text: samples are windows.
+// TextTask: a language model that learns from a text; a sample is a window of the text.
 //
 // `evaluated` is scored in the windows of `tandem perplexity --context`; ranks share the work.
 // Ownership: borrows its parts. Threads: one.
 #pragma once
 
 #include "training/trainer/language_model.h"
-#include "training/trainer/token_text.h"
+#include "training/trainer/text_batches.h"
 #include "training/trainer/training_task.h"
-#include "training/trainer/windows.h"
 
 namespace tandem::training {
 
@@ -20,18 +19,12 @@ struct TextParts {
   const TokenText* evaluated = nullptr;  // null: none
 };
 
-struct TextSizes {
-  int batch = 8;      // windows of a pass
-  int context = 256;  // tokens of a window
-  std::uint64_t seed = 1;
-};
-
 class TextTask final : public TrainingTask {
  public:
   TextTask(const TextParts& parts, const TextSizes& sizes);
 
   std::uint64_t losses_of_sample() const override;
-  void require(std::uint64_t samples) const override { windows_.require(samples); }
+  void require(std::uint64_t samples) const override { batches_.require(samples); }
   double backward(std::uint64_t first, float scale, GradientListener* listener) override;
   std::optional<EvaluationFigures> evaluate(collectives::Group* group,
                                             const Patience& patience) override;
@@ -41,8 +34,7 @@ class TextTask final : public TrainingTask {
  private:
   TextParts parts_;
   TextSizes sizes_;
-  Windows windows_;
-  TokenRows rows_;
+  TextBatches batches_;
 };
 
 }  // namespace tandem::training

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ranks exchange a letter and a text in rounds until nobody is at work.
+// The ranks exchange a letter and a text in rounds until no rank is working.
 #include "training/trainer/together.h"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TokenText: the tokens of a text, and windows of it as batches.
+// TokenText: the tokens of a text. TokenRows: windows of it as batches.
 //
-// A text file is mapped and tokenised as one text. Files whose names end in .u16 or .u32 hold token
-// ids (little endian) and stay mapped. If the tokenizer has a BOS, every window begins with it, as
-// in `tandem perplexity` and in a server. So every token of the window is predicted. Threads:
-// immutable. Errors: Error("train", ...) for what is no file, text that is not UTF-8, ids beyond
-// the vocabulary or cut off.
+// A text file is mapped and tokenised as one text. Files whose names end in .u16 or .u32 contain
+// token ids (little endian) and stay mapped. If the tokenizer has a BOS, every window begins with
+// it, as in `tandem perplexity` and in a server, so every token of the window is predicted.
+// Threads: immutable. Errors: Error("train", ...) for a path that is not a file, text that is not
+// UTF-8, ids beyond the vocabulary, or a truncated file.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class TokenText {
  private:
   void check_ids(const std::string& path, int vocab_size) const;
 
-  std::optional<model::MappedFile> mapping_;  // of a file of ids
+  std::optional<model::MappedFile> mapping_;  // only for a file of ids
   std::uint64_t size_ = 0;
   int id_bytes_ = 4;
   std::vector<model::TokenId> own_;
@@ -43,11 +43,11 @@ class TokenRows {
  public:
   TokenRows(int rows, int columns);
 
-  // Row `row` predicts text[begin, begin + count); the rest of the row is not scored. bos:
-  // kNoToken: the row begins with text[begin], and predicts from begin + 1 on, count - 1 tokens.
+  // Row `row` predicts text[begin, begin + count); the rest of the row does not count. bos: if it
+  // is kNoToken, the row begins with text[begin] and predicts count - 1 tokens from begin + 1 on.
   void fill(int row, const TokenText& text, std::uint64_t begin, std::uint64_t count,
             model::TokenId bos);
-  void clear(int row);  // nothing is scored
+  void clear(int row);  // no token of the row counts
   TokenBatch view() const;
   int rows() const { return rows_; }
   int columns() const { return columns_; }
@@ -58,14 +58,14 @@ class TokenRows {
   std::vector<std::int32_t> tokens_, targets_;
 };
 
-// Summed negative log-likelihood over a text in the windows of `tandem perplexity --context`, and
-// of how many tokens.
+// The negative log-likelihood summed over a text, in the windows of `tandem perplexity --context`,
+// and the number of its tokens.
 struct Likelihood {
   double nll = 0;
   std::uint64_t tokens = 0;
 };
 struct EvaluationPart {
-  int part = 0, parts = 1;  // batches are dealt to ranks
+  int part = 0, parts = 1;  // ranks share the batches
 };
 Likelihood evaluate(Computation& computation, const TokenText& text, TokenRows& batch,
                     model::TokenId bos, EvaluationPart part);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of a run. Every decision is taken from numbers that are equal on all ranks: the mean
-// loss, the mean gradient, the mean of the wishes to stop.
+// The steps of a run. Every decision uses numbers that are equal on all ranks: the mean loss, the
+// mean gradient, and the mean of the requests to stop.
 #include "training/trainer/trainer.h"
 
 #include <spdlog/spdlog.h>
@@ -82,7 +82,7 @@ void Trainer::restore() {
   if (last_.empty()) {
     if (step_ > 0) {
       throw Error("train", "after step " + std::to_string(step_) +
-                               " there is no checkpoint to go on from; save some by --out and "
+                               " there is no checkpoint to continue from; save some by --out and "
                                "--save-every");
     }
     return;
@@ -106,7 +106,7 @@ void Trainer::drop_updates() {
   mean_.reset();
 }
 
-// Only where no step takes back what it has done, but for one that other weights follow.
+// Only if no later decision can undo the step, except one that restores all weights.
 bool Trainer::updates_early() const {
   return offloaded_ && options_.clip == 0 && options_.on_nan != OnNaN::kSkip;
 }
@@ -182,7 +182,7 @@ StepFactors Trainer::step_factors() const {
   return factors;
 }
 
-// Also of a run that goes on from an earlier step: lines behind it go.
+// Also for a run that continues from an earlier step: its later lines are removed.
 void Trainer::open_logs() {
   if (rank() == 0 && parts_.open_logs) logs_ = parts_.open_logs(step_);
 }
@@ -297,7 +297,7 @@ bool Trainer::act_on_nan() {
   }
   if (options_.on_nan == OnNaN::kStop) {
     throw Error("train", what +
-                             "; --on-nan skip leaves such steps out, --on-nan back goes on "
+                             "; --on-nan skip leaves such steps out, --on-nan back continues "
                              "from the last checkpoint; or lower --rate");
   }
   if (last_.empty())
@@ -367,7 +367,7 @@ bool Trainer::save_if_due() {
   } catch (const Error& error) {
     if (last) throw;
     if (rank() == 0) {
-      spdlog::error("{}; the checkpoints before stay, and the run goes on", error.what());
+      spdlog::error("{}; earlier checkpoints stay, and the run continues", error.what());
     }
     return false;
   }

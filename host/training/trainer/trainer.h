@@ -3,8 +3,8 @@
 // Trainer: the loop of a training run: batches, gradients, their mean over ranks, updates,
 // checkpoints, logs.
 //
-// All ranks run it alike. The samples of a step depend on seed and step only. So a resumed run has
-// the bits of an uninterrupted one, with the same threads and ranks. After a TransportError, or
+// All ranks run the same loop. The samples of a step depend only on seed and step, so a resumed run
+// has the bits of an uninterrupted one with the same threads and ranks. After a TransportError, or
 // when wants_ranks(), run() may be called again with another group; it then continues from the last
 // checkpoint. Ownership: borrows all arguments. Threads: one; request_stop() from any, and from
 // signal handlers. Errors: Error("train", ...); those of libtorch and the reducer.
@@ -34,21 +34,21 @@
 
 namespace tandem::training {
 
-// What happens on a NaN or an infinity in loss or gradient, on all ranks alike.
+// The reaction to a NaN or an infinity in loss or gradient, the same on all ranks.
 enum class OnNaN : std::uint8_t {
   kStop,  // Error
   kSkip,  // the step changes nothing
-  kBack,  // to the last checkpoint; the samples since then are not used again
+  kBack,  // returns to the last checkpoint; the samples since then are not used again
 };
 
 enum class Offload : std::uint8_t {
   kNone,  // every rank updates all dense weights
-  kHost,  // a HostOffload does
-  kAuto,  // the one that offload_choice.h predicts to be faster
+  kHost,  // a HostOffload divides the updates over the ranks
+  kAuto,  // the place that offload_choice.h predicts to be faster
 };
 
-// Of --reduce auto: kRounds times some steps of each kind, which are undone. Sparse steps must take
-// at most kGain of the dense ones' time.
+// The trial of --reduce auto: kRounds times some steps of each kind, which are undone afterwards.
+// Sparse steps are used if they take at most kGain of the dense ones' time.
 struct ReduceTrial {
   static constexpr int kRounds = 2, kUnmeasured = 2, kMeasured = 4;
   static constexpr double kGain = 0.97;
@@ -56,35 +56,35 @@ struct ReduceTrial {
 
 struct TrainerOptions {
   std::string out;          // folder of checkpoints; empty: none
-  std::uint64_t steps = 0;  // of the whole run, from the very first one
+  std::uint64_t steps = 0;  // of the whole run, including earlier parts before a resume
   int batch = 8;            // samples of a rank in one pass
-  int accumulate = 1;       // passes of a step
+  int accumulate = 1;       // passes per step
   std::uint64_t seed = 1;
   Schedule schedule;
   UpdateRule rule = Adam{};
   UpdateRule table_rule = RowwiseAdagrad{};
-  double table_rate = 0.01;  // in place of the schedule's
-  double clip = 1;           // of the whole gradient's norm, tables included; 0: none
+  double table_rate = 0.01;  // instead of the schedule's rate
+  double clip = 1;           // limit of the whole gradient's norm, including tables; 0: none
   Offload offload = Offload::kNone;
   std::function<TableCards()> make_cards;  // for tables; empty: host memory
-  std::function<CardFacts()> card_facts;   // TableUpdateOptions
-  bool try_cards = false;                  // likewise; equal on all ranks
+  std::function<CardFacts()> card_facts;   // see TableUpdateOptions
+  bool try_cards = false;                  // see TableUpdateOptions; equal on all ranks
   OnNaN on_nan = OnNaN::kStop;
   ReduceOptions reduce;
   std::uint64_t log_every = 1;
-  std::uint64_t save_every = 0;  // steps; 0: at the end only
-  int keep = 2;                  // checkpoints
+  std::uint64_t save_every = 0;  // interval in steps; 0: only at the end
+  int keep = 2;                  // number of checkpoints
   std::uint64_t evaluate_every = 0;
   bool save_first = false;             // a checkpoint before the first step
-  int threads = 1;                     // of the optimiser
-  const Clock* clock = &real_clock();  // of that trial
-  OptionValues described;              // what a run's bits depend on; a checkpoint keeps it
+  int threads = 1;                     // threads of the optimiser
+  const Clock* clock = &real_clock();  // for the ReduceTrial
+  OptionValues described;  // the options that decide the bits of a run; a checkpoint stores them
 };
 
-// Called on rank 0 before its first step, with the number of steps that are done. May be empty.
-// Again after a step back.
+// Called on rank 0 before its first step, with the number of steps that are done, and again after a
+// return to a checkpoint. May be empty.
 using OpenLogs = std::function<std::vector<TrainingLog*>(std::uint64_t step)>;
-// Called on rank 0 before a checkpoint: whether new ranks want to join at it. May be empty.
+// Called on rank 0 before a checkpoint: returns whether new ranks wait to join at it. May be empty.
 using RanksWait = std::function<bool()>;
 
 struct TrainerParts {
@@ -92,7 +92,7 @@ struct TrainerParts {
   ParameterSet& parameters;
   OpenLogs open_logs;
   RanksWait ranks_wait = {};
-  std::function<void()> at_work = {};  // Patience
+  std::function<void()> at_work = {};  // see Patience
 };
 
 // Trainer trainer(options, {task, parameters, open_logs});
@@ -108,7 +108,7 @@ class Trainer {
 
   std::uint64_t steps_done() const { return step_; }
   bool was_stopped() const { return stopped_; }
-  // run() has ended at a checkpoint, because new ranks wait; on all ranks alike.
+  // Whether run() has ended at a checkpoint because new ranks wait; the same on all ranks.
   bool wants_ranks() const { return wants_ranks_; }
   static void request_stop() { stop_requested().store(true); }
 
@@ -160,7 +160,7 @@ class Trainer {
 
   TrainerOptions options_;
   bool offloaded_ = false;
-  ReduceOptions reduce_;  // with what `auto` has chosen
+  ReduceOptions reduce_;  // with the result of `auto`
   std::optional<ReduceChoice> chosen_;
   int chosen_world_ = 0;
   TrainerParts parts_;
@@ -170,13 +170,13 @@ class Trainer {
   std::unique_ptr<DenseUpdate> dense_;
   std::unique_ptr<TableUpdate> tables_;  // null: the task has none
   std::vector<TrainingLog*> logs_;
-  std::string last_;                   // folder of the checkpoint to go on from; empty: none
-  std::optional<Checkpoint> resumed_;  // verified already
+  std::string last_;  // folder of the checkpoint from which to continue; empty: none
+  std::optional<Checkpoint> resumed_;  // already verified
   bool has_run_ = false;
   bool has_saved_ = false;  // `out` has checkpoints of this run
   std::uint64_t step_ = 0;
-  std::uint64_t samples_ = 0;  // used by all ranks
-  int times_back_ = 0;         // since the last checkpoint
+  std::uint64_t samples_ = 0;  // samples used by all ranks together
+  int times_back_ = 0;         // returns to a checkpoint since the last checkpoint
   bool stopped_ = false;
   bool wants_ranks_ = false;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the steps since the last line of the log took. Private to the trainer's sources.
+// The times of the steps since the last line of the log. Private to the trainer's sources.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ struct Trainer::Interval {
     return part();
   }
 
-  // Runs what is not part of a step.
+  // Runs work that is not part of a step.
   template <typename Part>
   void outside(const Part& part) {
     const auto before = SteadyClock::now();

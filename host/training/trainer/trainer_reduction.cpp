@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "collectives/collective.h"
+#include "common/median.h"
 #include "training/reducer/options.h"
 #include "training/trainer/together.h"
 #include "training/trainer/trainer.h"
@@ -24,9 +25,9 @@
 namespace tandem::training {
 namespace {
 
-using Seconds = std::array<double, 2>;  // of a step: dense, sparse
+using Seconds = std::array<double, 2>;  // times of a step: dense, sparse
 
-// Puts the weights back, also where a rank is lost. end_updates: ends what still writes to them.
+// Restores the weights, even if a rank is lost. end_updates: ends work that still writes to them.
 class KeptWeights {
  public:
   KeptWeights(ParameterSet& parameters, std::function<void()> end_updates)
@@ -50,12 +51,6 @@ class KeptWeights {
   const std::function<void()> end_updates_;
   std::vector<std::vector<float>> kept_;
 };
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 // Of the slowest rank, each.
 Seconds slowest(collectives::Group& group, const Seconds& own, std::chrono::milliseconds timeout) {

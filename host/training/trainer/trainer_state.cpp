@@ -87,7 +87,7 @@ std::vector<TensorPlace> Trainer::state_places() const {
 }
 
 // with_dense: in place every rank has the same whole of the dense part; one writes it.
-// Directions are each rank's own: rank 0's stand for them where ranks change.
+// Each rank has its own directions. If the number of ranks changes, all use those of rank 0.
 std::vector<StateView> Trainer::state(bool with_dense, bool all_directions) {
   std::vector<StateView> views;
   if (with_dense) views = dense_->state();
@@ -151,7 +151,7 @@ void Trainer::save() {
     if (writer) writer->seal(checkpoint_fields(reduce));
     return "";
   });
-  // Between the two all ranks are there: one that was left out and comes back publishes nothing.
+  // All ranks are here between the two, so an excluded rank that resumes publishes nothing.
   together(group_, patience, [&] {
     if (!writer) return "";
     writer->publish(options_.keep);
@@ -163,7 +163,7 @@ void Trainer::save() {
   times_back_ = 0;
 }
 
-// A resumed run with `auto` goes on with what was chosen, unless the number of ranks differs.
+// A resumed run with `auto` keeps the earlier choice, unless the number of ranks differs.
 void Trainer::note_choice(const Checkpoint& checkpoint) {
   const SavedReduction saved = reduction_of(checkpoint);
   if (!saved.automatic) return;
@@ -201,7 +201,7 @@ void Trainer::restore_state(const Checkpoint& checkpoint) {
 
 void Trainer::restore_reduction(const Checkpoint& checkpoint) {
   const SavedReduction saved = reduction_of(checkpoint);
-  ReduceState state;  // of the same ranks, else empty
+  ReduceState state;  // from the same number of ranks, otherwise empty
   const bool same = saved.world == world() && saved.choice == to_string(reduce_.choice) &&
                     saved.directions == (directions_ != nullptr);
   if (same && world() > 1) {

@@ -95,7 +95,7 @@ class CsvLog final : public TrainingLog {
     }
     return kept;
   }
-  // What was there stays until the new file is whole.
+  // The old content stays until the new file is complete.
   void begin(const std::string& lines) {
     const std::string next = path_ + ".partial";
     write_bytes(next, std::as_bytes(std::span(lines)));
@@ -113,25 +113,26 @@ class CsvLog final : public TrainingLog {
 
 class ExpendableLog final : public TrainingLog {
  public:
-  explicit ExpendableLog(std::unique_ptr<TrainingLog> log) : log_(std::move(log)) {}
+  explicit ExpendableLog(const OpenLog& open) {
+    tell([&] { log_ = open(); });
+  }
   void step(const StepFigures& figures) override {
-    tell([&] { log_->step(figures); });
+    if (log_) tell([&] { log_->step(figures); });
   }
   void evaluation(const EvaluationFigures& figures) override {
-    tell([&] { log_->evaluation(figures); });
+    if (log_) tell([&] { log_->evaluation(figures); });
   }
   void end() override {
-    tell([&] { log_->end(); });
+    if (log_) tell([&] { log_->end(); });
   }
 
  private:
   template <typename Part>
   void tell(const Part& part) {
-    if (!log_) return;
     try {
       part();
     } catch (const Error& error) {
-      spdlog::error("{}; the run goes on without this log", error.what());
+      spdlog::error("{}; the run continues without this log", error.what());
       log_.reset();
     }
   }
@@ -189,8 +190,8 @@ std::unique_ptr<TrainingLog> make_csv_log(const std::string& path, std::uint64_t
   return std::make_unique<CsvLog>(path, step);
 }
 
-std::unique_ptr<TrainingLog> make_expendable(std::unique_ptr<TrainingLog> log) {
-  return std::make_unique<ExpendableLog>(std::move(log));
+std::unique_ptr<TrainingLog> make_expendable(const OpenLog& open) {
+  return std::make_unique<ExpendableLog>(open);
 }
 
 }  // namespace tandem::training

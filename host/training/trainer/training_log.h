@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,7 +23,7 @@ struct StepFigures {
   double loss = 0;         // mean over the step's tokens of all ranks, in nats
   double gradient_norm = 0;
   double rate = 0;
-  std::uint64_t tokens = 0;  // of all ranks, since the line before; likewise below
+  std::uint64_t tokens = 0;  // of all ranks, since the previous line; likewise below
   std::uint64_t steps = 1;
   double seconds = 0;
   double density_sent = 1;
@@ -41,7 +42,7 @@ struct EvaluationFigures {
   std::uint64_t step = 0;
   double mean_nll = 0;
   std::uint64_t tokens = 0;
-  std::optional<double> auc;  // of a recommender, whose tokens are samples
+  std::optional<double> auc;  // only for a recommender, whose tokens are samples
 };
 
 class TrainingLog {
@@ -59,13 +60,15 @@ std::string json_line(const EvaluationFigures& figures);
 // "step 120 of 1000, loss 2.3145, 5321 tokens/s, 3 min left"
 std::string progress_line(const StepFigures& figures, std::uint64_t steps);
 
-std::unique_ptr<TrainingLog> make_json_log();                         // on the standard output
-std::unique_ptr<TrainingLog> make_progress_log(std::uint64_t steps);  // on the log, now and then
-// Files; what a resumed run has written after `step` is removed first.
+std::unique_ptr<TrainingLog> make_json_log();  // to standard output
+// to the log, from time to time
+std::unique_ptr<TrainingLog> make_progress_log(std::uint64_t steps);
+// Logs to files. Lines that a resumed run has written after `step` are removed first.
 std::unique_ptr<TrainingLog> make_csv_log(const std::string& path, std::uint64_t step);
 std::unique_ptr<TrainingLog> make_event_log(const std::string& folder);
 std::unique_ptr<TrainingLog> make_curve_log(const std::string& csv, const std::string& svg);
-// An error of `log` (a full disk) is told once and ends it, not the run.
-std::unique_ptr<TrainingLog> make_expendable(std::unique_ptr<TrainingLog> log);
+// An error of a log (a full disk) is told once and ends it, not the run; also that of `open`.
+using OpenLog = std::function<std::unique_ptr<TrainingLog>()>;
+std::unique_ptr<TrainingLog> make_expendable(const OpenLog& open);
 
 }  // namespace tandem::training

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The offset of an epoch is below what the windows leave of the text.
+// The offset of an epoch is less than the number of tokens that the windows leave over.
 #include "training/trainer/windows.h"
 
 #include <string>

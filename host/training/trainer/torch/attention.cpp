@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A head's rows are `heads * head_dim` apart in memory, so products take them where they lie.
+// A head's rows are `heads * head_dim` apart in memory, so products use them without a copy.
 #include "training/trainer/torch/attention.h"
 
 #include <ATen/Parallel.h>

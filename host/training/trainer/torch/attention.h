@@ -3,8 +3,8 @@
 // Causal attention of grouped queries, with its gradients, without the scores of all pairs.
 //
 // q: [rows, tokens, q_heads, head_dim]; k, v: [rows, tokens, kv_heads, head_dim]; f32; the result
-// is as q. Blocks of queries read the keys up to their own end, so about half of the scores are
-// computed. The backward pass computes them again. Memory: a block of scores per thread.
+// has the shape of q. A block of queries reads the keys up to its own end, so about half of the
+// scores are computed. The backward pass computes them again. Memory: a block of scores per thread.
 // Threads: libtorch's; a task is a row and a KV head. Source: FlashAttention (Dao 2023).
 #pragma once
 

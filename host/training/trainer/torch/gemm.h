@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of f32 matrices for the passes of a model.
+// gemm(): products of f32 matrices for the passes of a model.
 //
-// gemm() is oneDNN's where the build has it (gemm_dnnl.cpp), because Debian's libtorch calls the
-// system's BLAS, which may be the reference implementation; else libtorch's own (gemm_torch.cpp).
-// Threads: any; inside a parallel region it uses one.
+// It uses oneDNN if the build has it (gemm_dnnl.cpp), because Debian's libtorch calls the system's
+// BLAS, which may be the slow reference implementation. Otherwise it uses libtorch's product
+// (gemm_torch.cpp). Threads: any; inside a parallel region it uses one.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tandem::training::torch_passes {
 
 struct Matrix {
   const float* values = nullptr;
-  std::int64_t stride = 0;  // of its rows in memory
+  std::int64_t stride = 0;  // distance of its rows in memory
   bool transposed = false;
 };
 

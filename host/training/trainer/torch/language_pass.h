@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LanguagePass: what the passes of language models have in common: embedding, layers, output, loss.
+// LanguagePass: the common parts of language models: embedding, layers, output and loss.
 //
-// A model adds its layers in its constructor and gives the output. Layers map
-// [rows, tokens, width] to the same shape; their activations are kept, or computed again
-// (recompute.h). Threads: as Computation. Errors: std::exception with libtorch's words.
+// A model adds its layers in its constructor and implements the output. Layers map [rows, tokens,
+// width] to the same shape; their activations are kept, or computed again (recompute.h). Threads:
+// as Computation. Errors: std::exception with libtorch's text.
 #pragma once
 
 #include <torch/torch.h>
@@ -25,14 +25,14 @@ class LanguagePass : public Computation {
   LanguagePass(const ComputationOptions& options, const ParameterMemory* parameters,
                std::size_t num_parameters);
 
-  // Logits, [rows, tokens, vocabulary], of what the last layer gave.
+  // Computes logits, [rows, tokens, vocabulary], from the result of the last layer.
   virtual torch::Tensor output(const torch::Tensor& x) const = 0;
-  // Throws for a batch that the model cannot take.
+  // Throws for a batch that the model does not support.
   virtual void check(const TokenBatch& /*batch*/) const {}
 
   void add_layer(Part layer) { layers_.push_back(std::move(layer)); }
   torch::Tensor parameter(const std::string& name) const { return leaves_.get(name); }
-  // Of the output: the embedding, where the model has no matrix of its own.
+  // The output matrix: the embedding if the model has no separate one.
   const torch::Tensor& output_weight() const { return output_weight_; }
   bool bf16() const { return options_.bf16; }
 

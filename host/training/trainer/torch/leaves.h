@@ -3,9 +3,9 @@
 // Leaves: the trainer's parameters as leaves of autograd, with a notification when a gradient is
 // complete.
 //
-// Tensors are views of the trainer's memory, gradients too: autograd adds to them in place. A hook
-// after each gradient's accumulation calls the listener at the last use of the parameter in a pass.
-// For parameters that a pass does not use, it is called at the end of the pass. Threads: one.
+// Tensors and their gradients are views of the trainer's memory: autograd adds to them in place. A
+// hook calls the listener after the last accumulation of a gradient in a pass. For parameters that
+// a pass does not use, the listener is called at the end of the pass. Threads: one.
 #pragma once
 
 #include <torch/torch.h>
@@ -25,7 +25,7 @@ class Leaves {
   Leaves(const Leaves&) = delete;
   Leaves& operator=(const Leaves&) = delete;
 
-  torch::Tensor get(const std::string& name) const;  // std::runtime_error: there is none
+  torch::Tensor get(const std::string& name) const;  // std::runtime_error if there is none
   bool has(const std::string& name) const { return places_.contains(name); }
 
   // Runs the backward pass of a scalar. listener: may be null.

@@ -4,6 +4,7 @@
 #include "training/trainer/torch/linear.h"
 
 #include "training/trainer/torch/gemm.h"
+#include "training/trainer/torch/late_weights.h"
 
 namespace tandem::training::torch_passes {
 namespace {
@@ -20,6 +21,15 @@ std::vector<std::int64_t> with_last(const Tensor& x, std::int64_t last) {
   return sizes;
 }
 
+// The gradient of w, or nothing where it is put off. product: makes it.
+template <typename Product>
+Tensor weight_gradient(const Tensor& w, Product product) {
+  LateWeights* late = LateWeights::current();
+  if (late == nullptr) return product();
+  late->add(w, std::move(product));
+  return {};
+}
+
 struct Linear : torch::autograd::Function<Linear> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& w) {
     const Tensor rows = as_rows(x);
@@ -32,23 +42,26 @@ struct Linear : torch::autograd::Function<Linear> {
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const Tensor &rows = saved[0], &w = saved[1];
+    const Tensor rows = saved[0], w = saved[1];
     const Tensor dy = as_rows(gradients[0]);
     const std::int64_t out = w.size(0), in = w.size(1), count = rows.size(0);
     Tensor dx = torch::empty({count, in});
     gemm({count, in, out}, {dy.data_ptr<float>(), out}, {w.data_ptr<float>(), in},
          dx.data_ptr<float>(), in);
-    Tensor dw = torch::empty({out, in});
-    gemm({out, in, count}, {dy.data_ptr<float>(), out, true}, {rows.data_ptr<float>(), in},
-         dw.data_ptr<float>(), in);
-    return {dx.view(context->saved_data["sizes"].toIntVector()), dw};
+    const auto product = [rows, dy, out, in, count] {
+      Tensor dw = torch::empty({out, in});
+      gemm({out, in, count}, {dy.data_ptr<float>(), out, true}, {rows.data_ptr<float>(), in},
+           dw.data_ptr<float>(), in);
+      return dw;
+    };
+    return {dx.view(context->saved_data["sizes"].toIntVector()), weight_gradient(w, product)};
   }
 };
 
 struct NarrowLinear : torch::autograd::Function<NarrowLinear> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& w) {
     const Tensor rows = as_rows(x).to(torch::kBFloat16), narrow = w.to(torch::kBFloat16);
-    context->save_for_backward({rows, narrow});
+    context->save_for_backward({rows, narrow, w});
     context->saved_data["sizes"] = with_last(x, x.size(-1));
     return at::mm(rows, narrow.t()).to(torch::kFloat).view(with_last(x, w.size(0)));
   }
@@ -56,8 +69,9 @@ struct NarrowLinear : torch::autograd::Function<NarrowLinear> {
     const auto saved = context->get_saved_variables();
     const Tensor dy = as_rows(gradients[0]).to(torch::kBFloat16);
     const Tensor dx = at::mm(dy, saved[1]).to(torch::kFloat);
-    const Tensor dw = at::mm(dy.t(), saved[0]).to(torch::kFloat);
-    return {dx.view(context->saved_data["sizes"].toIntVector()), dw};
+    const auto product = [rows = saved[0], dy] { return at::mm(dy.t(), rows).to(torch::kFloat); };
+    return {dx.view(context->saved_data["sizes"].toIntVector()),
+            weight_gradient(saved[2], product)};
   }
 };
 

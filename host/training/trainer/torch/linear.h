@@ -2,8 +2,8 @@
 //
 // linear(): x w^T, with its gradients.
 //
-// x: [..., in]; w: [out, in], f32; result [..., out]. bf16: both factors are rounded to bf16, the
-// sums are libtorch's of bf16; the result and the gradients are f32. Threads: libtorch's.
+// x: [..., in]; w: [out, in], f32; result [..., out]. bf16: both factors are rounded to bf16, and
+// libtorch sums them as for bf16; the result and the gradients are f32. Threads: libtorch's.
 #pragma once
 
 #include <torch/torch.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The second run has a graph of its own, whose backward pass runs inside the first one's.
+// The second run has its own graph, whose backward pass runs inside that of the first.
 #include "training/trainer/torch/recompute.h"
 
 namespace tandem::training::torch_passes {

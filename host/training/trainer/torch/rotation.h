@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rotary embedding of neighbours (2i, 2i + 1), as GGUF's llama architecture orders rows.
+// Rotary embedding of neighbouring dimensions (2i, 2i + 1), in the row order of GGUF's llama
+// architecture.
 //
-// x: [rows, tokens, heads, head_dim], f32; dimensions beyond the rotated ones stay. The gradient is
-// rotated back. Threads: libtorch's.
+// x: [rows, tokens, heads, head_dim], f32; dimensions after the rotated ones do not change. The
+// gradient is rotated back. Threads: libtorch's.
 #pragma once
 
 #include <torch/torch.h>

@@ -165,6 +165,27 @@ TEST_F(CheckpointTest, DamageIsNamed) {
   EXPECT_EQ(find_checkpoint(out_ + "/step-00000001").fields.at("step"), 1);
 }
 
+// Else an edited list would switch the verification off.
+TEST_F(CheckpointTest, FilesThatAreNotListedAreNotUsed) {
+  save(1);
+  const std::string path = out_ + "/step-00000001/checkpoint.json";
+  std::ifstream in(path);
+  auto fields = nlohmann::json::parse(in);
+  const auto entry = fields["files"]["model.safetensors"];
+  EXPECT_EQ(find_checkpoint(out_).file("model.safetensors"), file(1));
+  for (const char* none : {"{}", "[]", "null", "3"}) {
+    fields["files"] = nlohmann::json::parse(none);
+    std::ofstream(path) << fields;
+    EXPECT_THAT(refusal(out_), HasSubstr(none == std::string("{}") ? "lists no files" : "damaged"));
+  }
+  write_bytes(out_ + "/step-00000001/other", {});
+  save(2);
+  write_bytes(out_ + "/step-00000002/other", {});
+  const Checkpoint found = find_checkpoint(out_);
+  EXPECT_THAT([&] { found.file("other"); },
+              testing::ThrowsMessage<Error>(HasSubstr("does not list 'other'")));
+}
+
 TEST_F(CheckpointTest, OnlyTheNewestStay) {
   for (std::uint64_t step = 1; step <= 4; ++step) save(step, 2);
   EXPECT_FALSE(fs::exists(file(2)));

@@ -61,6 +61,14 @@ TEST_F(DecoderModelTest, IsMadeFromToml) {
   EXPECT_EQ(parameters[3].shape, (std::vector<std::int64_t>{16, 32}));
 }
 
+TEST_F(DecoderModelTest, WindowsDoNotExceedItsContext) {
+  const DecoderModel model = make_decoder(write("model.toml", good_), "");
+  EXPECT_NO_THROW(check_context(model, 64));
+  EXPECT_THAT(
+      [&] { check_context(model, 65); },
+      testing::ThrowsMessage<Error>(HasSubstr("--context 65 exceeds the model's 64; give")));
+}
+
 TEST_F(DecoderModelTest, IsMadeFromAPublishedConfiguration) {
   const std::string json = R"({"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 1,
     "num_attention_heads": 4, "intermediate_size": 48, "max_position_embeddings": 99,
@@ -85,6 +93,9 @@ TEST_F(DecoderModelTest, WrongFieldsAreNamed) {
               HasSubstr("decoders are llama"));
   EXPECT_THAT(refusal(write("h.json", R"({"model_type": "bert"})")), HasSubstr("llama is trained"));
   EXPECT_THAT(refusal(folder_.string() + "/absent.toml"), HasSubstr("cannot read"));
+  EXPECT_EQ(refusal(write("i.toml", "[model]\n" + good_)), "");
+  EXPECT_THAT(refusal(write("j.toml", "width = 3\nlayers = 4\n[model]\n" + good_)),
+              HasSubstr("beside the table [model] there is layers, width; all fields belong"));
 }
 
 std::vector<std::string> words_of(const std::vector<ParameterSpec>& parameters) {

@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cmath>
@@ -105,13 +107,32 @@ class FullDiskLog final : public TrainingLog {
 
 TEST(TrainingLog, AnExpendableLogEndsWithItsFirstError) {
   int calls = 0;
-  const auto log = make_expendable(std::make_unique<FullDiskLog>(calls));
+  const auto log = make_expendable([&] { return std::make_unique<FullDiskLog>(calls); });
   for (const std::uint64_t step : {1, 2, 3}) log->step(figures(step));
   log->end();
   EXPECT_EQ(calls, 2);
-  const auto kept = make_expendable(std::make_unique<FullDiskLog>(calls));
+  const auto kept = make_expendable([&] { return std::make_unique<FullDiskLog>(calls); });
   kept->end();
   EXPECT_EQ(calls, 3);
+}
+
+// As when a run goes back to a checkpoint while the disk is full.
+TEST(TrainingLog, AnExpendableLogThatCannotBeOpenedIsToldOnce) {
+  std::ostringstream told;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(told)));
+  int opened = 0;
+  const auto log = make_expendable([&]() -> std::unique_ptr<TrainingLog> {
+    ++opened;
+    throw Error("train", "cannot write 'log.csv': No space left on device");
+  });
+  log->step(figures(1));
+  log->evaluation({1, 1.5, 10});
+  log->end();
+  spdlog::set_default_logger(before);
+  EXPECT_EQ(opened, 1);
+  EXPECT_THAT(told.str(), HasSubstr("No space left on device; the run continues without this log"));
 }
 
 // The bytes of a file, record by record.

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LateWeights: products that give the gradients of weights, kept for later.
+//
+// While a Scope is there, backward passes of its thread leave the products of linear() to it; the
+// gradients of inputs are computed at once. run() computes them in their order and adds each to the
+// weight's gradient, as autograd would have. Threads: one.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace tandem::training::torch_passes {
+
+class LateWeights {
+ public:
+  class Scope {
+   public:
+    explicit Scope(LateWeights* late);  // null: nothing is put off
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    LateWeights* before_;
+  };
+
+  // Of this thread; null: there is no scope.
+  static LateWeights* current();
+
+  void add(const torch::Tensor& weight, std::function<torch::Tensor()> product) {
+    products_.emplace_back(weight, std::move(product));
+  }
+  void run();
+
+ private:
+  std::vector<std::pair<torch::Tensor, std::function<torch::Tensor()>>> products_;
+};
+
+}  // namespace tandem::training::torch_passes
