@@ -12,6 +12,7 @@
 #include "cpu/attention_unit.h"
 #include "cpu/compute_unit.h"
 #include "cpu/gradient_memory.h"
+#include "cpu/options.h"
 #include "cpu/read_bandwidth.h"
 #include "cpu/selection_unit.h"
 
@@ -34,7 +35,9 @@ std::string processor_name() {
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const DeviceOptions& options)
-      : team_(ThreadPoolOptions{options.num_threads, options.pin}) {}
+      : team_(ThreadPoolOptions{options.num_threads, options.pin}),
+        sparse_(cpu::sparse_mode(options.values.word(cpu::kSparseOption))),
+        note_(options.note) {}
 
   const DeviceInfo& info() const override {
     std::call_once(described_, [this] {
@@ -53,7 +56,7 @@ class CpuDevice final : public Device {
   }
 
   std::unique_ptr<ComputeUnit> make_compute_unit() override {
-    return std::make_unique<cpu::CpuComputeUnit>(team_);
+    return std::make_unique<cpu::CpuComputeUnit>(team_, sparse_, note_);
   }
 
   std::unique_ptr<AttentionUnit> make_attention_unit(const AttentionUnitOptions& options) override {
@@ -78,6 +81,8 @@ class CpuDevice final : public Device {
 
  private:
   cpu::Team team_;
+  cpu::SparseMode sparse_;
+  std::function<void(const std::string&)> note_;
   std::unique_ptr<cpu::ReadProbe> probe_;  // made when it is first needed
   mutable std::once_flag described_;
   mutable DeviceInfo info_;
@@ -88,6 +93,7 @@ class CpuBackend final : public Backend {
   std::string_view kind() const override { return "cpu"; }
   bool available() const override { return true; }
   std::string unavailable_reason() const override { return {}; }
+  std::span<const BackendOption> options() const override { return cpu::kOptions; }
 
   std::vector<DeviceInfo> enumerate(const DeviceOptions& options) const override {
     return {CpuDevice(options).info()};

@@ -25,12 +25,25 @@ std::size_t checked_count(std::int64_t count, const char* what) {
 
 }  // namespace
 
+CpuComputeUnit::CpuComputeUnit(Team& team, SparseMode sparse,
+                               std::function<void(const std::string&)> note)
+    : team_(team),
+      sparse_(sparse,
+              [&team, note](DType dtype, double zeros) {
+                const SparseSpeed speed = measure_sparse_speed(team, dtype, zeros);
+                if (note) note(sparse_note(speed));
+                return speed;
+              }),
+      linear_(team),
+      experts_(team, linear_.products()),
+      causal_(team) {}
+
 std::unique_ptr<Buffer> CpuComputeUnit::allocate(std::size_t size_bytes, MemoryKind) {
   return std::make_unique<HostBuffer>(size_bytes);
 }
 
 std::unique_ptr<Weight> CpuComputeUnit::load(const WeightSource& source) {
-  return std::make_unique<CpuWeight>(source, team_);
+  return std::make_unique<CpuWeight>(source, team_, &sparse_);
 }
 
 void CpuComputeUnit::for_rows(std::size_t rows, std::size_t width, RowsBody body) {

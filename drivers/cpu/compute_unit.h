@@ -14,6 +14,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "common/function_ref.h"
@@ -28,8 +30,9 @@ namespace tandem::device::cpu {
 
 class CpuComputeUnit final : public ComputeUnit {
  public:
-  explicit CpuComputeUnit(Team& team)
-      : team_(team), linear_(team), experts_(team, linear_.products()), causal_(team) {}
+  // `note`: receives a line when weights with zeros were measured; may be empty.
+  explicit CpuComputeUnit(Team& team, SparseMode sparse = SparseMode::kAuto,
+                          std::function<void(const std::string&)> note = {});
 
   std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) override;
   bool device_memory_is_host() const override { return true; }
@@ -87,6 +90,7 @@ class CpuComputeUnit final : public ComputeUnit {
   void rotate(const RopeOp& op, const RopeTarget& target);
 
   Team& team_;
+  SparseChoice sparse_;
   Linear linear_;
   Experts experts_;
   CausalAttention causal_;

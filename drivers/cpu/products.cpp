@@ -10,6 +10,7 @@
 #include "cpu/kernels/float_products/matmul.h"
 #include "cpu/kernels/float_products/matvec.h"
 #include "cpu/kernels/quantized_products/quantized_products.h"
+#include "cpu/kernels/sparse_products/sparse_products.h"
 
 namespace tandem::device::cpu {
 namespace {
@@ -20,9 +21,22 @@ constexpr std::size_t kPartsPerThread = 8;
 constexpr std::size_t kMinPartWork = std::size_t{16} << 10;  // bytes times rows
 constexpr std::size_t kMaxPartBytes = std::size_t{512} << 10;
 constexpr std::size_t kPartRows = 256;  // of packed weights: their sums fill the second-level cache
-constexpr std::size_t kOutputsStep = 4;  // outputs per step of the kernel for few rows
+constexpr std::size_t kListedOutputs = 64;  // per call of the kernel for many rows without zeros
+constexpr std::size_t kOutputsStep = 4;     // outputs per step of the kernel for few rows
 
 std::size_t ceil_divide(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+
+// Whether the kernel for few rows multiplies the weight; not for packed weights.
+bool is_few(const CpuWeight& weight, std::size_t rows) {
+  return rows <= (weight.sparse() != nullptr ? weight.sparse()->few_rows() : kFewRows);
+}
+
+// The form of `rows` rows that the weight's kernel reads.
+bool RowForms::*form_of(const CpuWeight& weight, std::size_t rows) {
+  if (weight.packed() == nullptr && !is_few(weight, rows)) return &RowForms::panels;
+  if (multiplies_bf16_rows(weight.dtype())) return &RowForms::bf16;
+  return weight.packed() != nullptr ? &RowForms::quantized : &RowForms::plain;
+}
 
 // How a product may be cut: whole steps of units, each of which reads `unit_bytes`.
 struct Cut {
@@ -36,6 +50,11 @@ Cut cut_of(const Product& product, std::size_t rows) {
             packed->panel_bytes(), packed->num_panels(), kPartRows};
   }
   const auto outputs = static_cast<std::size_t>(weight.out_features());
+  if (weight.sparse() != nullptr) {
+    const std::size_t row_bytes = ceil_divide(weight.size_bytes(), outputs);
+    return {outputs, kOutputsStep, row_bytes, is_few(weight, rows) ? outputs : kListedOutputs,
+            kPartRows};
+  }
   if (rows <= kFewRows) return {outputs, kOutputsStep, weight.row_bytes(), outputs, kFewRows};
   return {outputs, kTaskOutputs, weight.row_bytes(), kTaskOutputs, kMaxPackedRows};
 }
@@ -80,12 +99,7 @@ std::uint64_t Products::run(std::span<const RowSource> inputs, std::span<const P
 void Products::prepare(std::span<const RowSource> inputs, std::span<const Product> products) {
   forms_.assign(inputs.size(), {});
   for (const Product& product : products) {
-    RowForms& forms = forms_[product.input];
-    const bool few = inputs[product.input].rows <= kFewRows;
-    (multiplies_bf16_rows(product.weight->dtype()) ? forms.bf16
-     : product.weight->packed() != nullptr         ? forms.quantized
-     : few                                         ? forms.plain
-                                                   : forms.panels) = true;
+    forms_[product.input].*form_of(*product.weight, inputs[product.input].rows) = true;
   }
   if (inputs_.size() < inputs.size()) inputs_.resize(inputs.size());
   parts_.clear();
@@ -148,7 +162,9 @@ void Products::split(std::size_t index, const Product& product, std::size_t node
 
 void Products::multiply(const Product& product, const Part& part,
                         std::vector<float>& workspace) const {
-  if (multiplies_bf16_rows(product.weight->dtype())) {
+  if (product.weight->sparse() != nullptr) {
+    multiply_sparse(product, part, workspace);
+  } else if (multiplies_bf16_rows(product.weight->dtype())) {
     multiply_bf16_panels(product, part, workspace);
   } else if (product.weight->packed() != nullptr) {
     multiply_quantized_panels(product, part, workspace);
@@ -200,6 +216,37 @@ void Products::multiply_bf16_panels(const Product& product, const Part& part,
   task.bias = product.bias == nullptr ? nullptr : product.bias + output;
   task.accumulate = product.accumulate;
   multiply_bf16(task, workspace);
+}
+
+void Products::multiply_sparse(const Product& product, const Part& part,
+                               std::vector<float>& workspace) const {
+  const CpuWeight& weight = *product.weight;
+  const PreparedRows& input = inputs_[product.input];
+  const bool is_list = !is_few(weight, input.rows());
+  SparseProduct task;
+  task.dtype = weight.dtype();
+  task.weights = weight.sparse()->rows();
+  task.starts = weight.sparse()->starts() + part.begin;
+  task.outputs = part.end - part.begin;
+  task.in_features = static_cast<std::size_t>(weight.in_features());
+  if (is_list) {
+    task.x = input.panels() + part.first_row * task.in_features;
+  } else if (weight.dtype() == DType::kBF16) {
+    task.bf16_x = input.bf16() + part.first_row * kBf16Chunk;
+    task.x_stride = input.rows();
+  } else {
+    task.x = input.plain() + part.first_row * task.in_features;
+  }
+  task.rows = part.last_row - part.first_row;
+  task.y_stride = static_cast<std::size_t>(weight.out_features());
+  task.y = product.out + part.first_row * task.y_stride + part.begin;
+  task.bias = product.bias == nullptr ? nullptr : product.bias + part.begin;
+  task.accumulate = product.accumulate;
+  if (is_list) {
+    multiply_sparse_many(task, workspace);
+  } else {
+    multiply_sparse_few(task);
+  }
 }
 
 void Products::multiply_few(const Product& product, const Part& part) const {

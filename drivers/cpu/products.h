@@ -8,7 +8,8 @@
 // many, rows. A NUMA node multiplies the weights in its memory before its threads help others.
 // Little work runs on the caller alone. Memory: the prepared rows and a workspace per worker, kept
 // between calls. Threads: one caller. Numerics: the result of a row does not depend on other rows,
-// bit for bit; only f32 and f16 weights may change the order of additions.
+// bit for bit; only f32 and f16 weights, and those without
+// their zeros, may change the order of additions (and of bf16, whether the row is rounded).
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ class Products {
 
   // Inputs are rows of f32, each prepared once (cpu/row_preparation.h). Packed weights use
   // kernels/quantized_products or bf16_products.h; f32 and f16 use matvec.h up to kFewRows rows,
-  // else matmul.h. Shapes must fit: callers check. Returns the bytes of weights read.
+  // else matmul.h; weights without their zeros use kernels/sparse_products. Shapes must fit:
+  // callers check. Returns the bytes of weights read.
   std::uint64_t run(std::span<const RowSource> inputs, std::span<const Product> products);
 
  private:
@@ -51,6 +53,8 @@ class Products {
   void split(std::span<const Product> products);
   void split(std::size_t index, const Product& product, std::size_t node, std::size_t even);
   void multiply(const Product& product, const Part& part, std::vector<float>& workspace) const;
+  void multiply_sparse(const Product& product, const Part& part,
+                       std::vector<float>& workspace) const;
   void multiply_quantized_panels(const Product& product, const Part& part,
                                  std::vector<float>& workspace) const;
   void multiply_many(const Product& product, const Part& part, std::vector<float>& workspace) const;

@@ -63,9 +63,21 @@ void check_source(const WeightSource& source) {
   check_scales(source.scales, source.in_features);
 }
 
+bool is_sparse(const WeightSource& source, SparseChoice& choice) {
+  if (!choice.looks_for_zeros() || !can_be_sparse(source)) return false;
+  // The whole form must fit where it would be made: a wrong shape is refused before it is read.
+  if (packs_for_products(source.dtype) || source.transient) {
+    require_memory(dtype_row_bytes(source.dtype, static_cast<std::size_t>(source.in_features)) *
+                       static_cast<std::size_t>(source.out_features),
+                   "a weight");
+  }
+  return choice.pays(source.dtype, sampled_zeros(source));
+}
+
 }  // namespace
 
-CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
+CpuWeight::CpuWeight(const WeightSource& source, Team& team, SparseChoice* sparse)
+    : source_(source) {
   check_source(source);
   const bool is_vector = source.role == WeightRole::kVector;
   if (source.dtype == DType::kF8E4M3) {
@@ -81,11 +93,16 @@ CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
     source_.data = nullptr;
     return;
   }
-  const bool packs = packs_for_products(source.dtype);
-  if (packs && source.role != WeightRole::kTable) packed_.emplace(source, team);
+  if (source.role != WeightRole::kTable) {
+    if (sparse != nullptr && is_sparse(source, *sparse)) {
+      sparse_.emplace(source, team);
+    } else if (packs_for_products(source.dtype)) {
+      packed_.emplace(source, team);
+    }
+  }
   source_.scales = {};  // read while packing
   if (!source.transient) return;
-  if (packs && source.role == WeightRole::kProduct) {
+  if (holds_products() && source.role == WeightRole::kProduct) {
     source_.data = nullptr;
   } else {
     copy_rows(team);
@@ -93,8 +110,9 @@ CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
 }
 
 void CpuWeight::copy_rows(Team& team) {
-  require_memory(size_bytes(), "a copy of a weight");
-  copy_.emplace(size_bytes());
+  const std::size_t whole_bytes = row_bytes_ * static_cast<std::size_t>(source_.out_features);
+  require_memory(whole_bytes, "a copy of a weight");
+  copy_.emplace(whole_bytes);
   const std::size_t steps_per_part = kCopyPart / (row_bytes_ * kCopyStep);
   const std::size_t rows_per_part = std::max<std::size_t>(1, steps_per_part) * kCopyStep;
   copied_rows_.emplace(team.regions(tiling::box_of<1>({source_.out_features}),

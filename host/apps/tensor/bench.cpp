@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem tensor bench FILE`: how long a kernel takes on a tensor, against the memory's speed.
+// `tandem tensor bench FILE`: measures a kernel on a tensor, and compares it with the memory's
+// speed.
 #include <spdlog/fmt/fmt.h>
 
 #include <memory>

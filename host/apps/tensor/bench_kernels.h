@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// time_kernel: how long a kernel of `tandem tensor bench` takes on a tensor.
+// time_kernel: measures a kernel of `tandem tensor bench` on a tensor.
 //
-// Dense operands are pseudo-random. The time is the median of the runs, after one that is not
-// counted. Threads: one caller; `pool` runs the kernels. Errors: those of the kernels' formats.
+// Dense operands are pseudo-random. The time is the median of the runs, without the first one.
+// Threads: one caller; `pool` runs the kernels. Errors: those of the kernels' formats.
 #pragma once
 
 #include <string>
@@ -23,12 +23,12 @@ struct TensorBenchOptions {
 
 struct KernelTimes {
   std::string method;
-  std::size_t blocks = 0;  // 0: it has none
+  std::size_t blocks = 0;  // 0: the method has no blocks
   double ms = 0, build_ms = 0;
-  std::size_t bytes = 0;  // all that is read or written, once
+  std::size_t bytes = 0;  // all bytes that are read or written, each counted once
 };
 
-// The tensor has no duplicates, and the order that the operation takes.
+// The tensor must have no duplicates and the order that the operation needs.
 KernelTimes time_kernel(const TensorBenchOptions& options, const sparse::CooTensor& tensor,
                         ThreadPool& pool);
 

@@ -60,7 +60,7 @@ void add_tensor_convert(CLI::App& tensor) {
       ->check(CLI::IsMember({"lexicographic", "morton", "hilbert", "file"}));
   command->add_flag("--header", o->header,
                     "begin a .tns file with a line of the order and a line of the sizes; without "
-                    "it the sizes stand in a comment");
+                    "it the sizes are in a comment");
   add_tensor_threads(*command, o->threads);
   command->callback([o] { run_convert(*o); });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem tensor spy FILE`: where the entries lie, as text or as a drawing.
+// `tandem tensor spy FILE`: shows where the entries are, as text or as a drawing.
 #include <spdlog/fmt/fmt.h>
 
 #include <memory>
@@ -40,7 +40,8 @@ void run_spy(const SpyOptions& options) {
 }  // namespace
 
 void add_tensor_spy(CLI::App& tensor) {
-  CLI::App* command = tensor.add_subcommand("spy", "Draw where the entries lie in two modes");
+  CLI::App* command =
+      tensor.add_subcommand("spy", "Draw the positions of the entries in two modes");
   auto o = std::make_shared<SpyOptions>();
   add_tensor_file(*command, o->path);
   command->add_option("--modes", o->modes, "the mode of the rows and that of the columns, from 0")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem tensor stats FILE`: sizes, entries, values, and what each format takes in memory.
+// `tandem tensor stats FILE`: prints sizes, entries, values, and the memory of each format.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>

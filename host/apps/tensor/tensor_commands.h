@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The subcommands of `tandem tensor`: each adds itself and runs from its callback.
+// The subcommands of `tandem tensor`. Each function adds one to the command line; its callback runs
+// it.
 //
 // Errors: Error, from options and files.
 #pragma once

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the subcommands of `tandem tensor` share: the option of threads, times, and whole files.
+// Shared by the subcommands of `tandem tensor`: the thread option, timing, and writing of complete
+// files.
 //
 // Threads: one caller.
 #pragma once
@@ -19,7 +20,7 @@ namespace tandem::apps {
 void add_tensor_file(CLI::App& command, std::string& path);
 void add_tensor_threads(CLI::App& command, int& threads);
 
-// Milliseconds since it was made.
+// Measures milliseconds since its construction.
 class Stopwatch {
  public:
   double ms() const {
@@ -35,14 +36,14 @@ class Stopwatch {
 // "4 x 5 x 6"
 std::string sizes_words(const std::vector<std::uint64_t>& sizes);
 
-// What --header asks for. Error: the format has a header of its own.
+// Adds the header that --header requests. Errors: Error if the format has its own header.
 void add_header(sparse::WriteOptions& options);
 
-// Throws Error unless the factors of all modes fit into memory, and as much again for what threads
-// add up.
+// Throws Error unless the factors of all modes fit into memory twice, because the threads also need
+// memory for partial sums.
 void check_factor_memory(const sparse::CooTensor& tensor, std::size_t columns);
 
-// A tensor or a text under the path, complete or not at all.
+// Writes a tensor or a text. The file appears complete, or not at all.
 void save_tensor(const sparse::CooTensor& tensor, const std::string& path,
                  const sparse::WriteOptions& options, ThreadPool& pool);
 void save_text(const std::string& text, const std::string& path);

@@ -24,17 +24,6 @@ constexpr FileType kFileTypes[] = {{DType::kF32, 0},   {DType::kF16, 1},     {DT
                                    {DType::kQ6_K, 18}, {DType::kIQ4_NL, 25}, {DType::kBF16, 32}};
 constexpr std::uint32_t kQuantizationVersion = 2;  // of the block layouts
 
-// Joins all dimensions after the first: experts' matrices are stored one after the other.
-TensorView as_rows(const GgufTensor& tensor) {
-  TensorView view;
-  view.name = std::string(tensor.name);
-  view.dtype = tensor.dtype;
-  view.columns = static_cast<std::int64_t>(tensor.dims[0]);
-  view.rows = static_cast<std::int64_t>(tensor.dims[1] * tensor.dims[2] * tensor.dims[3]);
-  view.data = tensor.data;
-  return view;
-}
-
 void copy_fields(const GgufFile& file, GgufWriter& writer) {
   for (const GgufFile::RawField& field : file.raw_fields()) {
     // These are written again, or hold only for the old file.
@@ -46,12 +35,15 @@ void copy_fields(const GgufFile& file, GgufWriter& writer) {
   }
 }
 
-void add_tensor(GgufWriter& writer, const GgufTensor& tensor, DType type, ThreadPool& pool) {
+void add_tensor(GgufWriter& writer, const GgufTensor& tensor, DType type, ThreadPool& pool,
+                Pruner* pruner) {
   const std::vector<std::uint64_t> dims(tensor.dims, tensor.dims + tensor.num_dims);
   const TensorView view = as_rows(tensor);
   writer.add_tensor(tensor.name, dims, type,
-                    [view, type, &pool](std::byte* data, std::size_t size) {
-                      if (type == view.dtype) {
+                    [view, type, &pool, pruner](std::byte* data, std::size_t size) {
+                      if (pruner != nullptr) {
+                        pruner->prune(view, type, data, pool);
+                      } else if (type == view.dtype) {
                         std::memcpy(data, view.data, size);
                       } else {
                         quantize_matrix(view, type, data, pool);
@@ -60,6 +52,16 @@ void add_tensor(GgufWriter& writer, const GgufTensor& tensor, DType type, Thread
 }
 
 }  // namespace
+
+TensorView as_rows(const GgufTensor& tensor) {
+  TensorView view;
+  view.name = std::string(tensor.name);
+  view.dtype = tensor.dtype;
+  view.columns = static_cast<std::int64_t>(tensor.dims[0]);
+  view.rows = static_cast<std::int64_t>(tensor.dims[1] * tensor.dims[2] * tensor.dims[3]);
+  view.data = tensor.data;
+  return view;
+}
 
 bool is_matrix_of_products(const GgufTensor& tensor) {
   const std::string_view name = tensor.name;
@@ -71,14 +73,16 @@ bool is_matrix_of_products(const GgufTensor& tensor) {
 }
 
 GgufWriter convert_gguf(const GgufFile& file,
-                        const std::function<DType(const GgufTensor&)>& type_of, ThreadPool& pool) {
+                        const std::function<DType(const GgufTensor&)>& type_of, ThreadPool& pool,
+                        const GgufPruning& pruning) {
   GgufWriter writer;
   copy_fields(file, writer);
   std::map<DType, std::uint64_t> values;
   for (const GgufTensor& tensor : file.tensors()) {
     const DType type = type_of(tensor);
     values[type] += tensor.dims[0] * tensor.dims[1] * tensor.dims[2] * tensor.dims[3];
-    add_tensor(writer, tensor, type, pool);
+    const bool prunes = pruning.pruner != nullptr && pruning.prunes(tensor);
+    add_tensor(writer, tensor, type, pool, prunes ? pruning.pruner : nullptr);
   }
   for (const FileType& type : kFileTypes) {
     const auto of_type = values.find(type.dtype);

@@ -13,15 +13,28 @@
 #include "common/thread_pool.h"
 #include "model/loader/gguf/gguf_file.h"
 #include "model/loader/gguf/gguf_writer.h"
+#include "tensor/prune.h"
+#include "tensor/tensor_view.h"
 
 namespace tandem::model {
+
+// The tensor as a matrix: all dimensions after the first are joined, because the matrices of
+// experts are stored one after the other.
+TensorView as_rows(const GgufTensor& tensor);
 
 // Whether a conversion may change this tensor's type.
 bool is_matrix_of_products(const GgufTensor& tensor);
 
+// Which matrices are pruned; their types are floats. Borrowed.
+struct GgufPruning {
+  Pruner* pruner = nullptr;
+  std::function<bool(const GgufTensor&)> prunes;
+};
+
 // A writer of the file with every tensor in type_of(tensor), whose blocks must divide its rows. It
 // reads `file` and uses `pool` while it writes: both must outlive it.
 GgufWriter convert_gguf(const GgufFile& file,
-                        const std::function<DType(const GgufTensor&)>& type_of, ThreadPool& pool);
+                        const std::function<DType(const GgufTensor&)>& type_of, ThreadPool& pool,
+                        const GgufPruning& pruning = {});
 
 }  // namespace tandem::model

@@ -91,6 +91,31 @@ TEST(GgufConversion, ChangesMatricesAndNothingElse) {
   }
 }
 
+TEST(GgufConversion, PrunesTheNamedMatricesAndNoOther) {
+  std::vector<float> values(4 * 64);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 37) - 18.5f;
+  test::GgufWriter made;
+  made.add_tensor("blk.0.ffn_up.weight", {64, 4}, values);
+  made.add_tensor("blk.0.ffn_down.weight", {64, 4}, values);
+  const std::string bytes = made.bytes();
+  const GgufFile file = parse(bytes);
+  ThreadPool pool(2);
+  const TensorView up = as_rows(file.tensors().front());
+  Pruner pruner({.fraction = 0.75}, {&up, 1}, pool);
+  const GgufPruning pruning{
+      &pruner, [](const GgufTensor& tensor) { return tensor.name.ends_with("up.weight"); }};
+  const std::string out = convert_gguf(
+                              file, [](const GgufTensor& t) { return t.dtype; }, pool, pruning)
+                              .bytes();
+  const GgufFile converted = parse(out);
+  for (const GgufTensor& tensor : converted.tensors()) {
+    std::vector<float> back(values.size());
+    std::memcpy(back.data(), tensor.data, back.size() * sizeof(float));
+    const auto zeros = std::count(back.begin(), back.end(), 0.0f);
+    EXPECT_EQ(zeros, tensor.name.ends_with("up.weight") ? 4 * 48 : 0) << tensor.name;
+  }
+}
+
 TEST(GgufConversion, ConvertsExpertsThatLieBehindEachOther) {
   std::vector<float> values(3 * 2 * 32);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 37) - 18.0f;

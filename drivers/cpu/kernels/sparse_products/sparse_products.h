@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of weights without their zeros (sparse_rows.h) with rows of activations.
+//
+// Few rows (decode): the zeros come back in registers, and a vector of weights serves every row.
+// f32 and f16 add in the order of multiply_few_rows(): the same bits as of the whole matrix. bf16
+// multiplies rows rounded to bf16, in pairs if the processor does. Many rows: a value that is not
+// zero meets 32 rows at a time; the rows stay f32. An input that is no finite number makes NaN
+// where it meets a zero with few rows, and is left out there with many. Cost: the packed bytes once
+// per call; few: 2 FLOPs per weight and row, zeros included; many: 2 per value and row. Threads:
+// any; pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cpu/kernels/sparse_products/sparse_rows.h"
+
+namespace tandem::device::cpu {
+
+struct SparseProduct {
+  DType dtype = DType::kF32;
+  const std::byte* weights = nullptr;     // the packed matrix
+  const std::uint64_t* starts = nullptr;  // [outputs + 1]: where a row of it begins
+  std::size_t outputs = 0;
+  std::size_t in_features = 0;
+  const float* x =
+      nullptr;  // few: [rows, in_features] (not bf16); many: [rows / 32, in_features, 32]
+  // Of bf16 weights, few: [chunks][x_stride][kBf16Chunk] (bf16_products.h).
+  const std::uint16_t* bf16_x = nullptr;
+  std::size_t x_stride = 0;
+  std::size_t rows = 0;         // at least 1
+  float* y = nullptr;           // [rows, y_stride]; the first output of this call
+  std::size_t y_stride = 0;     // outputs of the whole matrix
+  const float* bias = nullptr;  // [outputs] or null
+  bool accumulate = false;      // y += instead of y =
+};
+
+void multiply_sparse_few(const SparseProduct& product);
+
+// The workspace grows to what a call needs and may be used again.
+void multiply_sparse_many(const SparseProduct& product, std::vector<float>& workspace);
+
+}  // namespace tandem::device::cpu

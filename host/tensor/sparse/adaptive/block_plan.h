@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which blocks of a partition to split and which to fuse, from what they cost.
+//
+// Blocks are nodes of a graph whose edges join neighbours on the curve: block b and b + 1. The
+// intensity of a block is its share of operations or of time, whichever is larger, normalised at
+// the midpoint between the least and the greatest: -1 .. 1. Hot blocks are split, runs of cold
+// neighbours are fused while their sum stays below the midpoint. Pure functions; threads: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tandem::sparse {
+
+struct BlockLoad {
+  std::size_t entries = 0;
+  double operations = 0;  // counted, per iteration
+  double seconds = 0;     // measured, per iteration; of all blocks or of none
+};
+
+struct PlanOptions {
+  double hot = 0, cold = -0.5;         // intensities above and below
+  std::size_t least_entries = 1024;    // blocks with fewer than two times as many stay whole
+  std::size_t most_entries = 1 << 12;  // of a fused block
+};
+
+// The share of all work of each block, the basis of its intensity. Sums to 1 or more.
+std::vector<double> shares(std::span<const BlockLoad> blocks);
+
+// [blocks] -1 .. 1; all 0 if they are equal.
+std::vector<double> intensities(std::span<const double> shares);
+
+// How often a block may be halved in one round: sqrt(log2 n), at least 1.
+int depth_limit(std::size_t num_blocks);
+
+struct BlockPlan {
+  std::vector<bool> splits;      // [blocks]
+  std::vector<bool> joins_next;  // [blocks] fused with its neighbour on the curve
+  double midpoint = 0;           // of the shares
+  bool changes_nothing() const;
+};
+
+BlockPlan plan_blocks(std::span<const BlockLoad> blocks, const PlanOptions& options);
+
+// Cuts blocks into consecutive runs of about equal seconds: run r is [bounds[r], bounds[r + 1]).
+std::vector<std::size_t> balanced_runs(std::span<const double> seconds, std::size_t num_runs);
+
+// The most that a run of `bounds` takes.
+double longest_run(std::span<const double> seconds, std::span<const std::size_t> bounds);
+
+}  // namespace tandem::sparse
