@@ -11,6 +11,7 @@
 #include "collectives/frames/group_transport.h"
 #include "collectives/group_state.h"
 #include "collectives/traffic_trace.h"
+#include "transport/message_observer.h"
 
 namespace tandem::collectives {
 
@@ -147,6 +148,7 @@ void Group::State::run(const char* function, std::uint64_t ticket, Deadline dead
     return std::string(function) + ": rank " + std::to_string(transport_->rank()) + " ";
   };
   try {
+    const transport::MessageOperation named(function);
     Communicator ranks(*transport_, static_cast<std::uint32_t>(ticket), deadline);
     Report report;
     report.function = function;

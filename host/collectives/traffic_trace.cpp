@@ -46,8 +46,9 @@ class TransportTrace final : public transport::MessageObserver {
 
   void sent(const transport::SentMessage& message) noexcept override {
     const auto& kind = transport_kind(message.transport);
-    const trace::RecordedFlow flow{kind.second,         message.phase, message.source,
-                                   message.destination, message.bytes, 1};
+    const trace::RecordedFlow flow{kind.second,         message.operation, message.source,
+                                   message.destination, message.bytes,     1,
+                                   message.phase};
     // Where the library below is traced as well, its calls are the flows.
     if (is_traced_below_[static_cast<std::size_t>(&kind - kTransportKinds.data())]) {
       trace::process_recorder().add_counted(flow);

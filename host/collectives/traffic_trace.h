@@ -3,8 +3,9 @@
 // What this process's transports send, for `tandem trace-comm`. In other processes nothing happens.
 //
 // Every message of a group's transport is a flow of kind "tandem_" + the transport's, its operation
-// the phase of the scheme. The record of the process is written when it ends. Ranks are those of
-// the group at the time of a message: a group that has shrunk numbers its ranks anew. Threads: any.
+// the collective call ("sparse_allreduce"), its phase that of the scheme ("ring all-gather"). The
+// record of the process is written when it ends. Ranks are those of the group at the time of a
+// message: a group that has shrunk numbers its ranks anew. Threads: any.
 #pragma once
 
 #include <cstddef>

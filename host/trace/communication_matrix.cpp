@@ -45,7 +45,7 @@ std::string colour(double share) {
   return fmt::format("#{:02x}{:02x}{:02x}", between(255, 8), between(255, 48), between(255, 107));
 }
 
-// Where things go on the page.
+// The positions on the page.
 class Drawing {
  public:
   explicit Drawing(int world)
@@ -62,7 +62,8 @@ class Drawing {
         std::max(field_ + 2 * kMargin, kNarrowest), kMargin, xml_text(title), human(largest));
   }
 
-  // The rank's number at its row and column, and where there is room what it sent and received.
+  // The rank's number at its row and column, and, if there is room, the bytes that it sent and
+  // received.
   std::string margins(int rank, std::uint64_t sent, std::uint64_t received) const {
     const double middle = kMargin + side_ * rank + side_ / 2;
     std::string out;

@@ -108,7 +108,7 @@ struct Metrics::Registry {
   Family<Counter>& preemptions =
       counters("tandem_preemptions_total", "Sequences that gave up their pages for older ones.");
   Family<Counter>& rebuilt =
-      counters("tandem_rebuilt_sequences_total", "Sequences whose unit was lost, computed anew.");
+      counters("tandem_rebuilt_sequences_total", "Sequences whose unit was lost, computed again.");
   Family<Counter>& moved =
       counters("tandem_moved_kv_pages_total", "KV pages that went from one unit to another.");
   Family<Counter>& refused =

@@ -17,7 +17,7 @@ struct ReducerCall {
   double seconds = 0;
   double hidden_seconds = 0;
   std::uint64_t bytes_sent = 0;
-  bool sparsified = false;  // the three figures below hold
+  bool sparsified = false;  // if true, the three figures below are valid
   double density_asked = 0;
   double density_sent = 0;
   double build_up = 1;

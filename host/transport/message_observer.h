@@ -16,7 +16,8 @@ struct SentMessage {
   std::string_view transport;  // Transport::kind()
   int source = 0, destination = 0;
   std::uint64_t bytes = 0;
-  const char* phase = "";  // that of the innermost MessagePhase
+  const char* operation = "";  // that of the innermost MessageOperation: the call
+  const char* phase = "";      // that of the innermost MessagePhase: its part
 };
 
 class MessageObserver {
@@ -28,7 +29,18 @@ class MessageObserver {
 // Null: none from now on.
 void set_message_observer(MessageObserver* observer);
 
-// Names what this thread sends while it exists: a string literal, whose address may be kept.
+// Name what this thread sends while they exist: string literals, whose addresses may be kept.
+class MessageOperation {
+ public:
+  explicit MessageOperation(const char* operation);
+  ~MessageOperation();
+  MessageOperation(const MessageOperation&) = delete;
+  MessageOperation& operator=(const MessageOperation&) = delete;
+
+ private:
+  const char* before_;
+};
+
 class MessagePhase {
  public:
   explicit MessagePhase(const char* phase);

@@ -12,6 +12,7 @@ namespace tandem::transport {
 namespace {
 
 std::atomic<MessageObserver*> message_observer{nullptr};
+thread_local const char* message_operation = "message";
 thread_local const char* message_phase = "message";
 thread_local int starts_under_way = 0;
 
@@ -29,6 +30,11 @@ class StartUnderWay {
 }  // namespace
 
 void set_message_observer(MessageObserver* observer) { message_observer = observer; }
+
+MessageOperation::MessageOperation(const char* operation) : before_(message_operation) {
+  message_operation = operation;
+}
+MessageOperation::~MessageOperation() { message_operation = before_; }
 
 MessagePhase::MessagePhase(const char* phase) : before_(message_phase) { message_phase = phase; }
 MessagePhase::~MessagePhase() { message_phase = before_; }
@@ -58,7 +64,7 @@ std::unique_ptr<Exchange> Transport::start(std::vector<Outgoing> sends,
   MessageObserver* const observer = message_observer.load(std::memory_order_acquire);
   if (observer != nullptr && start.is_outermost()) {
     for (const auto& [peer, bytes] : sizes) {
-      observer->sent({kind(), rank_, peer, bytes, message_phase});
+      observer->sent({kind(), rank_, peer, bytes, message_operation, message_phase});
     }
   }
   return exchange;

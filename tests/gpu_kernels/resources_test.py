@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every kernel keeps its variables in registers: no stack frame, where spilled registers would be.
 
-resources_test.py NVCC HOST_COMPILER GPU_KERNELS INSTANCES LIBRARY ARCHITECTURE... reads what the
-build made of the sources of the folder and of INSTANCES (those that CMake writes) out of LIBRARY,
-for each architecture ("90", "80-real"); what the library lacks is compiled here. A kernel that
-spills and one that hurries are compiled too, to see that both are found.
+resources_test.py NVCC HOST_COMPILER GPU_KERNELS INSTANCES LIBRARY HOPPER_OBJECTS ARCHITECTURE...
+reads what the build made of the sources of the folder and of INSTANCES (those that CMake writes) out
+of LIBRARY, for each architecture ("90", "80-real"); what the library lacks is compiled here. A kernel
+that spills and one that hurries are compiled too, to see that both are found.
 Sources that include common/wgmma.cuh, themselves or through a header beside them, are for sm_90a
-alone. They are compiled again, because ptxas must not say that it gives up their products' overlap
-or their division of registers (C75xx, but C7519, which adds what a fence would).
+alone. ptxas must not say that it gives up their products' overlap or their division of registers
+(C75xx, but C7519, which adds what a fence would). The build keeps what ptxas says beside their objects
+(HOPPER_OBJECTS, separated by semicolons; gpu_kernels/keep_messages.sh).
 What was made for 9.0 must hold common/launch.cuh's rule as well: in a kernel's PTX its first wait for
 the launch in front stands before its first end, and before all that touches global memory (loads,
 stores, atomic operations, copies; without a state space they count as global), but for weights,
@@ -115,13 +116,16 @@ class Toolkit:
         self.run(source, "-gencode=arch=compute_90,code=[compute_90,sm_90]", "-c", "-o", to)
         return list(code_of(to.read_bytes()))
 
-    def hopper_code(self, source):
-        """(code as code_of() has it, what ptxas says)."""
-        to = self.folder / f"{source.stem}.90a.cubin"
-        said = self.run(source, "-cubin", "-arch=sm_90a", "-Xptxas", "-v", "--keep", "--keep-dir", self.folder,
-                        "-o", to)
-        ptx = (self.folder / f"{source.stem}.ptx").read_bytes()
-        return [(CUBIN, 90, to.read_bytes()), (PTX, 90, ptx)], said
+
+def messages_of(source, hopper_objects):
+    """What ptxas said when the build compiled a source for sm_90a."""
+    found = [path for path in hopper_objects if path.name == f"{source.name}.o"]
+    if not found:
+        raise SystemExit(f"{source.name}: includes common/wgmma.cuh, and is not among the sources for sm_90a")
+    said = pathlib.Path(f"{found[0]}.messages").read_text()
+    if "ptxas info" not in said:
+        raise SystemExit(f"{found[0]}.messages: ptxas said nothing, so -Xptxas=-v is missing")
+    return said
 
 
 def library_code(library, folder):
@@ -161,21 +165,21 @@ def check_probe(toolkit, folder):
     return [f"device_code.py misreads the objects of this toolkit: {kernels}, {found}"]
 
 
-def main(nvcc, host_compiler, root, instances, library, *architectures):
+def main(nvcc, host_compiler, root, instances, library, hopper, *architectures):
     numbers = sorted({name.split("-")[0] for name in architectures})
+    hopper_objects = [pathlib.Path(path) for path in hopper.split(";")]
     sources = sorted([*pathlib.Path(root).rglob("*.cu"), *pathlib.Path(instances).rglob("*.cu")])
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         toolkit = Toolkit(nvcc, host_compiler, root, folder)
         objects = library_code(library, folder)
 
         def check(source):
+            code = objects.get(source.name, [])
             if needs_hopper(root, source):
-                code, said = toolkit.hopper_code(source)
-                return check_source(toolkit, source, code, ["90"], said)
-            return check_source(toolkit, source, objects.get(source.name, []), numbers)
+                return check_source(toolkit, source, code, ["90"], messages_of(source, hopper_objects))
+            return check_source(toolkit, source, code, numbers)
 
-        longest_first = sorted(sources, key=lambda source: not needs_hopper(root, source))
-        results = [*pool.map(check, longest_first)]
+        results = [*pool.map(check, sources)]
         complaints = check_probe(toolkit, folder)
     for _, found in results:
         complaints += found

@@ -3,12 +3,13 @@
 #
 # What `tandem trace-comm` costs the program that it traces: all-reduces with and without it, in turns.
 #
-#   python3 benchmarks/host/trace/overhead.py [--rounds R] [--elements N] [--samples S] [--tandem PROGRAM]
+#   python3 benchmarks/host/trace/overhead.py [--rounds R] [--elements N] [--samples S] [--events] [--tandem PROGRAM]
 #
 # Each round runs `tandem allreduce-bench` of two ranks once alone and once traced, in random order. Prints one JSON line per
 # transport: the ratio of traced to alone minus one, for the median time of a call as the program reports it, and for the processor
 # seconds of the program, which other programs change less; over all rounds, with the machine's load. Ranks of MPI wait by polling,
-# so their processor seconds are waits.
+# so their processor seconds are waits. trace-comm itself, which reads the records and draws, takes 0.02 s of each traced run, so the
+# runs must be longer than a second.
 import argparse
 import json
 import os
@@ -40,7 +41,7 @@ def ratios_of(case, options, folder):
     kind, transport, launcher = CASES[case]
     alone = [*launcher, options.tandem, "allreduce-bench", *transport, "--schemes", options.scheme, "--elements", str(options.elements),
              "--samples", str(options.samples), "--json"]
-    traced = [options.tandem, "trace-comm", "--kind", kind, "--out", f"{folder}/run", "--", *alone]
+    traced = [options.tandem, "trace-comm", "--kind", kind, *(["--events"] if options.events else []), "--out", f"{folder}/run", "--", *alone]
     pairs = []
     for _ in range(options.rounds):
         both = [("alone", alone), ("traced", traced)]
@@ -62,8 +63,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--elements", type=int, default=200_000)
-    parser.add_argument("--samples", type=int, default=60)
+    parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--scheme", default="dense_ring")
+    parser.add_argument("--events", action="store_true")
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--tandem", default="build/release/bin/tandem")
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's gradient, as the options describe it.
+// make_input: makes a rank's gradient from the options of `tandem allreduce-bench`.
 #pragma once
 
 #include "apps/collectives/bench_options.h"
@@ -8,7 +8,7 @@
 
 namespace tandem::apps {
 
-// Deterministic in (options, rank, world). Throws Error naming the file that cannot be used.
+// Equal arguments give an equal tensor. Throws Error with the name of a file that cannot be used.
 collectives::SparseTensor make_input(const BenchOptions& options, int rank, int world);
 
 }  // namespace tandem::apps

@@ -72,6 +72,8 @@ void add_rank_options(CLI::App& command, BenchOptions& options) {
   command.add_flag("--launched", options.launched)->group("");  // not for people
   command.add_option("--store", options.store, "gloo, nccl: shared folder, or redis://host:port");
   command.add_option("--gpu", options.gpu, "nccl: this rank's device; default: its rank");
+  command.add_flag("--symmetric", options.symmetric,
+                   "nccl: kernels store into the peers' memory (NCCL 2.28, one node)");
   command.add_option("--interface", options.interface, "gloo: network interface to listen on");
   command.add_option("--address", options.address, "gloo: own name or address to listen on");
 }
@@ -99,7 +101,8 @@ void check_applicable(const CLI::App& command, const BenchOptions& options) {
         Applies{"--store", meets, "--transport gloo and nccl"},
         Applies{"--interface", meets, "--transport gloo and nccl"},
         Applies{"--address", meets, "--transport gloo and nccl"},
-        Applies{"--gpu", options.transport == "nccl", "--transport nccl"}}) {
+        Applies{"--gpu", options.transport == "nccl", "--transport nccl"},
+        Applies{"--symmetric", options.transport == "nccl", "--transport nccl"}}) {
     if (command.count(each.option) > 0 && !each.applies) {
       throw Error("allreduce-bench", std::string(each.option) + " is for " + each.to);
     }

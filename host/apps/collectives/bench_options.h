@@ -37,13 +37,14 @@ struct BenchOptions {
   std::string transport = "inproc";
   int world = 0;  // 0: four ranks; with mpirun, its number of ranks
   int rank = -1;  // gloo, nccl: -1 starts all ranks here
-  // started by the launcher of this program; the rank ends when the launcher ends
+  // set for ranks that this program started itself; such a rank ends when its parent ends
   bool launched = false;
   std::string store;      // gloo: a folder that all ranks see, or redis://host:port
   std::string interface;  // gloo: the interface to listen on
   std::string address;    // gloo: the address to listen on, by name or number
 
-  int gpu = -1;  // nccl: this rank's device; -1: the device with the rank's number
+  bool symmetric = false;  // nccl: by windows of symmetric memory
+  int gpu = -1;            // nccl: this rank's device; -1: the device with the rank's number
 
   // The measurement.
   int samples = 30;
@@ -55,12 +56,13 @@ struct BenchOptions {
   std::string matrix;  // path without suffix: writes .csv and .svg
 };
 
-// The number of ranks, for transports without a launcher that states it.
+// The number of ranks, for transports whose launcher does not give it.
 int world_of(const BenchOptions& options);
 
 void add_bench_options(CLI::App& command, BenchOptions& options);
 
-// Throws Error naming an option whose value is wrong, or that the pattern or transport ignores.
+// Throws Error with the name of an option that has a wrong value, or no effect with this pattern or
+// transport.
 void check_bench_options(const CLI::App& command, const BenchOptions& options);
 
 }  // namespace tandem::apps

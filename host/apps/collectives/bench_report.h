@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The results of `tandem allreduce-bench`, and their output.
+// Holds and prints the results of `tandem allreduce-bench`.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,15 @@
 namespace tandem::apps {
 
 struct SchemeResult {
-  std::string scheme;                     // as requested
-  std::string chosen;                     // the scheme that auto chose; otherwise `scheme`
-  std::string refusal;                    // why it did not run; the rest is empty then
-  std::vector<double> seconds;            // [samples]: times of the slowest rank
-  std::uint64_t steps = 0;                // steps per call of the busiest rank
+  std::string scheme;           // as requested
+  std::string chosen;           // the scheme that auto chose, otherwise equal to `scheme`
+  std::string refusal;          // why the scheme did not run; the other members are then empty
+  std::vector<double> seconds;  // [samples]: times of the slowest rank
+  std::uint64_t steps = 0;      // steps per call of the busiest rank
   trace::CommunicationMatrix traffic{1};  // traffic of one call
-  double aggregation_modelled_s = 0;  // seconds per call on the busiest rank, by a card's own model
-  std::uint64_t fallbacks = 0;        // aggregations that a device left to the CPU
+  // seconds per call on the busiest rank, by the card's time model
+  double aggregation_modelled_s = 0;
+  std::uint64_t fallbacks = 0;  // aggregations that ran on the CPU instead of the device
   std::string explanation;
 };
 

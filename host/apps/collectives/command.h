@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The subcommands of the program `tandem-collectives`. `tandem` starts that program for them.
+// The subcommands of the program `tandem-collectives`. `tandem` starts this program for them.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,7 @@
 
 namespace tandem::apps {
 
-// code: the exit code, set when the command has run. arguments: the whole command line.
+// code: receives the exit code. arguments: the whole command line.
 void add_allreduce_bench(CLI::App& app, const std::vector<std::string>& arguments, int& code);
 void add_simulate_collectives(CLI::App& app);
 void add_sparsify_bench(CLI::App& app);

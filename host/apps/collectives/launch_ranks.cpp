@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Child processes are this program again with --rank; they meet in a separate folder.
+// Child processes run this program again with --rank; they meet in a separate folder.
 #include "apps/collectives/launch_ranks.h"
 
 #include <spawn.h>
@@ -218,7 +218,7 @@ std::unique_ptr<Transport> meet(const BenchOptions& options) {
   return transport::gloo::connect(gloo);
 }
 
-// Ranks with a GPU each; they meet over gloo to share NCCL's id.
+// Ranks with one GPU each; they use gloo to exchange NCCL's id.
 std::unique_ptr<Transport> meet_on_gpus(const BenchOptions& options) {
   namespace nccl = transport::nccl;
   if (!nccl::available()) throw Error("allreduce-bench", nccl::unavailable_reason());
@@ -230,6 +230,7 @@ std::unique_ptr<Transport> meet_on_gpus(const BenchOptions& options) {
   if (options.rank == 0) gpu.id = nccl::make_unique_id();
   collectives::broadcast(meeting, gpu.id, 0);
   gpu.deadline = meeting_deadline(options);
+  gpu.symmetric = options.symmetric;
   return nccl::connect(gpu);
 }
 

@@ -3,8 +3,8 @@
 // Starts the ranks of `tandem allreduce-bench`: threads (inproc), this process (mpi, or gloo and
 // nccl with --rank), or child processes (gloo and nccl without).
 //
-// The body runs on every rank of this process; its errors are rethrown after all ranks of the
-// process have ended, and abort the group first. Threads: call once.
+// The body runs on every rank of this process. If it throws on a rank, the group is aborted, and
+// the error is rethrown after all ranks of this process have ended. Threads: call once.
 #pragma once
 
 #include <exception>
@@ -22,8 +22,8 @@ using RankBody = std::function<void(collectives::Group& group)>;
 int launch_ranks(const BenchOptions& options, const std::vector<std::string>& arguments,
                  const RankBody& body);
 
-// errors: the error of each rank, or null. Rethrows the error of the first rank that failed by
-// itself. Errors of ranks that were aborted are rethrown only if there is no other.
+// errors: the error of each rank, or null. Rethrows the error of the first rank that failed itself.
+// Errors of ranks that were aborted are rethrown only if there is no other error.
 void rethrow_cause(const std::vector<std::exception_ptr>& errors);
 
 }  // namespace tandem::apps

@@ -38,7 +38,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Standard output is for what was asked: a table, or JSON.
+  // Standard output contains only the requested table or JSON.
   spdlog::set_default_logger(spdlog::stderr_color_mt("tandem"));
   return tandem::apps::exit_code_of([&] {
     try {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks as threads of this process, each with a group over the simulated network.
+// Runs ranks as threads of this process, each with a group over the simulated network.
 //
-// Errors: the first by rank that is not merely another rank's abort.
+// Errors: rethrows the error of the lowest rank that failed itself, not by another rank's abort.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct SimulatedLinks {
   double latency_us;
 };
 
-// The rank's seconds of virtual time.
+// Returns the rank's virtual time in seconds.
 using VirtualClock = std::function<double()>;
 
 void run_simulated_ranks(

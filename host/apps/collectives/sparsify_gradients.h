@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients for `tandem sparsify-bench` that change from step to step: captured ones, or synthetic.
+// SparsifyGradients: the gradients of `tandem sparsify-bench`, which change from step to step.
 //
-// Captured: rank r gets file (r + step) mod files of a folder of gradient-<i>.f32; tensors.json, if
-// it is there, gives the layers. With a recording.json of R ranks and S steps, file i is that of
-// rank i mod R in step i / R. It is read when it is needed; steps repeat after S. Synthetic:
-// heavy-tailed values; a part that all ranks share is half as large as each rank's own. Layers have
-// unequal sizes, and scales that differ (`skew`: the deviation of their logarithm) and drift. Equal
-// arguments give equal bits. Threads: any, after construction. Errors: Error naming the file.
+// Captured: rank r reads file (r + step) mod files of a folder with gradient-<i>.f32; an optional
+// tensors.json gives the layers. With a recording.json of R ranks and S steps, file i belongs to
+// rank i mod R in step i / R; it is read on demand, and steps repeat after S. Synthetic:
+// heavy-tailed values; a component that all ranks share has half the size of each rank's own.
+// Layers have unequal sizes, and their scales differ (`skew`: the deviation of the logarithms) and
+// drift. Equal arguments give equal bits. Threads: any, after construction. Errors: Error that
+// names the file.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ class SparsifyGradients {
   std::vector<float> read_file(std::uint64_t number) const;
   void check_recording(std::uint64_t ranks, std::uint64_t steps);
 
-  std::string folder_;                                     // of captured gradients
+  std::string folder_;                                     // captured gradients
   std::uint64_t recorded_ranks_ = 0, recorded_steps_ = 0;  // 0: no recording
   std::uint64_t num_values_ = 0;
   std::uint64_t seed_ = 0;

@@ -13,6 +13,7 @@
 #include "apps/collectives/simulated_ranks.h"
 #include "collectives/sparsifier/candidates.h"
 #include "collectives/sparsifier/selection_kernels.h"
+#include "common/median.h"
 
 namespace tandem::apps {
 namespace {
@@ -25,13 +26,6 @@ struct RankMeasurements {
   double residual_norm = 0;
   std::string clears;
 };
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 double plain_read_s(std::span<const float> values, ThreadPool* threads, std::mutex& turn) {
   const std::lock_guard<std::mutex> lock(turn);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Options and outputs of `tandem trace-comm`. PREFIX gets the endings .json, .csv, .prom, .svg,
-// .log.svg and .html.
+// .log.svg, .html and, with --events, .events.csv.
 #include "apps/trace_comm/trace_comm.h"
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "apps/trace_comm/traced_run.h"
 #include "apps/whole_file.h"
 #include "common/error.h"
+#include "trace/communication/event_file.h"
 #include "trace/communication/import.h"
 #include "trace/communication/traffic_report.h"
 
@@ -25,7 +26,8 @@ namespace {
 struct TraceCommOptions {
   std::string kind = "all", out, algorithm = "ring", title;
   double window_s = 0;
-  bool count_transport = false;
+  bool count_transport = false, events = false;
+  std::size_t most_events = 100'000;
   std::vector<std::string> imports, command;
 };
 
@@ -44,6 +46,18 @@ void write_outputs(const trace::Traffic& traffic, const std::string& prefix,
   write_whole(prefix + ".svg", trace::traffic_svg(traffic, title, HeatScale::kLinear));
   write_whole(prefix + ".log.svg", trace::traffic_svg(traffic, title, HeatScale::kLogarithmic));
   write_whole(prefix + ".html", trace::traffic_html(traffic, title));
+}
+
+void write_event_file(const trace::Traffic& traffic, const std::string& prefix) {
+  WholeFile file("trace-comm", prefix + ".events.csv");
+  trace::write_events(traffic, [&file](const std::string& text) { file.write(text); });
+  file.keep();
+  if (traffic.dropped_events() > 0) {
+    std::fprintf(stderr,
+                 "tandem: %llu events are not in %s.events.csv, but in all sums; --most-events "
+                 "sets how many a process keeps\n",
+                 static_cast<unsigned long long>(traffic.dropped_events()), prefix.c_str());
+  }
 }
 
 void print_summary(const trace::Traffic& traffic, const std::string& prefix) {
@@ -101,15 +115,27 @@ int run_trace_comm(const TraceCommOptions& o) {
   trace::parse_algorithm(o.algorithm, algorithm);  // the option has checked the word
   TracedRun run;
   if (o.imports.empty()) {
-    run = run_traced({o.command, o.out, o.kind, algorithm, o.window_s, o.count_transport});
+    run = run_traced({o.command, o.out, o.kind, algorithm, o.window_s, o.count_transport,
+                      o.events ? o.most_events : 0});
   } else {
-    run.traffic = trace::import_traffic(o.imports, {algorithm, o.window_s});
+    run.traffic = trace::import_traffic(o.imports, {algorithm, o.window_s, o.events});
   }
   const std::string words = o.imports.empty() ? o.command.front() : o.imports.front();
   write_outputs(run.traffic, o.out, o.title.empty() ? words : o.title);
+  if (o.events) write_event_file(run.traffic, o.out);
   print_summary(run.traffic, o.out);
   warn_of_missing(run.traffic.missing_ranks());
   return run.exit_code;
+}
+
+void add_event_options(CLI::App& command, TraceCommOptions& options) {
+  command.add_flag("--events", options.events,
+                   "also write the single events: time, source, destination, bytes, kind, phase");
+  command
+      .add_option("--most-events", options.most_events,
+                  "with --events: how many each process keeps; later ones are in the sums only")
+      ->check(in_range(1, 1e9))
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -125,26 +151,27 @@ void add_trace_comm(CLI::App& app, int& code) {
       ->check(not_empty());
   command
       ->add_option("--kind", o->kind,
-                   "what to trace: calls of MPI, of NCCL, TCP of gloo, messages of Tandem's "
-                   "transports, copies "
-                   "of emulated cards (xrt), or all")
+                   "what to trace: calls of MPI, of NCCL, copies of GPUs (cuda), TCP of gloo, "
+                   "messages of Tandem's transports, copies of emulated cards (xrt), or all")
       ->check(CLI::IsMember(kinds))
       ->capture_default_str();
   command
       ->add_option("--import", o->imports,
                    "read a file instead: NCCL Inspector JSON (one per process), an Nsight Systems "
-                   "SQLite export, nvprof CSV, logs of Snoopie (one per process)")
+                   "SQLite export, nvprof CSV, logs of Snoopie (one per process), or the "
+                   ".events.csv of a traced run")
       ->check(CLI::ExistingFile);
   command
       ->add_option("--algorithm", o->algorithm,
                    "how collectives are modelled where the program does not tell")
-      ->check(CLI::IsMember({"ring", "tree", "direct", "nvls", "pat", "halving-doubling"}))
+      ->check(CLI::IsMember(trace::algorithm_names()))
       ->capture_default_str();
   command->add_option("--window", o->window_s, "seconds of a time window; 0: one for the whole run")
       ->check(in_range(0, 1e9))
       ->capture_default_str();
   command->add_flag("--count-transport", o->count_transport,
                     "Open MPI also counts what its transport sends, for comparison");
+  add_event_options(*command, *o);
   command->add_option("--title", o->title, "title of the pictures");
   command->add_option("command", o->command, "the program and its arguments, after --");
   command->footer("tandem trace-comm --out run -- mpirun -n 4 ./app");

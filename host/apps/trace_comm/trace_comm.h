@@ -8,7 +8,7 @@
 
 namespace tandem::apps {
 
-// `code`: the exit code, set when the command has run: that of the traced program.
+// `code`: receives the exit code of the traced program.
 void add_trace_comm(CLI::App& app, int& code);
 
 }  // namespace tandem::apps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program keeps standard input, output and the terminal. Signals for this process go on to it.
+// The program keeps standard input, output and the terminal. Signals to this process are forwarded.
 #include "apps/trace_comm/traced_run.h"
 
 #include <fcntl.h>
@@ -36,6 +36,7 @@ namespace fs = std::filesystem;
 constexpr const char* kPmpiLibrary = "libtandem-pmpi.so";
 constexpr const char* kGlooLibrary = "libtandem-gloo.so";
 constexpr const char* kNcclPlugin = "libnccl-profiler-tandem.so";
+constexpr const char* kCudaLibrary = "libtandem-cuda-copies.so";
 
 // The files of a folder in the order of their names.
 std::vector<fs::path> files_of(const std::string& folder, const std::string& ending) {
@@ -66,6 +67,7 @@ bool is_wanted(const TracedRunOptions& options, const std::string& kind) {
   if (kind == "mpi") {
     return is_usable(options, kPmpiLibrary, "install libopenmpi-dev and build again");
   }
+  if (kind == "cuda") return is_usable(options, kCudaLibrary, "build tandem-trace-comm again");
   return kind != "nccl" ||
          is_usable(options, kNcclPlugin,
                    "this build has no plugin for NCCL: --import reads files of NCCL Inspector and "
@@ -85,6 +87,7 @@ void describe_run(const TracedRunOptions& options, const std::string& folder) {
   put(trace::kModelAlgorithm, trace::name_of(options.algorithm));
   put(trace::kRunBegin, std::to_string(now_s));
   put(trace::kWindowLength, fmt::format("{}", options.window_s));
+  put(trace::kMostRecordedEvents, std::to_string(options.most_events));
   std::string kinds;
   for (const std::string& kind : traced_kinds()) {
     if (!is_wanted(options, kind)) continue;
@@ -94,6 +97,8 @@ void describe_run(const TracedRunOptions& options, const std::string& folder) {
       put("LD_PRELOAD", joined(library_path(library), std::getenv("LD_PRELOAD")));
     } else if (kind == "nccl") {
       put("NCCL_PROFILER_PLUGIN", library_path(kNcclPlugin));
+    } else if (kind == "cuda" && std::getenv("CUDA_INJECTION64_PATH") == nullptr) {
+      put("CUDA_INJECTION64_PATH", library_path(kCudaLibrary));  // else another profiler's
     }
   }
   put(trace::kTracedKinds, kinds);
@@ -178,7 +183,7 @@ std::string whole_text(const fs::path& path) {
 }  // namespace
 
 const std::vector<std::string>& traced_kinds() {
-  static const std::vector<std::string> kinds = {"mpi", "nccl", "gloo", "transport", "xrt"};
+  static const std::vector<std::string> kinds = {"mpi", "nccl", "cuda", "gloo", "transport", "xrt"};
   return kinds;
 }
 
@@ -187,22 +192,24 @@ TracedRun run_traced(const TracedRunOptions& options) {
   const ScratchFolder folder("trace-comm", fs::absolute(options.prefix + ".records.").string());
   TracedRun run;
   run.exit_code = run_program(options, folder.path());
+  run.traffic.set_keeps_events(options.most_events > 0);
   const std::vector<fs::path> records = files_of(folder.path(), ".record");
   const std::vector<fs::path> sockets = files_of(folder.path(), ".sockets");
   if (records.empty() && sockets.empty()) {
     throw Error("trace-comm",
                 "the program has ended with code " + std::to_string(run.exit_code) +
                     " and no process has left a record: none called MPI_Finalize, ended a "
-                    "communicator of NCCL, sent by gloo as a rank of a launcher, made a group of "
-                    "Tandem's or copied to an emulated card; "
+                    "communicator of NCCL, copied between GPUs or with the host, sent by gloo as a "
+                    "rank of a launcher, made a group of Tandem's or copied to an emulated card; "
                     "static programs and calls of MPI from Fortran are not seen");
   }
   for (const fs::path& path : records) {
     trace::read_record(whole_text(path), path.filename().string(), run.traffic);
   }
   std::vector<trace::NamedText> texts;
-  for (const fs::path& path : sockets)
+  for (const fs::path& path : sockets) {
     texts.push_back({path.filename().string(), whole_text(path)});
+  }
   trace::read_socket_files(texts, run.traffic);
   for (const fs::path& path : files_of(folder.path(), ".prof")) {
     trace::read_transport_counts(whole_text(path), path.filename().string(), run.traffic);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collectives/codec/codec.h"
+#include "common/median.h"
 #include "tensor/sparse/merge.h"
 
 namespace tandem::collectives {
@@ -26,12 +27,6 @@ constexpr std::size_t kSmallBytes = 64 << 10;
 constexpr std::size_t kLargeBytes = 1 << 20;
 constexpr std::uint32_t kTimedUnits = 1 << 20;
 constexpr std::uint32_t kMeanGap = 32;  // units per entry of a timed part
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // A rank exchanges with one partner at a time. Whichever of the two is ahead waits longer in one
 // round and less in the next, so two rounds take exactly twice what the links take.

@@ -297,6 +297,12 @@ bool parse_collective(std::string_view name, Collective& collective) {
   return false;
 }
 
+std::vector<std::string> algorithm_names() {
+  std::vector<std::string> names;
+  for (const auto& [value, name] : kAlgorithms) names.emplace_back(name);
+  return names;
+}
+
 const char* name_of(CollectiveAlgorithm algorithm) {
   for (const auto& [value, name] : kAlgorithms) {
     if (value == algorithm) return name;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -26,6 +27,21 @@ std::string shade_colour(int shade) {
     return static_cast<int>(std::lround(from + share * (to - from)));
   };
   return fmt::format("#{:02x}{:02x}{:02x}", between(222, 8), between(235, 48), between(247, 107));
+}
+
+void add_number(std::string& path, char before, int number) {
+  std::array<char, 12> digits;
+  path += before;
+  path.append(digits.data(), std::to_chars(digits.begin(), digits.end(), number).ptr);
+}
+
+void add_run(std::string& path, int column, int row, int length) {
+  add_number(path, 'M', column);
+  add_number(path, ' ', row);
+  add_number(path, 'h', length);
+  path += "v1";
+  add_number(path, 'h', -length);
+  path += 'z';
 }
 
 // The extremes of the cells with traffic.
@@ -121,8 +137,7 @@ class HeatDrawing {
         const int at = shade(from, to), begin = from;
         while (from < matrix_.world() && shade(from, to) == at) ++from;
         if (at < 0) continue;
-        fmt::format_to(std::back_inserter(paths[static_cast<std::size_t>(at)]), "M{} {}h{}v1h-{}z",
-                       begin, to, from - begin, from - begin);
+        add_run(paths[static_cast<std::size_t>(at)], begin, to, from - begin);
       }
     }
     std::string out =

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// heat_map_svg(): a communication matrix as a picture.
+// heat_map_svg(): draws a communication matrix as SVG.
 //
 // Rows receive and columns send, as in the JSON ([dst][src]). A cell without traffic is white. The
-// shade goes with the bytes, or with their logarithm between the smallest and the largest cell. Up
-// to 64 parties each cell is a square with a tooltip. Beyond, neighbours of one shade become one
-// shape, so a thousand parties stay a file that viewers open. Cost: one pass over the cells.
-// Threads: pure.
+// shade follows the bytes, or their logarithm between the smallest and the largest cell. With up to
+// 64 parties each cell is a square with a tooltip. With more, neighbouring cells of one shade are
+// one shape, so that viewers can open the file even with a thousand parties. Cost: one pass over
+// the cells. Threads: pure.
 #pragma once
 
 #include <string>

@@ -9,12 +9,13 @@
 #include <iterator>
 
 #include "common/error.h"
+#include "trace/communication/event_file.h"
 #include "trace/communication/record_file.h"
 
 namespace tandem::trace {
 namespace {
 
-enum class ImportKind { kInspector, kNsight, kNvprof, kSnoopie, kRecord };
+enum class ImportKind { kInspector, kNsight, kNvprof, kSnoopie, kRecord, kEvents };
 
 constexpr std::string_view kSqliteStart = "SQLite format 3";
 
@@ -39,6 +40,7 @@ ImportFile read_import_file(const std::string& path) {
 ImportKind kind_of_file(const ImportFile& file) {
   if (file.text.starts_with(kSqliteStart)) return ImportKind::kNsight;
   if (file.text.starts_with(kRecordFileStart)) return ImportKind::kRecord;
+  if (file.text.starts_with(kEventFileStart)) return ImportKind::kEvents;
   const std::size_t first = file.text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && file.text[first] == '{') return ImportKind::kInspector;
   if (file.text.starts_with("==") || file.text.find("\"Start\"") != std::string::npos ||
@@ -50,7 +52,8 @@ ImportKind kind_of_file(const ImportFile& file) {
       "communication",
       "'" + file.name +
           "' is none of: JSON of NCCL Inspector, an SQLite export of Nsight Systems, CSV of "
-          "nvprof --print-gpu-trace, a log of Snoopie (unpacked), a record of tandem trace-comm");
+          "nvprof --print-gpu-trace, a log of Snoopie (unpacked), a record or the events of tandem "
+          "trace-comm");
 }
 
 }  // namespace
@@ -68,8 +71,10 @@ Traffic import_traffic(const std::vector<std::string>& paths, const ImportOption
   }
   if (kind == ImportKind::kInspector) return import_inspector(files, options);
   if (kind == ImportKind::kSnoopie) return import_snoopie(files);
+  if (kind == ImportKind::kEvents) return import_events(files, options);
   if (kind == ImportKind::kRecord) {
     Traffic traffic;
+    traffic.set_keeps_events(options.keep_events);
     for (const ImportFile& file : files) read_record(file.text, file.name, traffic);
     return traffic;
   }

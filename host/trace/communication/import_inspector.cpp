@@ -5,6 +5,7 @@
 // The largest communicator gives the ranks of the matrix. A smaller one is mapped through the
 // processes (host and process id) of its ranks, which the largest one names too.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -28,7 +29,8 @@ struct InspectorRecord {
   std::string communicator, operation, process;
   int rank = 0, ranks = 1;
   std::uint64_t bytes = 0;
-  int peer = -1;  // of a send; -1: a collective
+  int peer = -1;                 // of a send; -1: a collective
+  std::uint64_t written_us = 0;  // Inspector tells when it wrote, not when the call began
 };
 
 // A field of an object, with the line in its errors.
@@ -49,10 +51,13 @@ class InspectorObject {
     return value.get<std::string>();
   }
   std::uint64_t count(const char* name) const {
+    const std::uint64_t value = time(name);
+    if (value > kMostCount) fail(name, "a number from 0 to 2^50");
+    return value;
+  }
+  std::uint64_t time(const char* name) const {
     const json& value = field(name);
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMostCount) {
-      fail(name, "a number from 0 to 2^50");
-    }
+    if (!value.is_number_unsigned()) fail(name, "a number from 0 to 2^50");
     return value.get<std::uint64_t>();
   }
   int number_below(const char* name, std::uint64_t limit) const {
@@ -108,6 +113,7 @@ std::optional<InspectorRecord> read_inspector_line(const std::string& text,
   if (line.has("metadata")) {
     const InspectorObject metadata = line.child("metadata");
     record.process = metadata.text("hostname") + " " + std::to_string(metadata.count("pid"));
+    if (metadata.has("dump_timestamp_us")) record.written_us = metadata.time("dump_timestamp_us");
   }
   if (!read_operation(line, record)) return std::nullopt;
   return record;
@@ -117,7 +123,12 @@ class InspectorTraffic {
  public:
   InspectorTraffic(std::vector<InspectorRecord> records, const ImportOptions& options)
       : records_(std::move(records)), options_(options), traffic_("rank") {
-    for (const InspectorRecord& record : records_) world_ = std::max(world_, record.ranks);
+    traffic_.set_window_s(options_.window_s);
+    traffic_.set_keeps_events(options_.keep_events);
+    for (const InspectorRecord& record : records_) {
+      world_ = std::max(world_, record.ranks);
+      first_us_ = std::min(first_us_, record.written_us);
+    }
     traffic_.set_least_parties(world_);
     traffic_.set_model(name_of(options_.algorithm));
     for (const InspectorRecord& record : records_) learn(record);
@@ -127,9 +138,10 @@ class InspectorTraffic {
     for (const InspectorRecord& record : records_) {
       traffic_.note_record(world_rank(record, record.rank));
       if (record.peer >= 0) {
-        traffic_.add({world_rank(record, record.rank), world_rank(record, record.peer),
-                      "nccl_point_to_point", "send", 0, 0},
-                     {record.bytes, 1});
+        traffic_.add_event({time_s(record),
+                            {world_rank(record, record.rank), world_rank(record, record.peer),
+                             "nccl_point_to_point", "send"},
+                            {record.bytes, 1}});
       } else {
         add_collective(record);
       }
@@ -138,6 +150,10 @@ class InspectorTraffic {
   }
 
  private:
+  double time_s(const InspectorRecord& record) const {
+    return static_cast<double>(record.written_us - first_us_) * 1e-6;
+  }
+
   void learn(const InspectorRecord& record) {
     process_of_[{record.communicator, record.rank}] = record.process;
     if (record.ranks != world_) return;
@@ -178,9 +194,10 @@ class InspectorTraffic {
       return rank == kSwitchRank ? kSwitchRank : world_rank(record, rank);
     };
     for (const Flow& flow : flows_) {
-      traffic_.add({of_world(flow.source), of_world(flow.destination), "nccl_collective",
-                    name_of(call.collective), 0, 0},
-                   {flow.bytes, flow.messages});
+      traffic_.add_event({time_s(record),
+                          {of_world(flow.source), of_world(flow.destination), "nccl_collective",
+                           name_of(call.collective)},
+                          {flow.bytes, flow.messages}});
     }
   }
 
@@ -188,8 +205,9 @@ class InspectorTraffic {
   const ImportOptions& options_;
   Traffic traffic_;
   int world_ = 1;
+  std::uint64_t first_us_ = std::numeric_limits<std::uint64_t>::max();
   std::map<std::pair<std::string, int>, std::string> process_of_;
-  std::map<std::string, int> rank_of_;  // of the largest communicators, by process
+  std::map<std::string, int> rank_of_;  // ranks in the largest communicators, by process
   std::set<std::string> shared_;        // processes with several ranks
   std::vector<Flow> flows_;
 };

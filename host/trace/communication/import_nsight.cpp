@@ -2,8 +2,7 @@
 //
 // An SQLite export of Nsight Systems: the table CUPTI_ACTIVITY_KIND_MEMCPY, a row per copy.
 //
-// copyKind is CUPTI's: 1 to 7 between host, device and arrays, 8 within a device, 9 within the
-// host, 10 between devices (srcDeviceId, dstDeviceId), 11 to 13 unified memory.
+// Copies between devices have srcDeviceId and dstDeviceId, others deviceId.
 #include <sqlite3.h>
 
 #include <array>
@@ -11,36 +10,13 @@
 #include <optional>
 
 #include "common/error.h"
+#include "trace/communication/copy_kind.h"
 #include "trace/communication/import.h"
-#include "trace/communication/recorder.h"
 
 namespace tandem::trace {
 namespace {
 
 constexpr const char* kCopies = "CUPTI_ACTIVITY_KIND_MEMCPY";
-
-struct CopyKind {
-  const char* kind;
-  const char* operation;
-  bool from_host, to_host;
-};
-
-// By CUPTI's number, from 1 on.
-constexpr std::array<CopyKind, 13> kCopyKinds = {{
-    {"host_to_device", "HtoD", true, false},
-    {"device_to_host", "DtoH", false, true},
-    {"host_to_device", "HtoA", true, false},
-    {"device_to_host", "AtoH", false, true},
-    {"device_copy", "AtoA", false, false},
-    {"device_copy", "AtoD", false, false},
-    {"device_copy", "DtoA", false, false},
-    {"device_copy", "DtoD", false, false},
-    {"host_copy", "HtoH", true, true},
-    {"peer_copy", "PtoP", false, false},
-    {"unified_memory", "HtoD", true, false},
-    {"unified_memory", "DtoH", false, true},
-    {"unified_memory", "DtoD", false, false},
-}};
 
 struct CloseDatabase {
   void operator()(sqlite3* database) const { sqlite3_close(database); }
@@ -99,11 +75,9 @@ class NsightCopies {
     return static_cast<int>(number);
   }
   const CopyKind& kind() const {
-    const std::int64_t number = required(kKind);
-    if (number < 1 || number > static_cast<std::int64_t>(kCopyKinds.size())) {
-      fail_at(kKind, "is no kind of copy that is known");
-    }
-    return kCopyKinds[static_cast<std::size_t>(number - 1)];
+    const CopyKind* const kind = copy_kind(required(kKind));
+    if (kind == nullptr) fail_at(kKind, "is no kind of copy that is known");
+    return *kind;
   }
 
  private:
@@ -127,6 +101,7 @@ class NsightCopies {
 Traffic import_nsight(const ImportFile& file, const ImportOptions& options) {
   Traffic traffic("gpu");
   traffic.set_window_s(options.window_s);
+  traffic.set_keeps_events(options.keep_events);
   NsightCopies copies(file.name);
   std::optional<std::int64_t> first_ns;
   while (copies.next()) {
@@ -138,8 +113,9 @@ Traffic import_nsight(const ImportFile& file, const ImportOptions& options) {
     key.operation = kind.operation;
     key.source = kind.from_host ? kHostParty : copies.device(kSourceDevice);
     key.destination = kind.to_host ? kHostParty : copies.device(kDestinationDevice);
-    key.window = window_of(static_cast<double>(start_ns - *first_ns) * 1e-9, options.window_s);
-    traffic.add(key, {static_cast<std::uint64_t>(copies.required(kBytes)), 1});
+    traffic.add_event({static_cast<double>(start_ns - *first_ns) * 1e-9,
+                       key,
+                       {static_cast<std::uint64_t>(copies.required(kBytes)), 1}});
   }
   return traffic;
 }

@@ -14,7 +14,6 @@
 
 #include "common/error.h"
 #include "trace/communication/import.h"
-#include "trace/communication/recorder.h"
 
 namespace tandem::trace {
 namespace {
@@ -155,7 +154,9 @@ std::optional<std::string> direction_in(const std::string& name, const std::stri
 }
 
 struct NvprofCopy {
-  TrafficKey key;
+  std::string direction;
+  const char* kind = "device_copy";
+  int source = 0, destination = 0;
   std::uint64_t bytes = 0;
 };
 
@@ -164,23 +165,21 @@ std::optional<NvprofCopy> copy_of(const NvprofRows& rows) {
   const auto unified = direction_in(name, "[Unified Memory Memcpy ");
   const auto plain = direction_in(name, "[CUDA memcpy ");
   if (!unified && !plain) return std::nullopt;
-  const std::string& direction = unified ? *unified : *plain;
-  NvprofCopy copy;
+  NvprofCopy copy{unified ? *unified : *plain};
+  const std::string& direction = copy.direction;
   copy.bytes = rows.bytes(unified ? "Unified Memory" : "Size");
-  copy.key.operation = direction;
-  copy.key.kind = unified ? "unified_memory" : "device_copy";
+  if (unified) copy.kind = "unified_memory";
   if (direction == "PtoP" || (unified && direction == "DtoD")) {
-    if (!unified) copy.key.kind = "peer_copy";
-    copy.key.source = rows.device("Src Dev");
-    copy.key.destination = rows.device("Dst Dev");
+    if (!unified) copy.kind = "peer_copy";
+    copy.source = rows.device("Src Dev");
+    copy.destination = rows.device("Dst Dev");
     return copy;
   }
-  const int device = rows.device("Device");
-  copy.key.source = copy.key.destination = device;
-  if (direction.starts_with("H")) copy.key.source = kHostParty;
-  if (direction.ends_with("H")) copy.key.destination = kHostParty;
-  if (!unified && direction.starts_with("H")) copy.key.kind = "host_to_device";
-  if (!unified && direction.ends_with("H")) copy.key.kind = "device_to_host";
+  copy.source = copy.destination = rows.device("Device");
+  if (direction.starts_with("H")) copy.source = kHostParty;
+  if (direction.ends_with("H")) copy.destination = kHostParty;
+  if (!unified && direction.starts_with("H")) copy.kind = "host_to_device";
+  if (!unified && direction.ends_with("H")) copy.kind = "device_to_host";
   return copy;
 }
 
@@ -189,15 +188,17 @@ std::optional<NvprofCopy> copy_of(const NvprofRows& rows) {
 Traffic import_nvprof(const ImportFile& file, const ImportOptions& options) {
   Traffic traffic("gpu");
   traffic.set_window_s(options.window_s);
+  traffic.set_keeps_events(options.keep_events);
   NvprofRows rows(file);
   std::optional<double> first_s;
   while (rows.next()) {
-    std::optional<NvprofCopy> copy = copy_of(rows);
+    const std::optional<NvprofCopy> copy = copy_of(rows);
     if (!copy) continue;
     const double start_s = rows.seconds("Start");
     if (!first_s) first_s = start_s;
-    copy->key.window = window_of(start_s - *first_s, options.window_s);
-    traffic.add(copy->key, {copy->bytes, 1});
+    traffic.add_event({start_s - *first_s,
+                       {copy->source, copy->destination, copy->kind, copy->direction},
+                       {copy->bytes, 1}});
   }
   return traffic;
 }

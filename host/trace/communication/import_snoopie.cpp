@@ -30,7 +30,7 @@ std::vector<std::string_view> comma_fields(std::string_view line) {
   return fields;
 }
 
-// Bytes of an access, by the parts of its name: "LDG.E.U8.SYS".
+// The bytes of an access, by the parts of its name: "LDG.E.U8.SYS".
 std::uint64_t access_bytes(std::string_view operation) {
   static const std::map<std::string_view, std::uint64_t> kWidths = {
       {"U8", 1}, {"S8", 1},  {"8", 1},   {"U16", 2}, {"S16", 2}, {"16", 2},
@@ -95,18 +95,18 @@ class SnoopieLog {
       fail("there are " + std::to_string(fields.size()) + " fields for " + std::to_string(width_) +
            " columns");
     }
-    const std::string operation(fields[at_[kOperation]]);
+    const std::string_view operation = fields[at_[kOperation]];
     const int running = device(fields[at_[kRunning]]), memory = device(fields[at_[kMemory]]);
     if (operation.empty()) fail("the operation has no name");
     if (running == memory) return;
     if (operation.starts_with("cu")) {
       const auto bytes = number<std::uint64_t>(fields[at_[kRange]], "number of bytes");
-      return traffic_.add({running, memory, "copy", operation, 0, 0}, {bytes, 1});
+      return traffic_.add({running, memory, "copy", operation}, {bytes, 1});
     }
     const bool loads = operation.starts_with("LD");
-    const std::string kind = loads ? "load" : operation.starts_with("ST") ? "store" : "atomic";
+    const char* const kind = loads ? "load" : operation.starts_with("ST") ? "store" : "atomic";
     traffic_.add({loads ? memory : running, loads ? running : memory, kind,
-                  operation.substr(0, operation.find('.')), 0, 0},
+                  operation.substr(0, operation.find('.'))},
                  {access_bytes(operation), 1});
   }
 

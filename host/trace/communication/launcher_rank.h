@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rank the launcher of this process gave it: Open MPI, PMI, Slurm, torchrun.
+// launcher_rank(): the rank that the launcher gave to this process: Open MPI, PMI, Slurm, torchrun.
 //
-// Threads: any, while nobody sets variables.
+// Threads: any, while nobody changes the environment.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ struct LauncherRank {
   int rank = 0, world = 1;
 };
 
-// The launcher that started the most processes: Slurm's tasks may be whole nodes. Nothing: none has
-// started `at_least` of them.
+// Uses the launcher with the most processes, because Slurm's tasks may be whole nodes. Returns
+// nothing if no launcher has started `at_least` processes.
 std::optional<LauncherRank> launcher_rank(int at_least = 1);
 
 }  // namespace tandem::trace

@@ -27,6 +27,18 @@ double variable_number(const char* name) {
   return text == nullptr ? 0 : number_of<double>(text).value_or(0);
 }
 
+// Read once, because the program may change its environment beside a call.
+struct RunVariables {
+  double begin_s = variable_number(kRunBegin);
+  double window_s = variable_number(kWindowLength);
+  std::size_t most_events = static_cast<std::size_t>(variable_number(kMostRecordedEvents));
+};
+
+const RunVariables& run_variables() {
+  static const RunVariables variables;
+  return variables;
+}
+
 }  // namespace
 
 bool is_traced() { return std::getenv(kRecordFolder) != nullptr; }
@@ -40,9 +52,19 @@ bool traces_kind(std::string_view kind) {
   return false;
 }
 
+double process_time_s() {
+  const RunVariables& run = run_variables();
+  return run.window_s > 0 || run.most_events > 0 ? unix_time_s() - run.begin_s : 0;
+}
+
+int process_window(double time_s) { return window_of(time_s, run_variables().window_s); }
+
+std::size_t most_process_events() { return run_variables().most_events; }
+
 TrafficRecorder& process_recorder() {
+  const RunVariables& run = run_variables();
   static auto* recorder =
-      new TrafficRecorder(variable_number(kRunBegin), variable_number(kWindowLength), unix_time_s);
+      new TrafficRecorder(run.begin_s, run.window_s, unix_time_s, run.most_events);
   return *recorder;
 }
 
@@ -57,14 +79,18 @@ CollectiveAlgorithm process_algorithm() {
 
 namespace {
 
-void write_record(const TrafficRecorder& recorder, const std::string& source, int rank, int world) {
+// `identity` without what is the same for every record of the process.
+void write_record(const TrafficRecorder& recorder, const std::string& source,
+                  RecordIdentity identity) {
   const char* folder = std::getenv(kRecordFolder);
   if (folder == nullptr) return;
   char host[256] = "unknown";
   gethostname(host, sizeof host - 1);
-  const std::string path = std::string(folder) + "/" + source + "-" + std::to_string(rank) + "-" +
-                           host + "-" + std::to_string(getpid()) + ".record";
-  const RecordIdentity identity{rank, world, host, name_of(process_algorithm())};
+  const std::string path = std::string(folder) + "/" + source + "-" +
+                           std::to_string(identity.rank) + "-" + host + "-" +
+                           std::to_string(getpid()) + ".record";
+  identity.host = host;
+  identity.model = name_of(process_algorithm());
   if (!recorder.write(path, identity)) {
     std::fprintf(stderr, "tandem: cannot write the record '%s': %s\n", path.c_str(),
                  std::strerror(errno));
@@ -74,11 +100,17 @@ void write_record(const TrafficRecorder& recorder, const std::string& source, in
 }  // namespace
 
 void write_process_record(const std::string& source, int rank, int world) {
-  write_record(process_recorder(), source, rank, world);
+  write_record(process_recorder(), source, {rank, world});
+}
+
+void write_gpu_record(const std::string& source, int gpus) {
+  RecordIdentity identity;
+  identity.gpus = gpus;
+  write_record(process_recorder(), source, identity);
 }
 
 void write_empty_record(const std::string& source, int rank, int world) {
-  write_record(TrafficRecorder(0, 0, unix_time_s), source, rank, world);
+  write_record(TrafficRecorder(0, 0, unix_time_s), source, {rank, world});
 }
 
 }  // namespace tandem::trace

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the libraries in traced processes share: the recorder as the environment describes it, and
-// where its record goes. Threads: any.
+// Shared by the libraries in traced processes: the recorder, configured by the environment, and the
+// place of its record. Threads: any.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -17,15 +18,28 @@ bool is_traced();
 // Whether it traces `kind`: "mpi", "nccl", "transport", ...
 bool traces_kind(std::string_view kind);
 
+// The time since the begin of the run. 0 where neither windows nor events are wanted: the clock is
+// then not read.
+double process_time_s();
+
+// The window of that time.
+int process_window(double time_s);
+
+// How many events a source of this process keeps.
+std::size_t most_process_events();
+
 // One for the process; made at the first call and never destroyed, because calls come until exit.
 TrafficRecorder& process_recorder();
 
 // How collectives are modelled.
 CollectiveAlgorithm process_algorithm();
 
-// Writes the record of a rank; says on standard error when it cannot. `source`: "mpi", "nccl"
-// or "transport", part of the file's name.
+// Writes the record of a rank; prints an error if it cannot. `source`: "mpi", "nccl" or
+// "transport", a part of the file's name.
 void write_process_record(const std::string& source, int rank, int world);
+
+// The record of a process whose parties are its GPUs.
+void write_gpu_record(const std::string& source, int gpus);
 
 // The record of a further rank of this process, whose flows are in the record above.
 void write_empty_record(const std::string& source, int rank, int world);

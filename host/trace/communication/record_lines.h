@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RecordLines: a record of a process, a line at a time; a line that does not fit is named.
+// RecordLines: reads a record of a process line by line. Errors name the wrong line.
 //
 // Errors: Error("communication", ...) with the file and the line. Threads: one.
 #pragma once
 
-#include <sstream>
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,20 +19,21 @@ namespace tandem::trace {
 
 class RecordLines {
  public:
-  RecordLines(const std::string& text, std::string name) : text_(text), name_(std::move(name)) {}
+  // `text` outlives this object: words are parts of it.
+  RecordLines(std::string_view text, std::string name) : text_(text), name_(std::move(name)) {}
 
   bool next() {
     words_.clear();
-    std::string line;
-    if (!std::getline(text_, line)) return false;
+    if (at_ >= text_.size()) return false;
+    const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+    take_words(text_.substr(at_, end - at_));
+    at_ = end + 1;
     ++number_;
-    std::istringstream stream(line);
-    for (std::string word; stream >> word;) words_.push_back(word);
     return true;
   }
 
-  const std::vector<std::string>& words() const { return words_; }
-  bool begins(const char* word) const { return !words_.empty() && words_.front() == word; }
+  const std::vector<std::string_view>& words() const { return words_; }
+  bool begins(std::string_view word) const { return !words_.empty() && words_.front() == word; }
 
   void expect(std::size_t count) const {
     if (words_.size() != count) {
@@ -42,7 +44,7 @@ class RecordLines {
   template <typename Number>
   Number number(std::size_t at, const char* what) const {
     const auto value = number_of<Number>(words_[at]);
-    if (!value) fail("'" + words_[at] + "' is no " + what);
+    if (!value) fail("'" + std::string(words_[at]) + "' is no " + what);
     return *value;
   }
 
@@ -51,13 +53,23 @@ class RecordLines {
   }
 
  private:
-  std::istringstream text_;
+  void take_words(std::string_view line) {
+    constexpr std::string_view kBlank = " \t\r";
+    for (std::size_t at = 0; (at = line.find_first_not_of(kBlank, at)) != line.npos;) {
+      const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
+      words_.push_back(line.substr(at, end - at));
+      at = end;
+    }
+  }
+
+  const std::string_view text_;
   const std::string name_;
-  std::vector<std::string> words_;
+  std::size_t at_ = 0;
+  std::vector<std::string_view> words_;
   int number_ = 0;
 };
 
-// "rank 0 of 4 on node-1": adds it to `traffic` and returns it.
+// Parses "rank 0 of 4 on node-1", adds the rank to `traffic` and returns it.
 int read_rank(const RecordLines& lines, Traffic& traffic);
 
 }  // namespace tandem::trace

@@ -12,10 +12,13 @@ namespace {
 
 constexpr const char* kSocketFileStart = "tandem-sockets";
 
+enum class SocketLine { kFlow, kCounted, kEvent };
+
 struct SocketFlow {
   std::string own, peer;  // "ADDRESS PORT", with the host in front where the address is its own
-  std::string operation;
-  bool is_counted = false;
+  const char* kind = "";
+  SocketLine line = SocketLine::kFlow;
+  double time_s = 0;  // of an event
   int window = 0;
   TrafficVolume volume;
 };
@@ -26,22 +29,28 @@ struct SocketProcess {
 };
 
 // Loopback addresses are other ones on every host.
-std::string end_name(const std::string& host, const std::string& address, const std::string& port) {
+std::string end_name(const std::string& host, std::string_view address, std::string_view port) {
   const bool is_loopback = address.starts_with("127.") || address == "::1";
-  return (is_loopback ? host + " " : "") + address + " " + port;
+  return (is_loopback ? host + " " : "") + std::string(address) + " " + std::string(port);
 }
 
 SocketFlow read_flow(const RecordLines& lines, const std::string& host, const std::string& store) {
   lines.expect(8);
   const auto& words = lines.words();
-  const bool is_store = words[2] == store || words[4] == store;
-  return {end_name(host, words[1], words[2]),
-          end_name(host, words[3], words[4]),
-          is_store ? "torch_store" : "gloo",
-          words[0] == "counted",
-          lines.number<int>(5, "window"),
-          {lines.number<std::uint64_t>(6, "number of bytes"),
-           lines.number<std::uint64_t>(7, "number of writes")}};
+  SocketFlow flow;
+  flow.own = end_name(host, words[1], words[2]);
+  flow.peer = end_name(host, words[3], words[4]);
+  flow.kind = words[2] == store || words[4] == store ? "torch_store" : "gloo";
+  if (lines.begins("event")) {
+    flow.line = SocketLine::kEvent;
+    flow.time_s = lines.number<double>(5, "time");
+  } else {
+    flow.line = lines.begins("counted") ? SocketLine::kCounted : SocketLine::kFlow;
+    flow.window = lines.number<int>(5, "window");
+  }
+  flow.volume = {lines.number<std::uint64_t>(6, "number of bytes"),
+                 lines.number<std::uint64_t>(7, "number of writes")};
+  return flow;
 }
 
 SocketProcess read_process(const NamedText& file, Traffic& traffic) {
@@ -57,7 +66,10 @@ SocketProcess read_process(const NamedText& file, Traffic& traffic) {
     } else if (lines.begins("store")) {
       lines.expect(2);
       store = lines.words()[1];
-    } else if (lines.begins("flow") || lines.begins("counted")) {
+    } else if (lines.begins("dropped_events")) {
+      lines.expect(2);
+      traffic.add_dropped_events(lines.number<std::uint64_t>(1, "number of events"));
+    } else if (lines.begins("flow") || lines.begins("counted") || lines.begins("event")) {
       process.flows.push_back(read_flow(lines, host, store));
     } else {
       lines.fail("begins with no known word");
@@ -81,9 +93,11 @@ void read_socket_files(const std::vector<NamedText>& files, Traffic& traffic) {
     for (const SocketFlow& flow : process.flows) {
       const auto other = rank_of_connection.find(flow.peer + " " + flow.own);
       if (other == rank_of_connection.end()) continue;
-      const TrafficKey key{process.rank, other->second, flow.operation, "tcp", 0, flow.window};
-      if (flow.is_counted) {
+      const TrafficKey key{process.rank, other->second, flow.kind, "tcp", kNoPhase, flow.window};
+      if (flow.line == SocketLine::kCounted) {
         traffic.add_counted(key, flow.volume);
+      } else if (flow.line == SocketLine::kEvent) {
+        traffic.keep_event({flow.time_s, key, flow.volume});
       } else {
         traffic.add(key, flow.volume);
       }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "trace/communication/recorder.h"
 
 namespace tandem::trace {
 
@@ -22,12 +23,24 @@ void Traffic::note(int party) {
   }
 }
 
-void Traffic::add_to(Cells& cells, const TrafficKey& key, const TrafficVolume& volume) {
+TrafficKey Traffic::with_own_names(TrafficKey key) {
+  const auto own = [this](std::string_view name, std::string_view last) {
+    if (name == last) return last;
+    auto found = names_->find(name);
+    if (found == names_->end()) found = names_->emplace(name).first;
+    return std::string_view(*found);
+  };
+  key.kind = own(key.kind, last_key_.kind);
+  key.operation = own(key.operation, last_key_.operation);
+  key.phase = own(key.phase, last_key_.phase);
+  last_key_ = key;
+  return key;
+}
+
+void Traffic::add_to(TrafficCells& cells, const TrafficKey& key, const TrafficVolume& volume) {
   note(key.source);
   note(key.destination);
-  TrafficVolume& cell = cells[key];
-  cell.bytes += volume.bytes;
-  cell.messages += volume.messages;
+  cells.add(with_own_names(key), volume);
 }
 
 void Traffic::add(const TrafficKey& key, const TrafficVolume& volume) {
@@ -44,6 +57,30 @@ void Traffic::add_call(CallSide side, const TrafficKey& key, const TrafficVolume
 
 void Traffic::add_unmodelled(const std::string& operation, std::uint64_t calls) {
   unmodelled_[operation] += calls;
+}
+
+void Traffic::add_event(const TrafficEvent& event) {
+  TrafficKey key = event.key;
+  key.window = window_of(event.time_s, window_s_);
+  add(key, event.volume);
+  keep_event(event);
+}
+
+void Traffic::keep_event(const TrafficEvent& event) {
+  if (!keeps_events_) return;
+  note(event.key.source);
+  note(event.key.destination);
+  if (events_.size() == kMostEvents) {
+    ++dropped_events_;
+    return;
+  }
+  events_.push_back({event.time_s, with_own_names(event.key), event.volume});
+}
+
+std::vector<TrafficEvent> Traffic::events() const {
+  std::vector<TrafficEvent> sorted = events_;
+  std::ranges::stable_sort(sorted, {}, &TrafficEvent::time_s);
+  return sorted;
 }
 
 void Traffic::set_least_parties(int count) {
@@ -88,9 +125,9 @@ std::vector<std::string> Traffic::hosts() const {
   return names;
 }
 
-CommunicationMatrix Traffic::sum(const Cells& cells, const Filter& includes) const {
+CommunicationMatrix Traffic::sum(const TrafficCells& cells, const Filter& includes) const {
   CommunicationMatrix matrix(size());
-  for (const auto& [key, volume] : cells) {
+  for (const auto& [key, volume] : cells.sorted()) {
     if (includes && !includes(key)) continue;
     matrix.add(index_of(key.source), index_of(key.destination), volume.bytes, volume.messages);
   }
@@ -105,34 +142,34 @@ CommunicationMatrix Traffic::call_matrix(CallSide side, const std::string& algor
              [&algorithm](const TrafficKey& key) { return key.operation == algorithm; });
 }
 
+namespace {
+
+// Neighbours have often the same value, which is looked up once.
+template <typename Value, typename Member>
+std::set<Value> values_of(const TrafficCells& cells, Member member) {
+  std::set<Value> found;
+  const TrafficKey* last = nullptr;
+  for (const auto& [key, volume] : cells.sorted()) {
+    if (last == nullptr || last->*member != key.*member) found.emplace(key.*member);
+    last = &key;
+  }
+  return found;
+}
+
+}  // namespace
+
 std::set<std::string> Traffic::algorithms() const {
-  std::set<std::string> found;
-  for (const auto& [key, volume] : modelled_) found.insert(key.operation);
-  return found;
+  return values_of<std::string>(modelled_, &TrafficKey::operation);
 }
-
 std::set<std::string> Traffic::kinds() const {
-  std::set<std::string> found;
-  for (const auto& [key, volume] : cells_) found.insert(key.kind);
-  return found;
+  return values_of<std::string>(cells_, &TrafficKey::kind);
 }
-
 std::set<std::string> Traffic::operations() const {
-  std::set<std::string> found;
-  for (const auto& [key, volume] : cells_) found.insert(key.operation);
-  return found;
+  return values_of<std::string>(cells_, &TrafficKey::operation);
 }
-
-std::set<int> Traffic::phases() const {
-  std::set<int> found;
-  for (const auto& [key, volume] : cells_) found.insert(key.phase);
-  return found;
+std::set<std::string> Traffic::phases() const {
+  return values_of<std::string>(cells_, &TrafficKey::phase);
 }
-
-std::set<int> Traffic::windows() const {
-  std::set<int> found;
-  for (const auto& [key, volume] : cells_) found.insert(key.window);
-  return found;
-}
+std::set<int> Traffic::windows() const { return values_of<int>(cells_, &TrafficKey::window); }
 
 }  // namespace tandem::trace

@@ -3,11 +3,14 @@
 // Every matrix comes from Traffic::matrix() with a filter, so all outputs agree.
 #include "trace/communication/traffic_report.h"
 
+#include <spdlog/fmt/compile.h>
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <iterator>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "common/xml_text.h"
@@ -15,61 +18,16 @@
 namespace tandem::trace {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json rows_json(const CommunicationMatrix& matrix, bool of_bytes) {
-  ordered_json rows = ordered_json::array();
-  for (int to = 0; to < matrix.world(); ++to) {
-    ordered_json row = ordered_json::array();
-    for (int from = 0; from < matrix.world(); ++from) {
-      row.push_back(of_bytes ? matrix.bytes(from, to) : matrix.messages(from, to));
-    }
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-ordered_json both_json(const CommunicationMatrix& matrix) {
-  return {{"bytes", rows_json(matrix, true)}, {"counts", rows_json(matrix, false)}};
-}
-
-// One pair of matrices per value of a field.
-template <typename Values, typename Member>
-ordered_json split_json(const Traffic& traffic, const Values& values, Member member) {
-  ordered_json result = ordered_json::object();
-  for (const auto& value : values) {
-    std::string name;
-    if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>) {
-      name = std::to_string(value);
-    } else {
-      name = value;
-    }
-    result[name] =
-        both_json(traffic.matrix([&](const TrafficKey& key) { return key.*member == value; }));
-  }
-  return result;
-}
-
-ordered_json difference_json(const CommunicationMatrix& counted, const CommunicationMatrix& model) {
-  ordered_json rows = ordered_json::array();
-  for (int to = 0; to < model.world(); ++to) {
-    ordered_json row = ordered_json::array();
-    for (int from = 0; from < model.world(); ++from) {
-      row.push_back(static_cast<std::int64_t>(counted.bytes(from, to) - model.bytes(from, to)));
-    }
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
 using Cell = Traffic::Cells::value_type;
 
 std::vector<const Cell*> largest_cells(const Traffic& traffic, std::size_t most) {
   std::vector<const Cell*> cells;
   for (const Cell& cell : traffic.cells()) cells.push_back(&cell);
-  std::stable_sort(cells.begin(), cells.end(),
-                   [](const Cell* a, const Cell* b) { return a->second.bytes > b->second.bytes; });
-  if (cells.size() > most) cells.resize(most);
+  const auto end = cells.begin() + static_cast<std::ptrdiff_t>(std::min(most, cells.size()));
+  std::partial_sort(cells.begin(), end, cells.end(), [](const Cell* a, const Cell* b) {
+    return a->second.bytes != b->second.bytes ? a->second.bytes > b->second.bytes : a < b;
+  });
+  cells.erase(end, cells.end());
   return cells;
 }
 
@@ -89,6 +47,10 @@ std::string notes_html(const Traffic& traffic) {
   }
   const std::vector<int> missing = traffic.missing_ranks();
   if (!missing.empty()) out += fmt::format(" {} ranks left no record.", missing.size());
+  if (traffic.dropped_events() > 0) {
+    out +=
+        fmt::format(" {} single events were not kept; sums have them.", traffic.dropped_events());
+  }
   return out + "</p>\n";
 }
 
@@ -118,7 +80,7 @@ std::uint64_t total_bytes(const CommunicationMatrix& matrix) {
   return total;
 }
 
-// What the models say of each algorithm, and what was counted.
+// The bytes of each algorithm by its model, and as counted.
 std::string algorithms_html(const Traffic& traffic) {
   if (traffic.algorithms().empty()) return "";
   std::string out =
@@ -141,8 +103,27 @@ std::string figure(const Traffic& traffic, const CommunicationMatrix& matrix,
          "</figure>\n";
 }
 
+// A picture per value of a field; of one value it would be the picture of the whole.
+template <typename Values, typename Member>
+std::string split_html(const Traffic& traffic, const char* heading, const Values& values,
+                       Member member) {
+  constexpr std::size_t kMostFigures = 16;
+  if (values.size() < 2) return "";
+  std::string out = fmt::format("<h2>{}</h2>\n", heading);
+  std::size_t drawn = 0;
+  for (const auto& value : values) {
+    if (++drawn > kMostFigures) break;
+    const auto matrix = traffic.matrix([&](const TrafficKey& key) { return key.*member == value; });
+    out += figure(traffic, matrix, fmt::format("{}", value), HeatScale::kLogarithmic);
+  }
+  if (values.size() > kMostFigures) {
+    out += fmt::format("<p>{} more are in the JSON.</p>\n", values.size() - kMostFigures);
+  }
+  return out;
+}
+
 // A label's value in the exposition format.
-std::string label_value(const std::string& text) {
+std::string label_value(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -151,84 +132,68 @@ std::string label_value(const std::string& text) {
   return out;
 }
 
-}  // namespace
+// What a pair sends of one kind.
+struct PairSum {
+  std::size_t source, destination;  // rows
+  std::string_view kind;
+  TrafficVolume volume;
+};
 
-std::string traffic_json(const Traffic& traffic) {
-  const CommunicationMatrix all = traffic.matrix();
-  ordered_json result = {{"ranks", traffic.size()},
-                         {"labels", traffic.labels()},
-                         {"host_row", traffic.has_host() ? ordered_json(0) : ordered_json(nullptr)},
-                         {"model", traffic.model()},
-                         {"missing_ranks", traffic.missing_ranks()},
-                         {"not_modelled", traffic.unmodelled()},
-                         {"hosts", traffic.hosts()}};
-  result.update(both_json(all));
-  result["by_kind"] = split_json(traffic, traffic.kinds(), &TrafficKey::kind);
-  result["by_collective"] = split_json(traffic, traffic.operations(), &TrafficKey::operation);
-  if (traffic.phases().size() > 1) {
-    result["by_phase"] = split_json(traffic, traffic.phases(), &TrafficKey::phase);
+// Cells are in order, so those of a pair and kind are neighbours.
+std::vector<PairSum> pair_sums(const Traffic& traffic) {
+  std::vector<PairSum> sums;
+  const TrafficKey* last = nullptr;
+  for (const auto& [key, volume] : traffic.cells()) {
+    if (last == nullptr || last->source != key.source || last->destination != key.destination ||
+        last->kind != key.kind) {
+      sums.push_back({static_cast<std::size_t>(traffic.index_of(key.source)),
+                      static_cast<std::size_t>(traffic.index_of(key.destination)),
+                      key.kind,
+                      {}});
+    }
+    sums.back().volume.bytes += volume.bytes;
+    sums.back().volume.messages += volume.messages;
+    last = &key;
   }
-  if (traffic.window_s() > 0) {
-    result["window_s"] = traffic.window_s();
-    result["by_window"] = split_json(traffic, traffic.windows(), &TrafficKey::window);
-  }
-  if (traffic.has_counted()) {
-    const CommunicationMatrix counted = traffic.counted_matrix();
-    result["counted"] = both_json(counted);
-    result["counted_minus_model_bytes"] = difference_json(counted, all);
-  }
-  for (const std::string& algorithm : traffic.algorithms()) {
-    const CommunicationMatrix modelled = traffic.call_matrix(CallSide::kModelled, algorithm);
-    const CommunicationMatrix carried = traffic.call_matrix(CallSide::kCarried, algorithm);
-    result["by_algorithm"][algorithm] = {
-        {"modelled", both_json(modelled)},
-        {"counted", both_json(carried)},
-        {"counted_minus_modelled_bytes", difference_json(carried, modelled)}};
-  }
-  return result.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return sums;
 }
+
+}  // namespace
 
 std::string traffic_csv(const Traffic& traffic) {
   const std::vector<std::string> labels = traffic.labels();
   std::string csv = "source,destination,kind,operation,phase,window,bytes,messages\n";
   for (const auto& [key, volume] : traffic.cells()) {
-    csv += fmt::format(
-        "{},{},{},{},{},{},{},{}\n", labels[static_cast<std::size_t>(traffic.index_of(key.source))],
-        labels[static_cast<std::size_t>(traffic.index_of(key.destination))], key.kind,
-        key.operation, key.phase, key.window, volume.bytes, volume.messages);
+    fmt::format_to(std::back_inserter(csv), FMT_COMPILE("{},{},{},{},{},{},{},{}\n"),
+                   labels[static_cast<std::size_t>(traffic.index_of(key.source))],
+                   labels[static_cast<std::size_t>(traffic.index_of(key.destination))], key.kind,
+                   key.operation, key.phase, key.window, volume.bytes, volume.messages);
   }
   return csv;
 }
 
 std::string traffic_prometheus(const Traffic& traffic) {
-  const std::vector<std::string> labels = traffic.labels();
-  std::map<std::tuple<int, int, std::string>, TrafficVolume> sums;
-  for (const auto& [key, volume] : traffic.cells()) {
-    TrafficVolume& sum =
-        sums[{traffic.index_of(key.source), traffic.index_of(key.destination), key.kind}];
-    sum.bytes += volume.bytes;
-    sum.messages += volume.messages;
-  }
-  std::vector<decltype(sums)::const_pointer> shown;
-  for (const auto& sum : sums) shown.push_back(&sum);
+  std::vector<PairSum> sums = pair_sums(traffic);
   std::string bytes;
-  if (shown.size() > kMostSeries) {
-    bytes = fmt::format("# the largest {} of {} pairs\n", kMostSeries, shown.size());
-    std::ranges::nth_element(shown, shown.begin() + kMostSeries, std::greater<>(),
-                             [](const auto* sum) { return sum->second.bytes; });
-    shown.resize(kMostSeries);
-    std::ranges::sort(shown, {}, [](const auto* sum) { return sum->first; });
+  if (sums.size() > kMostSeries) {
+    bytes = fmt::format("# the largest {} of {} pairs\n", kMostSeries, sums.size());
+    std::ranges::nth_element(sums, sums.begin() + kMostSeries, std::greater<>(),
+                             [](const PairSum& sum) { return sum.volume.bytes; });
+    sums.resize(kMostSeries);
   }
+  std::ranges::sort(sums, {}, [](const PairSum& sum) {
+    return std::tuple(sum.source, sum.destination, sum.kind);
+  });
+  const std::vector<std::string> labels = traffic.labels();
   bytes += "# TYPE tandem_communication_bytes_total counter\n";
   std::string messages = "# TYPE tandem_communication_messages_total counter\n";
-  for (const auto* sum : shown) {
-    const auto& [from, to, kind] = sum->first;
-    const TrafficVolume& volume = sum->second;
-    const std::string names = fmt::format("{{source=\"{}\",destination=\"{}\",kind=\"{}\"}}",
-                                          labels[static_cast<std::size_t>(from)],
-                                          labels[static_cast<std::size_t>(to)], label_value(kind));
-    bytes += fmt::format("tandem_communication_bytes_total{} {}\n", names, volume.bytes);
-    messages += fmt::format("tandem_communication_messages_total{} {}\n", names, volume.messages);
+  for (const PairSum& sum : sums) {
+    const std::string names =
+        fmt::format("{{source=\"{}\",destination=\"{}\",kind=\"{}\"}}", labels[sum.source],
+                    labels[sum.destination], label_value(sum.kind));
+    bytes += fmt::format("tandem_communication_bytes_total{} {}\n", names, sum.volume.bytes);
+    messages +=
+        fmt::format("tandem_communication_messages_total{} {}\n", names, sum.volume.messages);
   }
   return bytes + messages;
 }
@@ -243,11 +208,10 @@ std::string traffic_html(const Traffic& traffic, const std::string& title) {
   for (const HeatScale scale : {HeatScale::kLinear, HeatScale::kLogarithmic}) {
     page += figure(traffic, all, "bytes", scale);
   }
-  page += "<h2>By kind</h2>\n";
-  for (const std::string& kind : traffic.kinds()) {
-    const auto matrix = traffic.matrix([&kind](const TrafficKey& key) { return key.kind == kind; });
-    page += figure(traffic, matrix, kind, HeatScale::kLogarithmic);
-  }
+  page += split_html(traffic, "By kind", traffic.kinds(), &TrafficKey::kind);
+  page += split_html(traffic, "By collective", traffic.operations(), &TrafficKey::operation);
+  page += split_html(traffic, "By phase", traffic.phases(), &TrafficKey::phase);
+  page += split_html(traffic, "By time window", traffic.windows(), &TrafficKey::window);
   if (traffic.has_counted()) {
     page += "<h2>Counted by the transport</h2>\n" +
             figure(traffic, traffic.counted_matrix(), "counted", HeatScale::kLogarithmic);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Traffic as text for programs and people: JSON, CSV, Prometheus, and a page with its pictures.
+// Formats traffic as JSON, CSV, Prometheus text, and an HTML page with pictures.
 //
 // JSON: `ranks` (the rows), `labels`, `bytes` and `counts` ([dst][src]), `by_kind`,
 // `by_collective`, `by_phase`, `by_window` (the same two matrices each; those with one member only
-// where it has a name), `model`, `not_modelled`, `missing_ranks`, `hosts`, and `counted` with
-// `counted_minus_model_bytes` where a transport counted. `by_algorithm`: of calls that were
-// modelled and counted alike, both and their difference. Pure; threads: any.
+// where it has a name), `events` (how many were kept and dropped), `model`, `not_modelled`,
+// `missing_ranks`, `hosts`, and `counted` with `counted_minus_model_bytes` where a transport
+// counted. `by_algorithm`: of calls that were modelled and counted alike, both and their
+// difference. Pure; threads: any.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +20,18 @@ namespace tandem::trace {
 
 std::string traffic_json(const Traffic& traffic);
 
-// "source,destination,kind,operation,phase,window,bytes,messages", a line per cell.
+// "source,destination,kind,operation,phase,window,bytes,messages", one line per cell.
 std::string traffic_csv(const Traffic& traffic);
 
-// Text exposition format, for a textfile collector: a series per pair and kind. Of more than
-// kMostSeries the largest are written, and a comment says so: a collector takes no more.
+// Text exposition format for a textfile collector: one series per pair and kind. Collectors limit
+// the number of series, so only the kMostSeries largest are written, and a comment says so.
 constexpr std::size_t kMostSeries = 10'000;
 std::string traffic_prometheus(const Traffic& traffic);
 
 std::string traffic_svg(const Traffic& traffic, const std::string& title, HeatScale scale);
 
-// One page without scripts: both pictures, one per kind, and the largest flows as a table.
+// One page without scripts: both pictures, one per kind, collective, phase and time window where
+// there are several, and the largest flows as a table.
 std::string traffic_html(const Traffic& traffic, const std::string& title);
 
 }  // namespace tandem::trace

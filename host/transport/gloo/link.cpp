@@ -7,6 +7,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -20,6 +22,7 @@ namespace {
 constexpr int kReadsPerEvent = 4;
 // gloo's own timeout serves its waits, which are not used; it must not be zero.
 constexpr auto kGlooTimeout = std::chrono::hours(1);
+constexpr auto kWatch = std::chrono::milliseconds(50);
 
 }  // namespace
 
@@ -33,10 +36,12 @@ Link::Link(tcp::Context* context, tcp::Device* device, int peer, Activity& activ
   device->registerDescriptor(fd_, EPOLLIN, this);
 }
 
-void Link::connect_by(Deadline deadline, const std::vector<char>& address) {
+void Link::connect_by(Deadline deadline, const std::vector<char>& address,
+                      const std::function<void()>& watch) {
   {
     const std::lock_guard lock(m_);
     deadline_ = deadline;
+    watch_ = watch;
   }
   tcp::Pair::connect(address);
 }
@@ -98,11 +103,15 @@ void Link::waitUntilConnected(std::unique_lock<std::mutex>& lock, bool) {
     throwIfException();
     return state_ >= CONNECTED;
   };
-  if (deadline_.is_never()) {
-    cv_.wait(lock, connected);
-  } else if (!cv_.wait_until(lock, deadline_.time_point(), connected)) {
-    throw TransportError(TransportError::Kind::kTimeout, peer_,
-                         "rank " + std::to_string(peer_) + " did not connect by the deadline");
+  while (!cv_.wait_for(lock, std::min<Deadline::Clock::duration>(kWatch, deadline_.remaining()),
+                       connected)) {
+    if (deadline_.expired()) {
+      throw TransportError(TransportError::Kind::kTimeout, peer_,
+                           "rank " + std::to_string(peer_) + " did not connect by the deadline");
+    }
+    lock.unlock();  // of gloo's loop, too
+    watch_();
+    lock.lock();
   }
 }
 

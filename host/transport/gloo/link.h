@@ -13,6 +13,7 @@
 #include <gloo/transport/tcp/pair.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -26,7 +27,8 @@ class Link final : public ::gloo::transport::tcp::Pair {
   Link(::gloo::transport::tcp::Context* context, ::gloo::transport::tcp::Device* device, int peer,
        Activity& activity, std::atomic<bool>& closed);
 
-  void connect_by(Deadline deadline, const std::vector<char>& address);
+  void connect_by(Deadline deadline, const std::vector<char>& address,
+                  const std::function<void()>& watch);
   // Ends the connection in both directions after all data given to the network; gloo's loop then
   // closes it.
   void interrupt() noexcept;
@@ -46,6 +48,7 @@ class Link final : public ::gloo::transport::tcp::Pair {
   Activity& activity_;
   std::atomic<bool>& closed_;
   Deadline deadline_ = Deadline::never();
+  std::function<void()> watch_;  // while connect_by() runs
 };
 
 // Makes Link objects where gloo would make pairs.

@@ -77,6 +77,7 @@ std::vector<std::string> collect_addresses(const Options& options, int generatio
       peer = found ? missing.erase(peer) : std::next(peer);
     }
     if (missing.empty()) return addresses;
+    store.watch();
     if (options.deadline.expired()) {
       const int peer = *missing.begin();
       throw TransportError(TransportError::Kind::kTimeout, peer,
@@ -119,7 +120,8 @@ std::unique_ptr<Mesh> meet(const Options& options, int generation) {
   const auto addresses = collect_addresses(options, generation, *store);
   for (int peer = 0; peer < options.world; ++peer) {
     if (peer == options.rank) continue;
-    mesh->connect(peer, addresses[static_cast<std::size_t>(peer)], options.deadline);
+    mesh->connect(peer, addresses[static_cast<std::size_t>(peer)], options.deadline,
+                  [&] { store->watch(); });
   }
   mesh->greet(key(options, generation, std::to_string(options.world)), options.deadline);
   return mesh;

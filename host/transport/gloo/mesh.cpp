@@ -136,7 +136,8 @@ std::string Mesh::addresses() const {
   return all;
 }
 
-void Mesh::connect(int peer, const std::string& addresses, Deadline deadline) {
+void Mesh::connect(int peer, const std::string& addresses, Deadline deadline,
+                   const std::function<void()>& watch) {
   const std::size_t bytes = tcp::Address().bytes().size();
   const std::size_t at = static_cast<std::size_t>(rank_) * bytes;
   if (addresses.size() != static_cast<std::size_t>(world_) * bytes) {
@@ -146,7 +147,7 @@ void Mesh::connect(int peer, const std::string& addresses, Deadline deadline) {
   }
   const std::string address = addresses.substr(at, bytes);
   try {
-    link(peer).connect_by(deadline, {address.begin(), address.end()});
+    link(peer).connect_by(deadline, {address.begin(), address.end()}, watch);
   } catch (const TransportError&) {
     throw;
   } catch (const std::exception& error) {

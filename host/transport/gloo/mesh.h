@@ -20,6 +20,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -72,8 +73,10 @@ class Mesh {
 
   // The addresses that peers need to connect: one per peer, the own one empty.
   std::string addresses() const;
-  // Connects to `peer`, whose addresses() are given, or waits for it to connect.
-  void connect(int peer, const std::string& addresses, Deadline deadline);
+  // Connects to `peer`, whose addresses() are given, or waits for it to connect. watch: called
+  // meanwhile; what it throws ends the wait.
+  void connect(int peer, const std::string& addresses, Deadline deadline,
+               const std::function<void()>& watch);
   // Call it when all are connected: checks that every peer belongs to the same group and has the
   // expected rank.
   void greet(const std::string& group, Deadline deadline);

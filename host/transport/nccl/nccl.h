@@ -32,6 +32,9 @@ struct Options {
   UniqueId id{};  // of make_unique_id() on one rank; the caller sends it to all
   int device_index = 0;
   Deadline deadline = Deadline::after(std::chrono::seconds(60));  // for the arrival of all ranks
+  // Kernels of our own store into the peers' windows of symmetric memory (NCCL 2.28), in place of
+  // groups of sends. The same on all ranks; connect() throws Error where it cannot be.
+  bool symmetric = false;
 
   // Called by shrink(). Returns the living ranks of the old group, ascending, and the same on each
   // of them. NCCL cannot agree on them; without this function shrink() throws Error.
@@ -52,9 +55,9 @@ UniqueId make_unique_id();
 // longer messages, a group of the rests. Communicators are non-blocking and polled to the deadline.
 // After an error the group is broken; shrink() or the destructor ends kernels that wait for a dead
 // peer. abort() acts on this rank only; peers notice at their deadline, or earlier if NCCL sees the
-// connection end (between nodes). NCCL's device API (2.28: load/store peers, multimem, put +
-// signal) is not used: messages are in host memory and receivers do not know their sizes, so the
-// host must act in any case.
+// connection end (between nodes). With `symmetric` a round has the same parts: messages are in host
+// memory and receivers do not know their sizes, so the host starts each part in any case. Of NCCL's
+// device API, pointers to peers are used; multimem sums, and put with signal goes between nodes.
 std::unique_ptr<Transport> connect(const Options& options);
 
 }  // namespace tandem::transport::nccl

@@ -37,19 +37,25 @@ class Backoff {
 
 }  // namespace
 
-Rounds::Rounds(ncclComm_t comm, int world, int device_index, Deadline deadline)
+Rounds::Rounds(ncclComm_t comm, const Options& options)
     : library_(*nccl_library()),
       comm_(comm),
-      device_index_(device_index),
-      outgoing_(static_cast<std::size_t>(world)) {
+      device_index_(options.device_index),
+      outgoing_(static_cast<std::size_t>(options.world)) {
   waited_for_ = "all the ranks";
   try {
-    wait_until_ready(comm_, deadline);
-    check_cuda(cudaSetDevice(device_index), "choosing the device");
+    wait_until_ready(comm_, options.deadline);
+    check_cuda(cudaSetDevice(device_index_), "choosing the device");
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
     check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "making an event");
+    if (options.symmetric) {
+      symmetric_ = std::make_unique<SymmetricPath>(
+          library_, comm_, SymmetricLayout{options.rank, options.world},
+          [&] { wait_until_ready(comm_, options.deadline); });
+    }
   } catch (...) {
     library_.comm_abort(comm_);
+    if (event_ != nullptr) cudaEventDestroy(event_);
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
     throw;
   }
@@ -57,6 +63,11 @@ Rounds::Rounds(ncclComm_t comm, int world, int device_index, Deadline deadline)
 
 Rounds::~Rounds() {
   cudaSetDevice(device_index_);
+  if (symmetric_) {
+    if (broken()) symmetric_->end_kernels();
+    cudaStreamSynchronize(stream_);
+    if (!broken()) symmetric_->leave();
+  }
   if (comm_ != nullptr) {
     bool ended = false;
     if (!broken() && library_.comm_finalize(comm_) != ncclInvalidUsage) {
@@ -204,6 +215,25 @@ void Rounds::keep(Round& round) {
 void Rounds::move(Staging& staging, const std::vector<Transfer>& sends,
                   const std::vector<Transfer>& receives, Deadline deadline) {
   for (const Transfer& send : sends) staging.to_device(send.begin, send.bytes, stream_);
+  if (symmetric_) {
+    symmetric_->enqueue(staging.device(), sends, receives, stream_);
+  } else {
+    launch_group(staging, sends, receives, deadline);
+  }
+  for (const Transfer& receive : receives) staging.to_host(receive.begin, receive.bytes, stream_);
+  check_cuda(cudaEventRecord(event_, stream_), "recording an event");
+  for (Backoff backoff;; backoff.pause()) {
+    const cudaError_t state = cudaEventQuery(event_);
+    if (state == cudaSuccess) return;
+    if (state != cudaErrorNotReady) {
+      fail(TransportError::Kind::kPeerLost, cudaGetErrorString(state));
+    }
+    check_progress(comm_, deadline);
+  }
+}
+
+void Rounds::launch_group(Staging& staging, const std::vector<Transfer>& sends,
+                          const std::vector<Transfer>& receives, Deadline deadline) {
   check_nccl(library_.group_start());
   for (const Transfer& send : sends) {
     check_nccl(library_.send(staging.device() + send.begin, send.bytes, ncclUint8, send.peer, comm_,
@@ -215,16 +245,6 @@ void Rounds::move(Staging& staging, const std::vector<Transfer>& sends,
   }
   check_nccl(library_.group_end());
   wait_until_ready(comm_, deadline);  // the launch itself is not blocking
-  for (const Transfer& receive : receives) staging.to_host(receive.begin, receive.bytes, stream_);
-  check_cuda(cudaEventRecord(event_, stream_), "recording an event");
-  for (Backoff backoff;; backoff.pause()) {
-    const cudaError_t state = cudaEventQuery(event_);
-    if (state == cudaSuccess) return;
-    if (state != cudaErrorNotReady) {
-      fail(TransportError::Kind::kPeerLost, cudaGetErrorString(state));
-    }
-    check_progress(comm_, deadline);
-  }
 }
 
 void Rounds::wait_until_ready(ncclComm_t comm, Deadline deadline) {
@@ -267,6 +287,7 @@ void Rounds::abort(const std::string& reason) noexcept {
     reason_.clear();
   }
   broken_.store(true);
+  if (symmetric_) symmetric_->end_kernels();
 }
 
 void Rounds::throw_if_broken() {

@@ -5,9 +5,9 @@
 // post() and expect() only record messages; run() makes one round. In a round every pair of ranks
 // transfers at most one message each way, the first one posted. Both ends therefore know the
 // messages of the round, however many they have recorded. Messages are kept by (peer, tag) until
-// taken. Cost of a round: 2 copies, 1 group launch and 1 wait; the same again for messages over 16
-// KiB. Threads: one for all calls but abort(). Errors: TransportError, after which every call
-// throws.
+// taken. Cost of a round: 2 copies, 1 group launch (or 1 kernel over symmetric windows) and 1 wait;
+// the same again for messages over 16 KiB. Threads: one for all calls but abort(). Errors:
+// TransportError, after which every call throws.
 #pragma once
 
 #include <atomic>
@@ -22,15 +22,17 @@
 #include <vector>
 
 #include "common/nccl_library.h"
+#include "transport/nccl/nccl.h"
 #include "transport/nccl/staging.h"
+#include "transport/nccl/symmetric_path.h"
 #include "transport/transport.h"
 
 namespace tandem::transport::nccl {
 
 class Rounds {
  public:
-  // Takes the communicator; `comm` may still be initialising: waits until `deadline`.
-  Rounds(ncclComm_t comm, int world, int device_index, Deadline deadline);
+  // Takes the communicator; `comm` may still be initialising: waits until the options' deadline.
+  Rounds(ncclComm_t comm, const Options& options);
   ~Rounds();
   Rounds(const Rounds&) = delete;
   Rounds& operator=(const Rounds&) = delete;
@@ -55,11 +57,7 @@ class Rounds {
     Outgoing message;
     std::shared_ptr<int> unsent;
   };
-  struct Transfer {
-    int peer;
-    std::size_t begin;  // in the staging buffers
-    std::size_t bytes;
-  };
+  using Transfer = SymmetricPath::Part;  // in the staging buffers
 
   // The messages of one round; rest_ holds the remaining bytes of long messages, one after the
   // other.
@@ -82,6 +80,8 @@ class Rounds {
   void wait_until_ready(ncclComm_t comm, Deadline deadline);
   void move(Staging& staging, const std::vector<Transfer>& sends,
             const std::vector<Transfer>& receives, Deadline deadline);
+  void launch_group(Staging& staging, const std::vector<Transfer>& sends,
+                    const std::vector<Transfer>& receives, Deadline deadline);
   void check_nccl(ncclResult_t result);
   void check_progress(ncclComm_t comm, Deadline deadline);
   [[noreturn]] void fail(TransportError::Kind kind, const std::string& what, int peer = -1);
@@ -91,6 +91,7 @@ class Rounds {
   int device_index_;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t event_ = nullptr;
+  std::unique_ptr<SymmetricPath> symmetric_;  // null: by groups of sends and receives
   Staging first_, rest_;
   std::vector<std::deque<Sent>> outgoing_;  // [world]
   std::set<std::pair<int, Tag>> expected_;

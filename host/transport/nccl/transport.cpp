@@ -58,7 +58,7 @@ class NcclTransport final : public Transport {
   NcclTransport(Options options, ncclComm_t comm)
       : Transport(options.rank, options.world),
         options_(std::move(options)),
-        rounds_(comm, options_.world, options_.device_index, options_.deadline) {}
+        rounds_(comm, options_) {}
 
   std::string_view kind() const override { return "nccl"; }
 

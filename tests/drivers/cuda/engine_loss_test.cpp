@@ -27,13 +27,14 @@ TEST_F(CudaEngineTest, ALostGpuCostsNoToken) {
   }
 }
 
-// Wherever in the steps: who was in the step hears an error, nobody a wrong token. A library that
-// was refused says no more than that it failed: then the GPU is taken for lost.
+// Wherever in the steps: nobody gets a wrong token. The sequences of a refused step run again, each
+// alone; who was alone already hears an error. A library that was refused says no more than that it
+// failed: then the GPU is taken for lost.
 TEST_F(CudaEngineTest, ARefusedLaunchFailsItsStepAndLaterOnesAreRight) {
   GpuRig cpu(random_model(DType::kF32));
   const auto expected =
       tokens(run_all(*cpu.engine({"cpu", false, Place::kCpu}), requests(cpu.rig)));
-  int failed = 0, gone_on = 0;
+  int noticed = 0, gone_on = 0;
   for (const Placed& placed : {Placed{"all on cuda", true, Place::kCuda},
                                Placed{"both, two sub-batches", true, Place::kBoth, 2},
                                Placed{"dense layers on the cpu", false, Place::kCuda}}) {
@@ -47,20 +48,34 @@ TEST_F(CudaEngineTest, ARefusedLaunchFailsItsStepAndLaterOnesAreRight) {
       for (std::size_t i = 0; i < answers.size(); ++i) {
         const Answer& answer = answers[i];
         if (answer.finish == FinishReason::kError) {
-          ++failed;
           EXPECT_THAT(answer.last.error, testing::HasSubstr("[cuda] "));
         } else {
           EXPECT_EQ(answer.tokens.size(), expected[i].size());
         }
         EXPECT_TRUE(std::equal(answer.tokens.begin(), answer.tokens.end(), expected[i].begin()));
       }
-      if (engine->status().broken) continue;
+      const EngineStatus status = engine->status();
+      noticed += status.refused_steps > 0 || !status.lost_units().empty() || status.broken;
+      if (status.broken) continue;
       ++gone_on;
       EXPECT_EQ(tokens(run_all(*engine, requests(gpu.rig))), expected);
     }
   }
-  EXPECT_GT(failed, 0);
+  EXPECT_EQ(noticed, 12);
   EXPECT_GT(gone_on, 6);
+}
+
+TEST_F(CudaEngineTest, ARequestAloneInARefusedStepHearsAnError) {
+  GpuRig gpu(random_model(DType::kF32));
+  const auto engine = gpu.engine({"all on cuda", true, Place::kCuda});
+  auto alone = requests(gpu.rig);
+  alone.resize(1);
+  simt::set_faults({.refuse_at_work = 17, .no_graphs = true});
+  const auto answers = run_all(*engine, std::move(alone));
+  simt::clear_faults();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].finish, FinishReason::kError);
+  EXPECT_THAT(answers[0].last.error, testing::HasSubstr("[cuda] "));
 }
 
 }  // namespace

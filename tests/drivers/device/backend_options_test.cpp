@@ -65,8 +65,8 @@ TEST(BackendOptions, OfTheBuildHaveNamesOfTheirOwnAndValidDefaults) {
     }
   }
   // In every build, with the backend or without.
-  for (const char* name :
-       {"cuda-kernels", "cuda-fp8-rows", "xclbin", "aggregation-xclbin", "tables-xclbin"}) {
+  for (const char* name : {"cpu-sparse", "cuda-kernels", "cuda-fp8-rows", "xclbin",
+                           "aggregation-xclbin", "tables-xclbin"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
 }

@@ -52,21 +52,16 @@ void expect_line(ChildProcess& rank, const std::string& start) {
 // A Redis server of this test's own, on a free port of loopback.
 class RedisServer {
  public:
+  // Another program may take the port between the probe and the server.
   RedisServer() {
-    const int probe = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof(address);
-    ::bind(probe, reinterpret_cast<sockaddr*>(&address), length);
-    ::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &length);
-    ::close(probe);
-    port_ = ntohs(address.sin_port);
-    server_ = std::make_unique<ChildProcess>(std::vector<std::string>{
-        "/usr/bin/redis-server", "--port", std::to_string(port_), "--bind", "127.0.0.1", "--save",
-        "", "--appendonly", "no", "--daemonize", "no"});
-    while (const auto line = server_->line(Deadline::after(seconds(240)))) {
-      if (line->find("accept connections") != std::string::npos) return;
+    for (int attempt = 0; attempt < 20; ++attempt) {
+      port_ = free_port();
+      server_ = std::make_unique<ChildProcess>(std::vector<std::string>{
+          "/usr/bin/redis-server", "--port", std::to_string(port_), "--bind", "127.0.0.1", "--save",
+          "", "--appendonly", "no", "--daemonize", "no"});
+      while (const auto line = server_->line(Deadline::after(seconds(240)))) {
+        if (line->find("accept connections") != std::string::npos) return;
+      }
     }
     throw std::runtime_error("redis-server did not start");
   }
@@ -76,6 +71,18 @@ class RedisServer {
   void signal(int number) const { server_->signal(number); }
 
  private:
+  static int free_port() {
+    const int probe = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof(address);
+    ::bind(probe, reinterpret_cast<sockaddr*>(&address), length);
+    ::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &length);
+    ::close(probe);
+    return ntohs(address.sin_port);
+  }
+
   int port_ = 0;
   std::unique_ptr<ChildProcess> server_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an observer of messages sees: every message once, with its phase, from every transport.
+// What an observer of messages sees: every message once, with its operation and phase, from every
+// transport.
 #include "transport/message_observer.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ class SeenMessages final : public MessageObserver {
     const std::lock_guard lock(mutex_);
     lines_.push_back(std::string(message.transport) + " " + std::to_string(message.source) + " " +
                      std::to_string(message.destination) + " " + std::to_string(message.bytes) +
-                     " " + message.phase);
+                     " " + message.operation + " " + message.phase);
   }
   std::vector<std::string> lines() const { return lines_; }
 
@@ -35,19 +36,21 @@ class SeenMessages final : public MessageObserver {
 
 Payload payload_of(std::size_t bytes) { return Payload(ByteBuffer(bytes, std::byte{1})); }
 
-TEST(MessageObserver, SeesAMessageWithItsPhase) {
+TEST(MessageObserver, SeesAMessageWithItsOperationAndPhase) {
   const auto world = inproc::make_world(2);
   const SeenMessages seen;
   const Deadline deadline = Deadline::after(std::chrono::seconds(10));
   world[0]->send(1, 1, payload_of(5), deadline);
   {
+    const MessageOperation call("call");
     const MessagePhase outer("outer");
     const MessagePhase inner("inner");
     world[0]->send(1, 2, payload_of(0), deadline);
   }
   world[1]->send(0, 3, payload_of(7), deadline);
-  EXPECT_EQ(seen.lines(), (std::vector<std::string>{"inproc 0 1 5 message", "inproc 0 1 0 inner",
-                                                    "inproc 1 0 7 message"}));
+  EXPECT_EQ(seen.lines(),
+            (std::vector<std::string>{"inproc 0 1 5 message message", "inproc 0 1 0 call inner",
+                                      "inproc 1 0 7 message message"}));
 }
 
 TEST(MessageObserver, SeesAMessageOfATransportOverAnotherOnce) {
@@ -55,7 +58,7 @@ TEST(MessageObserver, SeesAMessageOfATransportOverAnotherOnce) {
   collectives::GroupTransport group(std::move(world[0]));
   const SeenMessages seen;
   group.send(1, 1, payload_of(5), Deadline::after(std::chrono::seconds(10)));
-  EXPECT_EQ(seen.lines(), std::vector<std::string>{"inproc 0 1 5 message"});
+  EXPECT_EQ(seen.lines(), std::vector<std::string>{"inproc 0 1 5 message message"});
 }
 
 TEST(MessageObserver, SeesNothingOnceItIsTakenAway) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NCCL tells the elements that a rank passes: of all-gather and reduce-scatter that is one block.
+// NCCL reports the elements that a rank passes: for all-gather and reduce-scatter, one block.
 #include "apps/trace_comm/nccl/communicator_events.h"
 
 #include <cstring>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CommunicatorEvents: what one rank of a communicator of NCCL starts, as flows of the process's
-// recorder.
+// CommunicatorEvents: records what one rank of an NCCL communicator starts, as flows in the
+// process's recorder.
 //
-// Collectives are modelled by the algorithm that NCCL names. Sends are counted where they are
-// called; their receives are the same bytes. What NCCL's network proxies send is counted apart: it
-// is compared with the model. Threads: any. Lifetime: until the process ends, because NCCL may stop
-// events after it has ended their communicator.
+// Collectives are modelled by the algorithm that NCCL reports. A send is counted when it is called;
+// its receive is not counted again. Bytes that NCCL's network proxies send are counted separately
+// and compared with the model. Threads: any. Lifetime: until the process ends, because NCCL may end
+// events after their communicator.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class CommunicatorEvents {
  public:
   CommunicatorEvents(std::uint64_t id, int rank, int ranks) : ranks_(id, rank, ranks) {}
 
-  // What proxies send from one rank to another: an event of NCCL.
+  // The bytes that proxies send from one rank to another; NCCL sees it as an event.
   struct ProxyFlow {
     CommunicatorEvents* owner;
     int source, destination;  // ranks of the communicator
@@ -32,7 +32,7 @@ class CommunicatorEvents {
   void collective(int rank, const nccl_profiler::CollectiveFields& fields);
   void copy_engine_collective(int rank, const nccl_profiler::CopyEngineFields& fields);
   void point_to_point(int rank, const nccl_profiler::PointToPointFields& fields);
-  // Null for a receive. The same flow for the same ranks.
+  // Null for a receive. Returns the same flow for the same ranks.
   ProxyFlow* proxy_flow(int rank, const nccl_profiler::ProxyOperationFields& fields);
   void proxy_sent(const ProxyFlow& flow, std::uint64_t bytes);
 

@@ -24,7 +24,7 @@ constexpr auto kNotePause = std::chrono::milliseconds(5);
 constexpr auto kLookAgain = std::chrono::seconds(1);  // for a note that was not there in time
 constexpr int kNotRead = -1, kNoNumber = -2;          // in place of a rank of the run
 
-// What is known of this process; guarded by its mutex.
+// The known ranks of this process; guarded by its mutex.
 struct Numbering {
   std::mutex mutex;
   std::uint64_t first = 0;           // the first communicator
@@ -34,7 +34,8 @@ struct Numbering {
 };
 
 Numbering& numbering() {
-  static auto* one = new Numbering;  // calls come until the process ends
+  // never destroyed, because calls may come until the process ends
+  static auto* one = new Numbering;
   return *one;
 }
 
@@ -45,7 +46,7 @@ int number_rank(std::uint64_t id, int rank, int ranks) {
   if (const auto place = trace::launcher_rank(ranks)) {
     known.world = std::max(known.world, place->world);
     number = place->rank;
-    // The launcher has one number for all GPUs of a process: only the first rank may take it.
+    // The launcher has one rank for all GPUs of a process: only the first rank gets it.
     if (!known.launched.insert(id).second) return kNoNumber;
   } else {
     if (known.first == 0) known.first = id;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rank of the run a rank of a communicator is.
+// CommunicatorRanks: finds the rank in the whole run for each rank of an NCCL communicator.
 //
-// NCCL tells a plugin its own rank in a communicator, and not who the others are. So every process
-// leaves a note per communicator in the folder of records and reads those of its peers. The rank of
-// a process is what its launcher says (Open MPI, PMI, Slurm, torchrun). Without one, or where
-// a process has several GPUs, the process's first communicator numbers the ranks. Of a communicator
-// that is smaller than the launcher's world only one rank of a process has a number. Threads: any.
+// NCCL tells a plugin only its own rank in a communicator. So every process writes a note per
+// communicator into the folder of records, and reads the notes of its peers. The rank of a process
+// comes from its launcher (Open MPI, PMI, Slurm, torchrun). Without a launcher, or if a process has
+// several GPUs, the ranks of the process's first communicator are used. In a communicator smaller
+// than the launcher's world, only one rank of a process has a number. Threads: any.
 #pragma once
 
 #include <chrono>
@@ -20,12 +20,12 @@ namespace tandem::apps {
 
 class CommunicatorRanks {
  public:
-  // Made by the ranks of this process as their communicator begins.
+  // Construct it on the ranks of this process when their communicator begins.
   CommunicatorRanks(std::uint64_t id, int rank, int ranks);
 
   int size() const { return static_cast<int>(world_.size()); }
-  // Of this rank of the communicator; nothing when it has no number, or its process left no note
-  // within 2 s.
+  // The rank in the run of this rank of the communicator. Returns nothing if it has no number, or
+  // if its process wrote no note within 2 s.
   std::optional<int> world_rank(int rank);
 
  private:
@@ -34,12 +34,12 @@ class CommunicatorRanks {
 
   const std::uint64_t id_;
   std::mutex mutex_;
-  std::vector<int> world_;  // [ranks] negative: none
+  std::vector<int> world_;  // [ranks] negative: unknown
   bool has_waited_ = false;
-  std::chrono::steady_clock::time_point look_again_;  // for notes that were not there
+  std::chrono::steady_clock::time_point look_again_;  // when missing notes are read again
 };
 
-// The ranks of the run that this process has, and how many there are in all, so far.
+// The ranks of the run in this process, and the number of all ranks known so far.
 struct ProcessRanks {
   std::vector<int> own;
   int world = 1;

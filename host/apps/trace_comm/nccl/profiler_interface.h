@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What NCCL's profiler interface passes to a plugin, in its versions 4 to 6: the parts that this
-// plugin reads, at the places where NCCL has them.
+// The data structures of NCCL's profiler plugin interface, versions 4 to 6. They contain only what
+// this plugin reads, at the offsets that NCCL uses.
 //
 // Written from NCCL's documentation (plugins/profiler/README.md, NCCL 2.26 to 2.29). A descriptor
-// begins with type, parent and rank. A union follows at byte 24, whose member the type chooses.
-// Version 4 has a type of one byte, later ones of eight. NCCL looks for the symbols
-// ncclProfiler_v6, _v5, _v4, in this order. Functions return 0 for success. Threads: NCCL calls
-// from those of the program and from its proxy threads.
+// begins with type, parent and rank. At byte 24 follows a union; the type selects its member. The
+// type has one byte in version 4, eight in later ones. NCCL looks for the symbols ncclProfiler_v6,
+// _v5, _v4, in this order. Functions return 0 on success. Threads: NCCL calls from the program's
+// threads and from its proxy threads.
 #pragma once
 
 #include <sys/types.h>
@@ -47,12 +47,13 @@ struct PointToPointFields {
 };
 
 struct ProxyOperationFields {
-  pid_t process;  // that the operation comes from
+  pid_t process;  // the process that started the operation
   std::uint8_t channel;
   int peer, steps, chunk_bytes, is_send;
 };
 
-// A collective by copy engines, from version 6 on. The first fields are those of a collective.
+// A collective that runs on copy engines, from version 6 on. It has the first fields of
+// CollectiveFields.
 struct CopyEngineFields {
   std::uint64_t sequence;
   const char* function;

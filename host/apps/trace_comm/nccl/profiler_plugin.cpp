@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The entry points that NCCL looks for.
+// The entry points that NCCL loads.
 //
 // A proxy may run operations of another process (PXN): their context is an address there, so only
 // operations of this process are looked at. The record is written when the last communicator ends,
@@ -30,7 +30,8 @@ struct LiveCommunicators {
 };
 
 LiveCommunicators& communicators() {
-  static auto* one = new LiveCommunicators;  // calls come until the process ends
+  // never destroyed, because calls may come until the process ends
+  static auto* one = new LiveCommunicators;
   return *one;
 }
 
@@ -46,7 +47,7 @@ void write_records() {
   }
 }
 
-// Not 0: NCCL goes on without the plugin.
+// Returns non-zero to make NCCL continue without the plugin.
 int begin(void** context, std::uint64_t id, int* mask, int ranks, int rank,
           std::uint64_t more_events) {
   if (!trace::is_traced()) return kNcclInternalError;
@@ -65,7 +66,7 @@ int begin(void** context, std::uint64_t id, int* mask, int ranks, int rank,
 template <typename Type>
 int start(void* context, void** event, Descriptor<Type>* descriptor) {
   auto* communicator = static_cast<CommunicatorEvents*>(context);
-  *event = context;  // what needs no event of its own, but may be a parent
+  *event = context;  // events that are not recorded, but may be parents
   const int rank = descriptor->rank;
   switch (std::uint64_t{descriptor->type}) {
     case kCollective:

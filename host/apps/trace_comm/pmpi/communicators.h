@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ranks of MPI_COMM_WORLD behind the ranks of a communicator.
+// Maps the ranks of a communicator to ranks of MPI_COMM_WORLD.
 //
-// They are worked out once per communicator and kept as an attribute of it, so they end with it.
-// Threads: any, as MPI allows. Only functions of the profiling interface (PMPI_...) are called.
+// The mapping is computed once per communicator and stored as its attribute, so MPI frees it with
+// the communicator. Threads: any, as MPI allows. Only functions of the profiling interface
+// (PMPI_...) are called.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +14,7 @@
 namespace tandem::apps {
 
 struct CommunicatorRanks {
-  std::vector<int> world;  // [ranks] of an intercommunicator: of the remote group
+  std::vector<int> world;  // [ranks] for an intercommunicator: of the remote group
   int me = 0;              // the own rank in the communicator
   bool is_inter = false;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of MPI in a process, where the record is written, and phases.
+// The end of MPI in a process, when the record is written; and phases.
 //
 // MPI_Pcontrol(0) pauses the recorder and MPI_Pcontrol(1) resumes it; a higher level begins the
 // phase of that number. A process that is killed leaves no record.

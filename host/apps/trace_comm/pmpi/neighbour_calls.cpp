@@ -2,9 +2,9 @@
 //
 // The collectives of topologies, and the accesses that read and write at once.
 //
-// What a process sends to its neighbours depends on the topology's order of them; these calls are
-// counted as not modelled. An access that reads and writes is two flows. Each function stands in
-// front of MPI's function of the same name and calls PMPI's.
+// The traffic to neighbours depends on the topology's order of them, so these calls are counted as
+// not modelled. An access that reads and writes is two flows. Each function replaces MPI's function
+// of the same name and calls PMPI's.
 #include <mpi.h>
 
 #include "apps/trace_comm/pmpi/communicators.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How each call of MPI becomes flows of the recorder.
+// Records each MPI call as flows of the recorder.
 //
-// Point-to-point and one-sided calls are recorded as they are, by the process that sends or reads.
-// Collectives are modelled, because the wire cannot be seen from here (collective_model.h); calls
-// on intercommunicators are counted as not modelled. MPI_PROC_NULL moves nothing. Threads: any.
+// Point-to-point and one-sided calls are recorded exactly, by the process that sends or reads.
+// Collectives are modelled (collective_model.h), because a preloaded library cannot see the
+// messages inside them. Calls on intercommunicators are counted as not modelled. MPI_PROC_NULL
+// moves no bytes. Threads: any.
 #pragma once
 
 #include <mpi.h>
@@ -19,31 +20,31 @@ std::uint64_t bytes_of(std::int64_t count, MPI_Datatype type);
 
 void record_send(const char* operation, int to, std::uint64_t bytes, MPI_Comm communicator);
 
-// From `source` to `destination`, ranks of MPI_COMM_WORLD.
+// `source` and `destination` are ranks of MPI_COMM_WORLD.
 void record_access(const char* operation, int source, int destination, std::uint64_t bytes);
 
 struct RecordedCall {
   trace::Collective collective;
   const char* operation;
-  std::uint64_t bytes = 0;  // as CollectiveCall has them
+  std::uint64_t bytes = 0;  // as in CollectiveCall
   int root = 0;
 };
 
 void record_collective(const RecordedCall& call, MPI_Comm communicator);
 
-// All-gather and reduce-scatter with a count per rank.
+// For all-gather and reduce-scatter with a count per rank.
 void record_blocks(const RecordedCall& call, const int* counts, MPI_Datatype type,
                    MPI_Comm communicator);
 
-// The own block goes to the root (gather) or the root's blocks to all (scatter). `counts`: of the
-// root's scatter, else null.
+// For gather (the own block goes to the root) and scatter (the root's blocks go to all). `counts`:
+// only on the root of a scatter, else null.
 void record_rooted(const RecordedCall& call, const int* counts, MPI_Datatype type,
                    MPI_Comm communicator);
 
-// All-to-all with counts, of one type or one per rank.
+// The counts of an all-to-all, with one type or one type per rank.
 struct SendCounts {
   const int* counts;
-  MPI_Datatype type;  // where types is null
+  MPI_Datatype type;  // used if types is null
   const MPI_Datatype* types;
 };
 void record_pairs(const char* operation, const SendCounts& counts, MPI_Comm communicator);

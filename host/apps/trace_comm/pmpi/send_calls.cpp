@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls that send, point to point and one-sided, as MPI's profiling interface has them.
+// The point-to-point and one-sided sends of MPI's profiling interface.
 //
-// Each function stands in front of MPI's function of the same name and calls PMPI's. It records
-// before the call, also where MPI then refuses it.
+// Each function replaces MPI's function of the same name and calls PMPI's. It records before the
+// call, even if MPI then refuses the call.
 #include <mpi.h>
 
 #include <map>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The collectives that do not block, as MPI's profiling interface has them.
+// The non-blocking collectives of MPI's profiling interface.
 //
-// Each function stands in front of MPI's function of the same name and calls PMPI's. It records
-// before the call, also where MPI then refuses it.
+// Each function replaces MPI's function of the same name and calls PMPI's. It records before the
+// call, even if MPI then refuses the call.
 #include <mpi.h>
 
 #include "apps/trace_comm/pmpi/communicators.h"

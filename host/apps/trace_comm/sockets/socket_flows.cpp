@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses of IPv4 in IPv6 become those of IPv4, as both ends must be told alike.
+// IPv4 addresses in IPv6 form are converted to IPv4, so that both ends have the same text.
 #include "apps/trace_comm/sockets/socket_flows.h"
 
 #include <arpa/inet.h>
@@ -9,15 +9,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
 
-#include "common/number.h"
 #include "trace/communication/launcher_rank.h"
-#include "trace/communication/process_recorder.h"
 #include "trace/communication/recorder.h"
 #include "trace/communication/trace_variables.h"
 
@@ -64,21 +62,6 @@ std::optional<std::pair<std::string, std::string>> ends_of(int descriptor) {
   return std::pair{end_text(own), end_text(peer)};
 }
 
-double number_in(const char* variable) {
-  const char* const text = std::getenv(variable);
-  return text == nullptr ? 0 : number_of<double>(text).value_or(0);
-}
-
-// Reads the environment once, because the program may change it beside a write.
-int window_now() {
-  static const double begin_s = number_in(trace::kRunBegin);
-  static const double length_s = number_in(trace::kWindowLength);
-  if (length_s <= 0) return 0;
-  const double now_s =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  return trace::window_of(now_s - begin_s, length_s);
-}
-
 int is_gloo_library(dl_phdr_info* library, std::size_t, void*) {
   const char* const name = library->dlpi_name;
   return std::strstr(name, "libgloo") != nullptr || std::strstr(name, "libtorch_cpu") != nullptr;
@@ -87,33 +70,46 @@ int is_gloo_library(dl_phdr_info* library, std::size_t, void*) {
 }  // namespace
 
 SocketFlows& socket_flows() {
-  static auto* one = new SocketFlows;  // calls come until the process ends
+  // never destroyed, because calls may come until the process ends
+  static auto* one = new SocketFlows;
   return *one;
 }
 
 void SocketFlows::sent(int descriptor, std::size_t bytes) {
+  const double time_s = trace::process_time_s();
   const std::lock_guard lock(mutex_);
   auto known = by_descriptor_.find(descriptor);
   if (known == by_descriptor_.end()) {
-    // What is none is not kept: files may be closed unseen, by fclose().
+    // What is none is not kept: a file of that number may follow unseen.
     const auto ends = ends_of(descriptor);
     if (!ends) return;
-    known = by_descriptor_.emplace(descriptor, &flows_[*ends]).first;
+    known = by_descriptor_.emplace(descriptor, &*flows_.try_emplace(*ends).first).first;
   }
-  Volume& volume = (*known->second)[window_now()];
+  Volume& volume = known->second->second[trace::process_window(time_s)];
   volume.bytes += bytes;
   ++volume.writes;
+  if (events_.is_kept()) events_.add({time_s, known->second, bytes});
 }
 
-void SocketFlows::closed(int descriptor) {
+void SocketFlows::closed(int first, int last) {
   const std::lock_guard lock(mutex_);
-  by_descriptor_.erase(descriptor);
+  if (first == last) {
+    by_descriptor_.erase(first);
+  } else {
+    std::erase_if(by_descriptor_,
+                  [&](const auto& each) { return each.first >= first && each.first <= last; });
+  }
+}
+
+void SocketFlows::forget() {
+  by_descriptor_.clear();
+  events_.clear();
+  flows_.clear();
 }
 
 void SocketFlows::after_fork(bool is_child) {
   if (is_child) {
-    by_descriptor_.clear();
-    flows_.clear();
+    forget();
     process_ = getpid();
   }
   mutex_.unlock();
@@ -124,37 +120,64 @@ void SocketFlows::set_compared() {
   is_compared_ = true;
 }
 
+// A process may write several: one for each program that it becomes.
+std::FILE* SocketFlows::new_record() const {
+  char host[256] = "unknown";
+  gethostname(host, sizeof host - 1);
+  const std::string start = std::string(std::getenv(trace::kRecordFolder)) + "/gloo-" + host + "-" +
+                            std::to_string(getpid()) + "-";
+  std::string path;
+  std::FILE* file = nullptr;
+  for (int number = 0; file == nullptr && (number == 0 || errno == EEXIST); ++number) {
+    path = start + std::to_string(number) + ".sockets";
+    file = std::fopen(path.c_str(), "wx");
+  }
+  if (file == nullptr) {
+    std::fprintf(stderr, "tandem: cannot write the record '%s': %s\n", path.c_str(),
+                 std::strerror(errno));
+  }
+  return file;
+}
+
+void SocketFlows::write_flows(std::FILE* file) const {
+  const char* const word = is_compared_ ? "counted" : "flow";
+  for (const auto& [ends, volumes] : flows_) {
+    for (const auto& [window, volume] : volumes) {
+      std::fprintf(file, "%s %s %s %d %llu %llu\n", word, ends.first.c_str(), ends.second.c_str(),
+                   window, volume.bytes, volume.writes);
+    }
+  }
+  if (is_compared_) return;
+  for (const auto& [time_s, flow, bytes] : events_.entries()) {
+    std::fprintf(file, "event %s %s %s %zu 1\n", flow->first.first.c_str(),
+                 flow->first.second.c_str(), trace::time_word(time_s).c_str(), bytes);
+  }
+  if (events_.dropped() > 0) {
+    std::fprintf(file, "dropped_events %llu\n", static_cast<unsigned long long>(events_.dropped()));
+  }
+}
+
 void SocketFlows::write() {
   if (getpid() != process_) return;
   const std::lock_guard lock(mutex_);
   const auto place = trace::launcher_rank();
-  const char* const folder = std::getenv(trace::kRecordFolder);
-  if (is_written_ || flows_.empty() || !place || folder == nullptr ||
+  if (flows_.empty() || !place || std::getenv(trace::kRecordFolder) == nullptr ||
       dl_iterate_phdr(is_gloo_library, nullptr) == 0) {
     return;
   }
-  is_written_ = true;
+  std::FILE* const file = new_record();
+  if (file == nullptr) return;
   char host[256] = "unknown";
   gethostname(host, sizeof host - 1);
-  const std::string path =
-      std::string(folder) + "/gloo-" + host + "-" + std::to_string(getpid()) + ".sockets";
-  std::FILE* const file = std::fopen(path.c_str(), "w");
-  if (file == nullptr) {
-    std::fprintf(stderr, "tandem: cannot write the record '%s': %s\n", path.c_str(),
-                 std::strerror(errno));
-    return;
-  }
   const char* const store_port = std::getenv("MASTER_PORT");
   std::fprintf(file, "tandem-sockets 1\nrank %d of %d on %s\nstore %s\n", place->rank, place->world,
                host, store_port == nullptr || *store_port == 0 ? "0" : store_port);
-  for (const auto& [ends, volumes] : flows_) {
-    for (const auto& [window, volume] : volumes) {
-      std::fprintf(file, "%s %s %s %d %llu %llu\n", is_compared_ ? "counted" : "flow",
-                   ends.first.c_str(), ends.second.c_str(), window, volume.bytes, volume.writes);
-    }
-  }
+  write_flows(file);
   std::fprintf(file, "end\n");
-  std::fclose(file);
+  if (std::ferror(file) != 0 || std::fclose(file) != 0) {
+    std::fprintf(stderr, "tandem: a record of what was sent over TCP is not whole\n");
+  }
+  forget();
 }
 
 }  // namespace tandem::apps

@@ -182,6 +182,12 @@ TEST(CollectiveModel, NamesAreReadAsNcclAndPeopleWriteThem) {
   EXPECT_TRUE(parse_algorithm("PAT", algorithm));
   EXPECT_STREQ(name_of(algorithm), "pat");
   EXPECT_FALSE(parse_algorithm("star", algorithm));
+  EXPECT_EQ(algorithm_names(), (std::vector<std::string>{"ring", "tree", "direct", "nvls", "pat",
+                                                         "halving-doubling"}));
+  for (const std::string& name : algorithm_names()) {
+    EXPECT_TRUE(parse_algorithm(name, algorithm)) << name;
+    EXPECT_EQ(name_of(algorithm), name);
+  }
   Collective collective = Collective::kScan;
   EXPECT_TRUE(parse_collective("ReduceScatter", collective));
   EXPECT_STREQ(name_of(collective), "reducescatter");

@@ -45,6 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data), size);
   read([&] { return tandem::trace::import_inspector({{"a", text}}, {}); });
   read([&] { return tandem::trace::import_nvprof({"a", text}, {{}, 0.001}); });
+  read([&] { return tandem::trace::import_events({{"a", text}}, {{}, 0.5, true}); });
   for (const auto reader : {tandem::trace::read_record, tandem::trace::read_transport_counts}) {
     read([&] {
       Traffic traffic;

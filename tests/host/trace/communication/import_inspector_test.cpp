@@ -55,6 +55,19 @@ TEST(ImportInspector, CollectivesAreModelledPerRank) {
   EXPECT_EQ(traffic.hosts(), std::vector<std::string>(4, "node"));
 }
 
+TEST(ImportInspector, ItsTimesPartTheRun) {
+  const auto line_at = [](std::uint64_t time_us) {
+    return R"({"header":{"id":"a","rank":0,"n_ranks":2,"nnodes":1},"metadata":{"dump_timestamp_us":)" +
+           std::to_string(time_us) + R"(,"hostname":"node","pid":1},"p2p_perf":{"p2p":"Send",)" +
+           R"("p2p_msg_size_bytes":5,"p2p_peer":1}})" + "\n";
+  };
+  const std::string text = line_at(1748030377748202) + line_at(1748030379248202);
+  const Traffic traffic = import_inspector({{"a.log", text}}, {{}, 1.0, true});
+  EXPECT_EQ(traffic.windows(), (std::set<int>{0, 1}));
+  ASSERT_EQ(traffic.num_events(), 2u);
+  EXPECT_DOUBLE_EQ(traffic.events()[1].time_s, 1.5);
+}
+
 TEST(ImportInspector, TheAlgorithmIsTheOneAskedFor) {
   const std::string text = InspectorLine{}.call("AllReduce", 1000) +
                            InspectorLine{"0x7f01", 1, 2, 101}.call("AllReduce", 1000);

@@ -65,6 +65,19 @@ TEST(ImportNsight, CopiesBecomeTrafficByKind) {
   EXPECT_TRUE(traffic.kinds().contains("unified_memory"));
 }
 
+TEST(ImportNsight, EachCopyIsAnEvent) {
+  const test::ScratchPath path("export.sqlite");
+  write_export(path.string(), kCopyTable + copy_row("2000000000, 7, 10, 0, 0, 1") +
+                                  copy_row("500000000, 30, 8, 1, NULL, NULL"));
+  const Traffic traffic = import_traffic({path.string()}, {{}, 0, true});
+  const auto events = traffic.events();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_DOUBLE_EQ(events[0].time_s, 0);
+  EXPECT_DOUBLE_EQ(events[1].time_s, 1.5);
+  EXPECT_EQ(events[1].key.kind, "peer_copy");
+  EXPECT_EQ(events[1].volume.bytes, 7u);
+}
+
 TEST(ImportNsight, WhatIsWrongIsNamedByTableRowAndField) {
   using testing::HasSubstr;
   const auto error_with = [](const std::string& statements) {

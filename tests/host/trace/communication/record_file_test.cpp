@@ -103,11 +103,84 @@ TEST(TrafficRecorder, PhasesAndWindowsPartWhatIsSent) {
   Traffic traffic;
   read_record(written_by(recorder, {0, 2, "n", "ring"}), "a", traffic);
   EXPECT_EQ(traffic.matrix().bytes(0, 1), 11u);
-  EXPECT_EQ(traffic.phases(), (std::set<int>{0, 3}));
+  EXPECT_EQ(traffic.phases(), (std::set<std::string>{"0", "3"}));
   EXPECT_EQ(traffic.windows(), (std::set<int>{0, 2}));
   EXPECT_EQ(traffic.window_s(), 0.5);
   EXPECT_NE(traffic_json(traffic).find("\"by_window\""), std::string::npos);
   EXPECT_TRUE(traffic.unmodelled().empty());
+}
+
+TEST(TrafficRecorder, APhaseOfItsOwnGoesBeforeThatOfTheRecorder) {
+  TrafficRecorder recorder(0, 0, no_time);
+  recorder.set_phase(2);
+  recorder.add({"k", "allreduce", 0, 1, 10, 1, "ring all-gather"});
+  recorder.add({"k", "allreduce", 0, 1, 5, 1, "ring reduce-scatter"});
+  recorder.add({"k", "send", 0, 1, 1, 1});
+  Traffic traffic;
+  read_record(written_by(recorder, {0, 2, "n", "ring"}), "a", traffic);
+  EXPECT_EQ(traffic.phases(),
+            (std::set<std::string>{"2", "ring_all-gather", "ring_reduce-scatter"}));
+  EXPECT_EQ(traffic.operations(), (std::set<std::string>{"allreduce", "send"}));
+  const auto matrix =
+      traffic.matrix([](const TrafficKey& key) { return key.phase == "ring_all-gather"; });
+  EXPECT_EQ(matrix.bytes(0, 1), 10u);
+}
+
+TEST(TrafficRecorder, TheFirstEventsAreKeptAndTheSumsHaveAll) {
+  double now = 100;
+  TrafficRecorder recorder(
+      100, 0, [&now] { return now; }, 2);
+  recorder.add_at({"k", "copy", 1, 0, 8, 1}, 100.25);  // it began before now
+  now = 100.125;
+  recorder.add({"k", "send", 0, 1, 10, 3, "header exchange"});
+  recorder.add_counted({"transport", "E", 0, 1, 99, 1});  // compared, so no event
+  recorder.add({"k", "send", 0, 1, 100, 1});
+  recorder.add({"k", "send", 0, 1, 100, 1});
+  Traffic traffic;
+  traffic.set_keeps_events(true);
+  read_record(written_by(recorder, {0, 2, "n", "ring"}), "a", traffic);
+  EXPECT_EQ(traffic.matrix().bytes(0, 1), 210u);
+  EXPECT_EQ(traffic.dropped_events(), 2u);
+  const std::vector<TrafficEvent> events = traffic.events();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_DOUBLE_EQ(events[0].time_s, 0.125);
+  EXPECT_EQ(events[0].key.phase, "header_exchange");
+  EXPECT_EQ(events[0].key.operation, "send");
+  EXPECT_EQ(events[0].volume, (TrafficVolume{10, 3}));
+  EXPECT_DOUBLE_EQ(events[1].time_s, 0.25);
+  EXPECT_EQ(events[1].key.source, 1);
+}
+
+TEST(TrafficRecorder, WithoutEventsNothingIsKeptOrDropped) {
+  TrafficRecorder recorder(0, 0, no_time);
+  recorder.add({"k", "send", 0, 1, 10, 1});
+  const std::string text = written_by(recorder, {0, 2, "n", "ring"});
+  EXPECT_EQ(text.find("event"), std::string::npos);
+}
+
+TEST(TrafficRecorder, WithoutWindowsAndEventsTheClockIsNotRead) {
+  int readings = 0;
+  const auto clock = [&readings] { return static_cast<double>(++readings); };
+  TrafficRecorder plain(0, 0, clock);
+  plain.add({"k", "send", 0, 1, 1, 1});
+  EXPECT_EQ(readings, 0);
+  TrafficRecorder keeping(0, 0, clock, 9);
+  keeping.add({"k", "send", 0, 1, 1, 1});
+  EXPECT_EQ(readings, 1);
+}
+
+TEST(TrafficRecorder, PartiesMayBeTheGpusOfAProcess) {
+  TrafficRecorder recorder(0, 0, no_time);
+  recorder.add({"host_to_device", "HtoD", -2, 1, 64, 1});
+  recorder.add_unmodelled("lost", 7);
+  RecordIdentity identity{0, 1, "node", "ring"};
+  identity.gpus = 2;
+  Traffic traffic;
+  read_record(written_by(recorder, identity), "a", traffic);
+  EXPECT_EQ(traffic.labels(), (std::vector<std::string>{"host", "gpu 0", "gpu 1"}));
+  EXPECT_EQ(traffic.matrix().bytes(0, 2), 64u);
+  EXPECT_EQ(traffic.unmodelled().at("lost"), 7u);
+  EXPECT_TRUE(traffic.missing_ranks().empty());
 }
 
 TEST(TrafficRecorder, AWindowThatNoIntHoldsIsTheLast) {
@@ -164,6 +237,12 @@ TEST(RecordFile, WhatIsWrongIsNamedByLine) {
               HasSubstr("line 2: rank -3 is not between 0 and 4095"));
   EXPECT_THAT(record_error(head + "cell 0 1 k send 0 0 9 -1\nend\n"),
               HasSubstr("'-1' is no number of messages"));
+  EXPECT_THAT(record_error(head + "event soon 0 1 k send 0 9 1\nend\n"),
+              HasSubstr("line 2: 'soon' is no time"));
+  EXPECT_THAT(record_error(head + "event 1 0 5000 k send 0 9 1\nend\n"),
+              HasSubstr("line 2: rank 5000 is not between 0 and 4095"));
+  EXPECT_THAT(record_error(head + "dropped_events some\nend\n"),
+              HasSubstr("line 2: 'some' is no number of events"));
   EXPECT_THAT(record_error(head + "model\nend\n"), HasSubstr("has 1 words instead of 2"));
   EXPECT_THAT(record_error(head + "colour red\nend\n"), HasSubstr("begins with no known word"));
 }

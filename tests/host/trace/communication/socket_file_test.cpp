@@ -61,6 +61,35 @@ TEST(SocketFile, ComparedFlowsAreInNoSum) {
   EXPECT_EQ(traffic.counted_matrix().bytes(0, 1), 8u);
 }
 
+TEST(SocketFile, EventsAreKeptAndNotAddedAgain) {
+  Traffic traffic;
+  traffic.set_keeps_events(true);
+  read_socket_files({{"a", sockets_of(0, "node",
+                                      "flow 127.0.0.1 4000 127.0.0.1 5000 0 100 2\n"
+                                      "event 127.0.0.1 4000 127.0.0.1 5000 0.5 60 1\n"
+                                      "event 127.0.0.1 4000 127.0.0.1 5000 0.25 40 1\n"
+                                      "event 127.0.0.1 4000 127.0.0.1 6000 0.25 1 1\n"
+                                      "dropped_events 3\n")},
+                     {"b", sockets_of(1, "node", "flow 127.0.0.1 5000 127.0.0.1 4000 0 40 1\n")}},
+                    traffic);
+  EXPECT_EQ(traffic.matrix().bytes(0, 1), 100u);
+  EXPECT_EQ(traffic.dropped_events(), 3u);
+  const auto events = traffic.events();
+  ASSERT_EQ(events.size(), 2u) << "the other end of the third is no rank";
+  EXPECT_EQ(events[0].volume.bytes, 40u);
+  EXPECT_EQ(events[0].key.kind, "gloo");
+  EXPECT_DOUBLE_EQ(events[1].time_s, 0.5);
+}
+
+TEST(SocketFile, AProcessMayLeaveSeveralRecords) {
+  Traffic traffic;
+  read_socket_files({{"a-0", sockets_of(0, "node", "flow 127.0.0.1 4000 127.0.0.1 5000 0 100 2\n")},
+                     {"a-1", sockets_of(0, "node", "flow 127.0.0.1 4000 127.0.0.1 5000 0 11 1\n")},
+                     {"b", sockets_of(1, "node", "flow 127.0.0.1 5000 127.0.0.1 4000 0 40 1\n")}},
+                    traffic);
+  EXPECT_EQ(traffic.matrix().bytes(0, 1), 111u);
+}
+
 TEST(SocketFile, WhatIsWrongIsNamedByLine) {
   using testing::HasSubstr;
   EXPECT_THAT(sockets_error("tandem-communication 1\n"),

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
@@ -22,9 +23,9 @@ using ::testing::StartsWith;
 Traffic small_traffic() {
   Traffic traffic;
   traffic.set_least_parties(3);
-  traffic.add({0, 1, "mpi_point_to_point", "send", 0, 0}, {100, 2});
-  traffic.add({0, 1, "mpi_collective", "broadcast", 0, 0}, {11, 1});
-  traffic.add({2, 0, "mpi_point_to_point", "isend", 0, 0}, {7, 1});
+  traffic.add({0, 1, "mpi_point_to_point", "send"}, {100, 2});
+  traffic.add({0, 1, "mpi_collective", "broadcast"}, {11, 1});
+  traffic.add({2, 0, "mpi_point_to_point", "isend"}, {7, 1});
   return traffic;
 }
 
@@ -45,8 +46,8 @@ TEST(TrafficReport, JsonHasRowsThatReceiveAndColumnsThatSend) {
 TEST(TrafficReport, PhasesWindowsAndCountsAppearWhereThereAreSome) {
   Traffic traffic = small_traffic();
   traffic.set_window_s(0.5);
-  traffic.add({1, 2, "mpi_point_to_point", "send", 4, 6}, {5, 1});
-  traffic.add_counted({0, 1, "transport", "E", 0, 0}, {101, 2});
+  traffic.add({1, 2, "mpi_point_to_point", "send", "4", 6}, {5, 1});
+  traffic.add_counted({0, 1, "transport", "E"}, {101, 2});
   traffic.add_unmodelled("scan", 9);
   const json report = json::parse(traffic_json(traffic));
   EXPECT_EQ(report["by_phase"]["4"]["bytes"][2][1], 5);
@@ -59,8 +60,8 @@ TEST(TrafficReport, PhasesWindowsAndCountsAppearWhereThereAreSome) {
 
 TEST(TrafficReport, TheHostIsRowZeroAndTheSwitchIsLast) {
   Traffic traffic("gpu");
-  traffic.add({kHostParty, 1, "host_to_device", "HtoD", 0, 0}, {9, 1});
-  traffic.add({0, kSwitchRank, "nccl_collective", "allreduce", 0, 0}, {4, 1});
+  traffic.add({kHostParty, 1, "host_to_device", "HtoD"}, {9, 1});
+  traffic.add({0, kSwitchRank, "nccl_collective", "allreduce"}, {4, 1});
   const json report = json::parse(traffic_json(traffic));
   EXPECT_EQ(report["labels"], json::parse(R"(["host","gpu 0","gpu 1","switch"])"));
   EXPECT_EQ(report["host_row"], 0);
@@ -75,7 +76,7 @@ TEST(TrafficReport, PrometheusHasTheLargestFlowsOfALargeRun) {
     for (int to = 0; to < kRanks; ++to) {
       if (from == to) continue;
       const auto bytes = static_cast<std::uint64_t>(1 + from * kRanks + to);
-      traffic.add({from, to, "k", "o", 0, 0}, {bytes, 1});
+      traffic.add({from, to, "k", "o"}, {bytes, 1});
     }
   }
   const std::string text = traffic_prometheus(traffic);
@@ -109,10 +110,84 @@ TEST(TrafficReport, ThePageHasBothPicturesOneByKindAndNoScript) {
   EXPECT_THAT(page, testing::Not(testing::HasSubstr("<script")));
 }
 
+TEST(TrafficReport, ThePageHasAPictureByCollectiveAndPhaseWhereThereAreSeveral) {
+  Traffic one;
+  one.add({0, 1, "only_kind", "only_call", "only_phase"}, {9, 1});
+  EXPECT_THAT(traffic_html(one, "t"), Not(HasSubstr("<h2>By")));
+  Traffic two = one;
+  two.add({1, 0, "only_kind", "gather", "late"}, {3, 1});
+  const std::string page = traffic_html(two, "t");
+  EXPECT_THAT(page, Not(HasSubstr("<h2>By kind</h2>")));
+  EXPECT_THAT(page, HasSubstr("<h2>By collective</h2>"));
+  EXPECT_THAT(page, HasSubstr("<title>gather</title>"));
+  EXPECT_THAT(page, HasSubstr("<h2>By phase</h2>"));
+  EXPECT_THAT(page, HasSubstr("<title>late</title>"));
+}
+
+TEST(TrafficReport, ThePageHasABoundedNumberOfPictures) {
+  Traffic traffic;
+  for (int phase = 0; phase < 20; ++phase) {
+    traffic.add({0, 1, "k", "o", std::to_string(phase)}, {9, 1});
+  }
+  const std::string page = traffic_html(traffic, "t");
+  EXPECT_THAT(page, HasSubstr("<p>4 more are in the JSON.</p>"));
+  EXPECT_THAT(page, Not(HasSubstr("<title>9</title>"))) << "in the order of their names";
+}
+
+TEST(TrafficReport, JsonTellsHowManyEventsThereAre) {
+  Traffic traffic = small_traffic();
+  EXPECT_FALSE(json::parse(traffic_json(traffic)).contains("events"));
+  traffic.set_keeps_events(true);
+  traffic.add_event({0.5, {0, 1, "k", "o"}, {7, 1}});
+  traffic.add_dropped_events(4);
+  EXPECT_EQ(json::parse(traffic_json(traffic))["events"], json::parse(R"({"kept":1,"dropped":4})"));
+  EXPECT_THAT(traffic_html(traffic, "t"), HasSubstr("4 single events were not kept"));
+}
+
+TEST(TrafficReport, NamesThatAreNoTextStayJson) {
+  Traffic traffic;
+  traffic.add({0, 1, "a\"b\xff", "o"}, {1, 1});
+  const json report = json::parse(traffic_json(traffic));
+  EXPECT_TRUE(report["by_kind"].contains("a\"b\xef\xbf\xbd"));
+}
+
+TEST(Traffic, CellsOfOneKeyAreJoinedInWhateverOrderTheyCome) {
+  Traffic traffic;
+  constexpr int kRanks = 300, kTimes = 4;  // 360,000 cells of 90,000 keys
+  for (int time = 0; time < kTimes; ++time) {
+    for (int i = 0; i < kRanks * kRanks; ++i) {
+      const int cell = i * 7919 % (kRanks * kRanks);
+      traffic.add({cell / kRanks, cell % kRanks, "k", time % 2 == 0 ? "a" : "b"}, {2, 1});
+    }
+  }
+  EXPECT_EQ(traffic.cells().size(), 2u * kRanks * kRanks);
+  EXPECT_TRUE(std::ranges::is_sorted(traffic.cells(), {}, &TrafficCells::Cell::first));
+  for (const auto& [key, volume] : traffic.cells()) {
+    ASSERT_EQ(volume, (TrafficVolume{4, 2})) << key.source << " " << key.destination;
+  }
+}
+
+TEST(Traffic, ACopyKeepsItsNames) {
+  auto whole = std::make_unique<Traffic>();
+  whole->add({0, 1, std::string("a_kind_that_is_rather_long"), "o"}, {1, 1});
+  const Traffic copy = *whole;
+  whole.reset();
+  EXPECT_EQ(copy.kinds(), std::set<std::string>{"a_kind_that_is_rather_long"});
+}
+
+TEST(Traffic, EventsFallIntoTheWindowOfTheirTime) {
+  Traffic traffic;
+  traffic.set_window_s(0.5);
+  traffic.add_event({0.4, {0, 1, "k", "o"}, {1, 1}});
+  traffic.add_event({1.2, {0, 1, "k", "o"}, {10, 1}});
+  EXPECT_EQ(traffic.windows(), (std::set<int>{0, 2}));
+  EXPECT_EQ(traffic.num_events(), 0u) << "nobody wants them";
+}
+
 TEST(Traffic, RanksBeyondTheMostAreRefused) {
   Traffic traffic;
   try {
-    traffic.add({0, kMostParties, "k", "send", 0, 0}, {1, 1});
+    traffic.add({0, kMostParties, "k", "send"}, {1, 1});
     FAIL() << "taken";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("rank or device 4096; numbers are 0 to 4095"));

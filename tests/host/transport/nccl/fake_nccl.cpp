@@ -8,6 +8,7 @@
 // Sizes of a pair that differ end the program. Threads: any.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "common/nccl_library.h"
+#include "host/transport/nccl/fake_nccl.h"
 
 namespace {
 
@@ -34,7 +36,13 @@ struct Message {
 struct World {
   int size = 0;
   int arrived = 0;
+  std::vector<std::byte*> windows;  // [size] of the window that all ranks register
+  int registered = 0;
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> channels;
+
+  ~World() {
+    for (std::byte* window : windows) std::free(window);
+  }
 };
 
 std::map<std::string, std::shared_ptr<World>>& worlds() {
@@ -53,10 +61,15 @@ std::shared_ptr<World> join(const std::string& name, int size) {
 
 }  // namespace
 
+struct ncclWindow_vidmem {
+  std::shared_ptr<World> world;
+};
+
 struct ncclComm {
   std::string name;
   std::shared_ptr<World> world;
   int rank = 0;
+  std::unique_ptr<ncclWindow_vidmem> window;  // of a group that is aborted, it goes with it
 };
 
 struct CUstream_st {
@@ -157,7 +170,9 @@ ncclResult_t comm_shrink(ncclComm_t comm, int* excluded, int num_excluded, ncclC
 
 ncclResult_t async_error(ncclComm_t comm, ncclResult_t* state) {
   const std::lock_guard lock(mutex);
-  *state = comm->world->arrived >= comm->world->size ? ncclSuccess : ncclInProgress;
+  const World& world = *comm->world;
+  const bool is_registering = comm->window && world.registered < world.size;
+  *state = world.arrived >= world.size && !is_registering ? ncclSuccess : ncclInProgress;
   return ncclSuccess;
 }
 
@@ -170,6 +185,7 @@ ncclResult_t finalize(ncclComm_t) { return ncclSuccess; }
 
 ncclResult_t group_start() {
   group = std::make_shared<Launch>();
+  ++tandem::fake_counts().groups;
   return ncclSuccess;
 }
 
@@ -197,6 +213,48 @@ ncclResult_t receive(void* memory, std::size_t bytes, ncclDataType_t, int peer, 
   return add(false, memory, bytes, peer, comm, stream);
 }
 
+ncclResult_t mem_alloc(void** memory, std::size_t bytes) {
+  *memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  return ncclSuccess;
+}
+
+// As on GPUs, the peers' mappings keep the memory of a window: the last block of a peer may raise a
+// word in it when this rank has left.
+ncclResult_t mem_free(void* memory) {
+  const std::lock_guard lock(mutex);
+  for (const auto& [name, world] : worlds()) {
+    if (std::ranges::find(world->windows, static_cast<std::byte*>(memory)) !=
+        world->windows.end()) {
+      return ncclSuccess;
+    }
+  }
+  std::free(memory);
+  return ncclSuccess;
+}
+
+ncclResult_t window_register(ncclComm_t comm, void* memory, std::size_t, tandem::NcclWindow* window,
+                             int flags) {
+  if (flags != 1) return ncclInvalidArgument;
+  const std::lock_guard lock(mutex);
+  World& world = *comm->world;
+  world.windows.resize(static_cast<std::size_t>(world.size));
+  world.windows[static_cast<std::size_t>(comm->rank)] = static_cast<std::byte*>(memory);
+  ++world.registered;
+  comm->window = std::make_unique<ncclWindow_vidmem>(comm->world);
+  *window = comm->window.get();
+  ++tandem::fake_counts().windows;
+  return ncclInProgress;
+}
+
+ncclResult_t window_deregister(ncclComm_t comm, tandem::NcclWindow window) {
+  if (comm->window.get() != window) return ncclInvalidArgument;
+  comm->window.reset();
+  --tandem::fake_counts().windows;
+  return ncclSuccess;
+}
+
+tandem::NcclTeam team_lsa(ncclComm_t comm) { return {comm->world->size, comm->rank, 1}; }
+
 const char* error_string(ncclResult_t) { return "an error of the fake"; }
 
 }  // namespace
@@ -215,9 +273,26 @@ NcclLibrary& fake_nccl() {
                              .send = send,
                              .receive = receive,
                              .error_string = error_string,
-                             .comm_shrink = comm_shrink};
+                             .comm_shrink = comm_shrink,
+                             .mem_alloc = mem_alloc,
+                             .mem_free = mem_free,
+                             .window_register = window_register,
+                             .window_deregister = window_deregister,
+                             .team_lsa = team_lsa};
   return fake;
 }
+
+FakeCounts& fake_counts() {
+  static FakeCounts counts;
+  return counts;
+}
+
+std::byte* fake_window_memory(void* window, int rank) {
+  const std::lock_guard lock(mutex);
+  return static_cast<NcclWindow>(window)->world->windows[static_cast<std::size_t>(rank)];
+}
+
+void fake_enqueue(cudaStream_t stream, std::function<bool()> step) { stream->add(std::move(step)); }
 
 const NcclLibrary* nccl_library() { return &fake_nccl(); }
 
@@ -250,6 +325,14 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
 cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new CUstream_st;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  while (stream->done < stream->queued) stream->advance();
+  return cudaSuccess;
+}
+cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
+  std::memset(memory, value, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {

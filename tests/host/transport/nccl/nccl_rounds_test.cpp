@@ -7,15 +7,9 @@
 #include <atomic>
 #include <barrier>
 
-#include "common/nccl_library.h"
 #include "host/transport/conformance.h"
+#include "host/transport/nccl/fake_nccl.h"
 #include "host/transport/nccl/nccl_world.h"
-
-namespace tandem {
-
-NcclLibrary& fake_nccl();  // fake_nccl.cpp
-
-}  // namespace tandem
 
 namespace tandem::transport::nccl {
 namespace {
@@ -119,7 +113,8 @@ TEST(NcclRoundsTest, AbortFromAnotherThreadEndsAWaitWithItsReason) {
 }
 
 TEST(NcclRoundsTest, SurvivorsFormTheSmallerGroupAndExchangeInIt) {
-  const auto survivors = [](Deadline) { return std::vector<int>{0, 2}; };
+  Options options;
+  options.agree_on_survivors = [](Deadline) { return std::vector<int>{0, 2}; };
   const auto errors = run_world(
       3,
       [](Transport& transport) {
@@ -131,7 +126,7 @@ TEST(NcclRoundsTest, SurvivorsFormTheSmallerGroupAndExchangeInIt) {
         EXPECT_EQ(smaller->rank(), transport.rank() / 2);
         test::Conformance(*smaller).everything(std::size_t{1} << 20);
       },
-      survivors);
+      options);
   EXPECT_THAT(errors, Each(IsEmpty()));
 }
 

@@ -14,21 +14,19 @@
 namespace tandem::transport::nccl {
 
 // Runs body(transport) on every rank; returns what each threw, empty where nothing.
-inline std::vector<std::string> run_world(
-    int world, const std::function<void(Transport&)>& body,
-    const std::function<std::vector<int>(Deadline)>& survivors = nullptr) {
+inline std::vector<std::string> run_world(int world, const std::function<void(Transport&)>& body,
+                                          const Options& common = {}) {
   const UniqueId id = make_unique_id();
   std::vector<std::string> errors(static_cast<std::size_t>(world));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < world; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        Options options;
+        Options options = common;
         options.rank = rank;
         options.world = world;
         options.id = id;
         options.device_index = rank;
-        options.agree_on_survivors = survivors;
         const auto transport = connect(options);
         body(*transport);
       } catch (const std::exception& error) {
