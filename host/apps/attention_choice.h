@@ -30,19 +30,19 @@ bool meets(const device::DeviceInfo& info, const AttentionNeeds& needs);
 void require_needs(const device::DeviceInfo& info, const AttentionNeeds& needs,
                    std::span<const device::DeviceInfo> all);
 
-// A device of --attention. share 0: its share follows from its bandwidth.
+// A device of --attention. share 0: the share is computed from the bandwidth.
 struct ListedDevice {
   std::string id;
   double share = 0;
   friend bool operator==(const ListedDevice&, const ListedDevice&) = default;
 };
 
-// The devices of a list such as "cpu,xrt:0" or "cuda=0.5,xrt:0=0.3,cpu=0.2": shares for all or for
-// none, each above 0, with a sum of 1.
+// Parses a list such as "cpu,xrt:0" or "cuda=0.5,xrt:0=0.3,cpu=0.2". Either all devices have a
+// share or none has one. Shares are above 0, and their sum is 1.
 std::vector<ListedDevice> listed_devices(const std::string& list);
 
-// The memory of the compute device, or the CPU's where that does not meet the needs, and every card
-// that meets them.
+// Returns the compute device if it meets the needs, otherwise the CPU, and every card that meets
+// them.
 std::vector<ListedDevice> automatic_devices(const AttentionNeeds& needs,
                                             const device::DeviceInfo& compute,
                                             std::span<const device::DeviceInfo> all);

@@ -22,14 +22,15 @@ using Backends = std::span<const device::Backend* const>;
 // must outlive the command.
 void add_backend_options(CLI::App& command, Backends backends, device::BackendValues& values);
 
-// Throws Error if an option is set to a path that is no file.
+// Throws Error if the value of a file option is not an existing file.
 void require_files(Backends backends, const device::BackendValues& values);
 
-// The keys that are set although no used device, `ids` as "cuda:0", is of their backend's kind.
+// Returns the keys that are set although no used device belongs to their backend. `ids`: such as
+// "cuda:0".
 std::vector<std::string> unused_options(Backends backends, const device::BackendValues& values,
                                         const std::vector<std::string>& ids);
 
-// All keys with type, default and help, and which backends are absent, with the reason.
+// All keys with type, default and help, and the missing backends with the reason.
 std::string options_text(Backends backends);
 nlohmann::json options_json(Backends backends);
 

@@ -56,10 +56,10 @@ ConfigFault located(const Config& config, const std::string& option, const std::
   return {line, config_place(config, line) + ": " + text};
 }
 
-// What is wrong with values that the options take: together, or with the files that they name.
+// The errors of values that are valid alone: in their combination, or in the files that they name.
 std::vector<ConfigFault> deeper_faults(CLI::App& app, ServeOptions& options, const Config& config) {
   std::vector<ConfigFault> faults;
-  std::vector<std::string> words;  // CLI11 takes them from the back
+  std::vector<std::string> words;  // CLI11 takes words from the back
   for (const ConfigEntry& entry : config.entries) {
     words.insert(words.begin(), entry.words.rbegin(), entry.words.rend());
   }

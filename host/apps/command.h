@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The subcommands of `tandem`: each adds itself to the command line and runs from its callback.
+// The subcommands of `tandem`. Each function adds one to the command line; its callback runs it.
 //
-// A callback returns normally on success; Error and DeviceError end the program with code 2 and 3
+// A callback returns normally on success. Error and DeviceError end the program with codes 2 and 3
 // (see main.cpp).
 #pragma once
 

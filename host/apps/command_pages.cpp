@@ -23,7 +23,7 @@ std::vector<const CLI::App*> shown_commands(const CLI::App& program) {
   return program.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); });
 }
 
-// Of a subcommand that another program has: its options are not known here.
+// A subcommand in another program: its options are not known here.
 bool is_elsewhere(const CLI::App& command) { return command.get_prefix_command(); }
 
 std::string escaped(const std::string& text) {

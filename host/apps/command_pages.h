@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes manual pages and shell completions from the declarations of the command line, so they name
-// exactly the options that exist.
+// Makes manual pages and shell completions from the declared command line, so they always list
+// exactly the existing options.
 //
 // Pure functions of a program's description; threads: any. Formats: man 7 man; bash, "Programmable
 // Completion".
@@ -12,12 +12,12 @@
 
 namespace tandem::apps {
 
-// The page of the program (`command` is null) or of a subcommand, for section 1.
+// The manual page (section 1) of a subcommand, or of the program if `command` is null.
 std::string manual_page(const CLI::App& program, const CLI::App* command,
                         const std::string& version);
 
-// A bash script that completes subcommands, options, and the words that an option takes. For a
-// subcommand of another program it reads the --help of that program.
+// A bash script that completes subcommands, options, and the values that an option accepts. For a
+// subcommand in another program it reads the --help of that program.
 std::string bash_completion(const CLI::App& program);
 
 // Writes DIR/man1/*.1 and DIR/completions/<program>. Throws Error("pages", ...).

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts of the command line: checks of values with messages of one line, wrapped help, and one form
+// Texts of the command line: checks of values with one-line messages, wrapped help, and one format
 // for all errors.
 //
-// Threads: pure functions, but for help_width().
+// Threads: pure functions except help_width().
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,31 +13,32 @@
 
 namespace tandem::apps {
 
-// A number within both bounds. CLI::Range would print them with six decimals.
+// Accepts a number within both bounds. CLI::Range prints the bounds with six decimals.
 CLI::Validator in_range(double least, double most);
 
-// A finite number above 0, or from 0 on. Those of CLI print a bound of 309 digits.
+// Accept a finite number above 0, or of at least 0. The validators of CLI11 print a bound of 309
+// digits.
 CLI::Validator positive();
 CLI::Validator not_negative();
 
-// "512", "4MiB", "2 GB" -> bytes. The message of CLI::AsSizeValue would list every spelling of
-// every unit.
+// "512", "4MiB", "2 GB" -> bytes. The message of CLI::AsSizeValue lists every spelling of every
+// unit.
 CLI::Validator size_value();
 
-// Digits only: CLI11 would make a large number of a negative one.
+// Accepts digits only, because CLI11 turns a negative number into a large positive one.
 CLI::Validator count_value();
 
 // Refuses an empty word.
 CLI::Validator not_empty();
 
-// The message for a parse error: what is wrong, and the help to read.
+// The message for a parse error: what is wrong, and which --help to read.
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error);
 
-// "help", "help serve" -> "--help", "serve --help". Other words stay.
+// "help", "help serve" -> "--help", "serve --help". Other arguments are returned unchanged.
 std::vector<std::string> with_help_word(std::vector<std::string> arguments);
 
-// `text` in lines of at most `width`, all but the first begun by `indent` blanks. A word that is
-// longer than a line is cut after a comma, if it has one.
+// Breaks `text` into lines of at most `width`; all lines but the first begin with `indent` blanks.
+// A word that is longer than a line is broken after a comma, if it has one.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width);
 
 // Columns of the terminal, between 60 and 120; 80 without a terminal.

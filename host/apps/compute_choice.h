@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chooses the devices that compute: reads --compute as device ids, and joins several of them to one
-// device.
+// Chooses the compute devices: parses the ids of --compute, and joins several devices into one.
 //
-// Errors: Error("compute", ...) naming the ids, or the numbers of the model that do not divide, and
-// what would. Threads: pure functions, but for opening devices.
+// Errors: Error("compute", ...) that names the ids, or the sizes of the model that are not
+// divisible, and a choice that works. Threads: pure functions, except opening devices.
 #pragma once
 
 #include <memory>
@@ -16,18 +15,18 @@
 
 namespace tandem::apps {
 
-// The ids in a list such as "cuda:0,cuda:1".
+// Parses the ids in a list such as "cuda:0,cuda:1".
 std::vector<std::string> compute_ids(const std::string& list);
 
-// The id of the device that these devices form together.
+// The id of the joint device of these devices.
 std::string group_id(const std::vector<std::string>& ids);
 
-// Whether an id of --attention names the group of all of them.
+// Whether an id of --attention names the joint device.
 bool names_group(const std::vector<std::string>& ids, const std::string& id);
-// Whether an id of --attention names one of them.
+// Whether an id of --attention names one of its members.
 bool names_member(const std::vector<std::string>& ids, const std::string& id);
 
-// Throws if a model cannot be divided in this way; `split`: "layers" or "tensor".
+// Throws if the model cannot be divided this way; `split`: "layers" or "tensor".
 void check_group(const std::vector<std::string>& ids, const std::string& split,
                  const model::ModelConfig& config);
 

@@ -21,7 +21,7 @@ std::string place_of(const std::string& path, std::uint32_t line) {
   return line == 0 ? path : path + ":" + std::to_string(line);
 }
 
-// What is wrong with one key; the reader adds the place.
+// An error of one key; the reader adds the position.
 struct KeyFault {
   std::string text;
 };
@@ -54,7 +54,7 @@ class ConfigReader {
 
   Config read(const toml::table& table) {
     collect(table);
-    std::map<std::string, std::uint32_t> lines;  // of the keys
+    std::map<std::string, std::uint32_t> lines;  // lines of the keys
     for (const auto& [at, found] : by_place_) {
       try {
         // Tables only group keys, so a key in two tables is the same key.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem devices`: what can compute, attend and add up sparse vectors here, and why the rest
-// cannot; with --measure, what the parts of a model's steps cost on them.
+// `tandem devices`: lists the devices that can compute, attend and add sparse vectors, and why
+// others cannot; with --measure, the times of the parts of a model's step on them.
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
@@ -46,7 +46,7 @@ nlohmann::json processors_json(const ProcessorLayout& machine) {
   return result;
 }
 
-// What this process may use, not what the machine has.
+// The processors that this process may use, not those of the machine.
 void print_processors(const ProcessorLayout& machine) {
   std::uint64_t cache = 0;
   for (const std::uint64_t bytes : machine.cache_bytes) cache += bytes;
@@ -61,7 +61,7 @@ std::string rate(double bytes_per_s, const char* none) {
   return bytes_per_s > 0 ? fmt::format("{:.1f} GB/s", bytes_per_s / 1e9) : none;
 }
 
-// Empty if a card is listed, or where the build knows no cards.
+// Empty if a card is listed, or if the build does not support cards.
 std::string cards_hint(const std::vector<device::DeviceInfo>& all) {
   for (const device::DeviceInfo& info : all) {
     if (info.kind == "xrt") return {};

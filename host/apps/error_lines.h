@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ErrorLines: logs the output of libraries to std::cerr, line by line.
+// ErrorLines: logs whatever libraries write to std::cerr, line by line.
 //
-// The Xilinx Runtime prints a message in pieces, which would mix with the log's lines on standard
-// error. While an object exists, whole lines are logged: with the severity in a line of XRT ("[XRT]
-// ERROR: ..."), as debug where XRT prints its version, else as warnings. A flush does not end a
-// line, since std::cerr is flushed after each piece. The destructor logs unfinished lines. File
-// descriptors stay as they are, so the output of C code and other processes is not caught.
-// Threads: any, each has its own line; construct and destroy while no other thread prints.
+// The Xilinx Runtime (XRT) prints a message in pieces, which would mix with log lines on standard
+// error. While an object exists, only whole lines are logged. The level is the severity in a line
+// of XRT ("[XRT] ERROR: ..."), debug for its version lines, otherwise warning. A flush does not end
+// a line, because std::cerr is flushed after each piece. The destructor logs unfinished lines. File
+// descriptors do not change, so output of C code and other processes is not captured. Threads: any;
+// each has its own line. Construct and destroy while no other thread prints.
 #pragma once
 
 #include <map>
@@ -41,13 +41,13 @@ class ErrorLines {
    private:
     struct Line {
       std::string text;
-      int introduction = 0;  // number of XRT's introduction lines that may still come
+      int introduction = 0;  // number of XRT's introduction lines that may still follow
     };
 
     static void log_line(Line& line, std::string text);
     void take(const char* text, std::size_t count);
 
-    std::mutex mutex_;  // guards the map, not a thread's line
+    std::mutex mutex_;  // guards the map, not the line of a thread
     std::map<std::thread::id, Line> lines_;
   };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The exit codes of the programs, and the one place that turns an exception into message and code.
+// The exit codes of the programs, and the function that turns an exception into a message and a
+// code.
 //
-// 0 done, 1 unexpected, 2 bad input (arguments, files), 3 a device or a peer failed.
+// 0 success, 1 unexpected error, 2 bad input (arguments, files), 3 a device or a peer failed.
 #pragma once
 
 #include <cstdio>
@@ -17,8 +18,8 @@ constexpr int kUnexpected = 1;
 constexpr int kBadInput = 2;
 constexpr int kDeviceFailed = 3;
 
-// Thrown by a command that ends with the exit code of a program which it ran, or with one of its
-// own; there is nothing left to report.
+// Thrown by a command that ends with this exit code, such as that of a program that it ran. No
+// message is printed.
 struct ExitStatus {
   int code;
 };

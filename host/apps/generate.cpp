@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem generate`: one prompt, one answer, on the terminal or as JSON with what ran where.
+// `tandem generate`: generates one answer to a prompt, as text or as JSON with the devices that
+// ran.
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A JSON value as a command prints it: indented by 2. Bytes of names that are not UTF-8 become
-// U+FFFD, so a name from a file ends no command. Pure; threads: any.
+// json_text: formats a JSON value for output, with an indent of 2. Invalid UTF-8 bytes become
+// U+FFFD, so a strange file name does not end the command. Pure; threads: any.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is said while a model is loaded: the progress, and what became of its matrices.
+// Reports the progress while a model is loaded, and the types of its weights afterwards.
 //
 // Threads: one.
 #pragma once
@@ -12,11 +12,11 @@
 
 namespace tandem::apps {
 
-// Takes the fraction that is read: a line that is rewritten on a terminal, elsewhere a log entry
-// every 10 percent.
+// Returns a function that reports the fraction that is loaded. On a terminal it rewrites one line,
+// otherwise it logs every 10 percent.
 std::function<void(double)> load_progress(const std::string& path);
 
-// Logs what --quantize has made of the weights, or warns that it has made nothing.
+// Logs how many weights --quantize converted, or warns that it converted none.
 void log_weights(const engine::LoadedWeights& weights, const std::string& quantize);
 
 }  // namespace tandem::apps

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kLeastReserve = std::uint64_t{256} << 20;
 
-// For what other parts of the process allocate while it runs.
+// Reserved for allocations of other parts of the process.
 std::uint64_t reserve_of(std::uint64_t left) {
   return std::min(std::max(left / 8, kLeastReserve), left / 4);
 }

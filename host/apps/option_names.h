@@ -10,11 +10,11 @@
 
 namespace tandem::apps {
 
-// " (did you mean 'model'?)" when the command has an option like `name` (both without dashes, as a
-// configuration file has them), else nothing.
+// Returns " (did you mean 'model'?)" if the command has an option similar to `name`, otherwise
+// nothing. Names have no dashes, as in a configuration file.
 std::string option_suggestion(const CLI::App& command, const std::string& name);
 
-// The message for words that the parser does not know: it names them and the help to read.
+// The message for unknown words: it lists them and names the --help to read.
 std::string unknown_words(const CLI::App& app);
 
 }  // namespace tandem::apps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of `tandem` itself, which stand before or after the subcommand.
+// The options of `tandem` itself, which may precede or follow the subcommand.
 #include "apps/command.h"
 
 namespace tandem::apps {

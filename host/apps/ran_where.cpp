@@ -36,6 +36,8 @@ nlohmann::json plan_json(const engine::PlanStatus& plan) {
   }
   nlohmann::json result = {{"mode", plan.mode},
                            {"sub_batches", plan.num_sub_batches},
+                           {"early_queries", plan.way.early_queries},
+                           {"rings", plan.way.rings},
                            {"rows", plan.rows},
                            {"predicted_ms", plan.predicted_s * kMilliseconds},
                            {"measured_ms", plan.measured_s * kMilliseconds},

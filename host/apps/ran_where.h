@@ -11,11 +11,11 @@
 
 namespace tandem::apps {
 
-// A request that waits or runs. `pages`: [[unit, first page, number of pages], ...].
+// A waiting or running request. `pages`: [[unit, first page, number of pages], ...].
 nlohmann::json sequence_json(const engine::SequenceStatus& sequence);
 
-// What the last step was predicted to take and what it took; null before the first step, or where
-// nothing is predicted.
+// The predicted and the measured time of the last step. null before the first step, or without a
+// prediction.
 nlohmann::json plan_json(const engine::PlanStatus& plan);
 
 // An array with one object per device: {"device", "role", "layers", "launches", ...}.

@@ -3,8 +3,9 @@
 // run_request: submits one request and waits for its last event.
 //
 // The engine's thread calls `on_event`. Returns the last event. The wait has no deadline of its
-// own, since the engine's device deadlines bound every step. Errors: DeviceError when the engine
-// refuses the request or ends it with an error; the exceptions of the sink and of Engine::submit.
+// own, because the engine's device deadlines limit every step. Errors: DeviceError if the engine
+// refuses the request or ends it with an error; also exceptions of `on_event` and of
+// Engine::submit.
 #pragma once
 
 #include <functional>

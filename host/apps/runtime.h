@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runtime: model, devices and engine assembled from the options that `serve`, `generate` and
-// `perplexity` share; Assembly: the same without an engine, for `bench`.
+// Runtime: model, devices and engine, made from the options that `serve`, `generate` and
+// `perplexity` share. Assembly: the same without an engine, for `bench`.
 //
-// Only these classes make objects from words of the command line. Errors: Error naming the option
-// and its values. Ownership: a Runtime owns everything; the engine is destroyed first, the model
-// last. Units that an Assembly has made must not outlive it.
+// Only these classes turn words of the command line into objects. Errors: Error that names the
+// option and its values. Ownership: a Runtime owns everything; the engine is destroyed first, the
+// model last. Units from an Assembly must not outlive it.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ namespace tandem::apps {
 class Assembly {
  public:
   explicit Assembly(const RuntimeOptions& options);
-  ~Assembly();  // warns of a timeline that could not be written
+  ~Assembly();  // warns if the timeline could not be written
   Assembly(const Assembly&) = delete;
   Assembly& operator=(const Assembly&) = delete;
 
@@ -38,17 +38,18 @@ class Assembly {
   const model::Model& model() const { return *model_; }
   const std::string& model_path() const { return model_path_; }
   device::Device& compute_device() { return device(options_.compute); }
-  // opens the device at the first call; later calls return the same
+  // opens the device at the first call; later calls return the same device
   device::Device& device(const std::string& id);
 
   device::AttentionGeometry geometry() const;
-  // With --attention auto, all that may attend; the engine decides by what they cost.
+  // With --attention auto: all devices that can attend. The engine chooses by their costs.
   std::vector<ListedDevice> attention_devices();
-  // Error if the device cannot attend as the model needs.
+  // Throws Error if the device does not meet the model's attention needs.
   engine::NamedUnit make_unit(const ListedDevice& choice);
-  // The unit of a lost device, opened again. Threads: any; the caller has destroyed the lost unit.
+  // Opens a lost device again and makes its unit. Threads: any; the caller has destroyed the lost
+  // unit.
   engine::NamedUnit remake_unit(const ListedDevice& choice);
-  // The model of --draft; null where it names none.
+  // The model of --draft; null if it names none.
   const DraftChoice* draft() const { return draft_.get(); }
   std::uint64_t parking_bytes();  // see EngineOptions
   // The timeline of --trace; null without the option.
@@ -64,7 +65,7 @@ class Assembly {
   device::ActivitySink activity_sink();
   int context_length() const;       // length of the longest sequence
   std::uint64_t max_pages() const;  // pages of --max-running sequences of that length
-  // The bytes that the compute unit takes of its device, or of each of several devices: weights,
+  // The bytes that the compute unit needs on its device, or on each of several devices: weights,
   // activations, logits.
   std::uint64_t compute_bytes(std::size_t num_devices) const;
 
@@ -73,16 +74,17 @@ class Assembly {
   device::DeviceOptions device_options_;
   std::unique_ptr<DraftChoice> draft_;
   std::unique_ptr<model::Model> model_;
-  // the configuration of model_; null until its file is opened
+  // the configuration of model_; null until the file is open
   const model::ModelConfig* config_ = nullptr;
   int host_units_ = 0;               // attention units in host memory
   std::uint64_t host_kv_bytes_ = 0;  // memory for KV of each of these units, or of the fallback
   std::unique_ptr<trace::Timeline> timeline_;
-  // receives the activity of devices, on any thread
+  // receives the activities of devices, on any thread
   std::atomic<trace::Timeline*> device_timeline_ = nullptr;
   std::mutex devices_mutex_;
   std::vector<std::unique_ptr<device::Device>> devices_;
-  std::unique_ptr<device::Device> group_;  // the group of several compute devices; null: one device
+  // the joint device of several compute devices; null: there is one
+  std::unique_ptr<device::Device> group_;
 };
 
 class Runtime {
@@ -92,7 +94,7 @@ class Runtime {
   const model::Model& model() const { return parts_.model(); }
   engine::Engine& engine() { return *engine_; }
   const std::string& model_path() const { return parts_.model_path(); }
-  // What the devices cost when the engine was made.
+  // The costs of the devices when the engine was made.
   const planner::CostTable& costs() const { return costs_; }
 
  private:
@@ -105,8 +107,8 @@ class Runtime {
   std::unique_ptr<engine::Engine> engine_;
 };
 
-// Files that come with the program: <prefix>/share/tandem/<name>, relative to the executable. Empty
-// if not there.
+// The path of an installed file: <prefix>/share/tandem/<name>, relative to the executable. Empty if
+// the file does not exist.
 std::string shared_file(const std::string& name);
 
 }  // namespace tandem::apps

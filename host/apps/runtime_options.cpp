@@ -213,22 +213,25 @@ void add_scheduling_options(CLI::App& command, RuntimeOptions& o) {
   command
       .add_option("--early-query", o.early_query,
                   "devices behind a link attend to the past while k and v are projected; auto: "
+                  "in steps where that is predicted to take less time, or, without measured costs, "
                   "if the projection takes longer than one more submission")
       ->check(CLI::IsMember({"on", "off", "auto"}))
       ->capture_default_str()
       ->group("Scheduling");
   command
-      .add_option("--rings", o.rings,
-                  "separate threads pass rows between a GPU's stream and other devices; off: the "
-                  "engine's thread does this, layer by layer")
+      .add_option(
+          "--rings", o.rings,
+          "separate threads pass rows between a GPU's stream and other devices, unless "
+          "steps take less time without; off: the engine's thread does this, layer by layer")
       ->check(CLI::IsMember({"on", "off"}))
       ->default_str("on")
       ->group("Scheduling");
   command
-      .add_option("--draft", o.draft,
-                  "guess the next tokens, and let the model check them together where that pays: a "
-                  "small model with the same tokenizer (FILE), or lookup: what followed the last "
-                  "tokens earlier in the text")
+      .add_option(
+          "--draft", o.draft,
+          "guess the next tokens, and let the model check them together if this is faster: a "
+          "small model with the same tokenizer (FILE), or lookup: what followed the last "
+          "tokens earlier in the text")
       ->group("Scheduling");
   command.add_option("--draft-tokens", o.draft_tokens, "most guesses per sequence and step")
       ->check(CLI::Range(1, 64))

@@ -50,7 +50,7 @@ std::optional<planner::CostTable> kept_costs(const CostSource& source) {
   if (!text) return std::nullopt;
   planner::CostTableRead read = planner::read_cost_table(*text, source.wanted);
   if (!read.table) {
-    spdlog::info("the costs in '{}' are measured anew: {}", source.file, read.refusal);
+    spdlog::info("the costs in '{}' are measured again: {}", source.file, read.refusal);
   }
   return std::move(read.table);
 }
@@ -134,7 +134,8 @@ std::string costs_text(const planner::CostTable& table) {
     text += fmt::format("  a page out or in {:>19.1f} us\n", device.page_move_s * kMicro);
     if (device.dense_by_rows.empty()) continue;
     text += fmt::format("  merge of a row {:>21.3f} us per layer\n", device.merge_row_s * kMicro);
-    text += fmt::format("  sampling a row {:>21.1f} us\n", device.sampling_row_s * kMicro);
+    text += fmt::format("  sampling {:>27.1f} us, and {:.1f} us per row\n",
+                        device.sampling_s * kMicro, device.sampling_row_s * kMicro);
   }
   return text;
 }

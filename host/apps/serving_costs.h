@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the devices of a run cost: measured once, and kept in a file of the user's cache.
+// Returns the costs of the devices of a run: measured once, and stored in the user's cache.
 //
-// The file is one per model and options. A table of another machine or driver, and a file that
-// cannot be read, are measured anew, with a line in the log. Errors: those of measuring. A file
-// that cannot be written is a warning. Threads: one.
+// There is one file per model and set of options. If the file is unreadable, or of another machine
+// or driver, the costs are measured again, and the log says so. Errors: those of measuring. If the
+// file cannot be written, a warning is logged. Threads: one.
 #pragma once
 
 #include <functional>
@@ -15,27 +15,27 @@
 
 namespace tandem::apps {
 
-// $XDG_CACHE_HOME/tandem/costs-<hash>.json, or below $HOME/.cache; empty without either.
+// $XDG_CACHE_HOME/tandem/costs-<hash>.json, or below $HOME/.cache. Empty if neither is set.
 std::string cost_file(const planner::CostKey& key);
 
-// The version of the driver that devices of a kind use; of those without one, the system's.
+// The driver version of devices of this kind; for devices without a driver, the system's version.
 std::string driver_version(const std::string& kind);
 
 struct MeasuredCosts {
   planner::CostTable table;
-  bool is_whole = true;  // false: a device gave no answer, and the table is not kept
+  bool is_whole = true;  // false: a device did not answer, and the table is not stored
 };
 
 struct CostSource {
   planner::WantedCosts wanted;
-  std::string file;   // empty: nothing is kept
-  bool anew = false;  // whatever the file has
+  std::string file;   // empty: do not store
+  bool anew = false;  // measure even if the file is valid
   std::function<MeasuredCosts()> measure;
 };
 
 planner::CostTable stored_costs(const CostSource& source);
 
-// A table for people.
+// The costs as a text table.
 std::string costs_text(const planner::CostTable& table);
 
 }  // namespace tandem::apps

@@ -12,6 +12,11 @@ struct Loaded {
   NcclLibrary functions;
   LoadedLibrary library{"NCCL", "libnccl.so.2"};
 
+  template <typename Function>
+  void find_optional(const char* name, Function& function) {
+    function = library.find_optional<Function>(name);
+  }
+
   Loaded() {
     library.find("ncclGetUniqueId", functions.get_unique_id);
     library.find("ncclCommInitAll", functions.comm_init_all);
@@ -29,6 +34,11 @@ struct Loaded {
     functions.comm_finalize =
         library.find_optional<decltype(&ncclCommFinalize)>("ncclCommFinalize");
     functions.comm_shrink = library.find_optional<NcclShrinkFunction>("ncclCommShrink");
+    find_optional("ncclMemAlloc", functions.mem_alloc);
+    find_optional("ncclMemFree", functions.mem_free);
+    find_optional("ncclCommWindowRegister", functions.window_register);
+    find_optional("ncclCommWindowDeregister", functions.window_deregister);
+    find_optional("ncclTeamLsa", functions.team_lsa);
   }
 };
 

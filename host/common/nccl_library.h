@@ -9,12 +9,23 @@
 
 #include <nccl.h>
 
+#include <cstddef>
 #include <string>
+
+// nccl.h declares it from version 2.27 on.
+struct ncclWindow_vidmem;
 
 namespace tandem {
 
 // nccl.h declares ncclCommShrink from version 2.27 on.
 using NcclShrinkFunction = ncclResult_t (*)(ncclComm_t, int*, int, ncclComm_t*, ncclConfig_t*, int);
+
+// Windows of symmetric memory, and the ranks that reach each other by loads and stores, as later
+// headers declare them.
+using NcclWindow = ncclWindow_vidmem*;
+struct NcclTeam {
+  int num_ranks, rank, stride;
+};
 
 struct NcclLibrary {
   decltype(&ncclGetUniqueId) get_unique_id = nullptr;
@@ -31,6 +42,12 @@ struct NcclLibrary {
   decltype(&ncclRecv) receive = nullptr;
   decltype(&ncclGetErrorString) error_string = nullptr;
   NcclShrinkFunction comm_shrink = nullptr;  // null before NCCL 2.27
+  // Null before NCCL 2.19, 2.27 and 2.28.
+  ncclResult_t (*mem_alloc)(void**, std::size_t) = nullptr;
+  ncclResult_t (*mem_free)(void*) = nullptr;
+  ncclResult_t (*window_register)(ncclComm_t, void*, std::size_t, NcclWindow*, int) = nullptr;
+  ncclResult_t (*window_deregister)(ncclComm_t, NcclWindow) = nullptr;
+  NcclTeam (*team_lsa)(ncclComm_t) = nullptr;
 };
 
 // Null if the library cannot be used; nccl_library_reason() then says why.

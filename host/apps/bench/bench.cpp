@@ -143,7 +143,7 @@ void add_bench(CLI::App& app) {
       "bench", "Measure prefill and decode of a model against the limits of the machine");
   auto o = std::make_shared<BenchOptions>();
   add_runtime_options(*command, o->runtime);
-  // What the rows decide.
+  // The options that depend on the rows.
   for (const char* name :
        {"--context", "--max-running", "--max-waiting", "--no-prefix-cache", "--kv-moves"}) {
     command->remove_option(command->get_option(name));

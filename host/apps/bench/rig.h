@@ -25,12 +25,12 @@
 
 namespace tandem::apps::bench {
 
-// Those that --attention names; of auto the compute device's own memory.
+// The devices that --attention names. With auto: the compute device's own memory.
 std::vector<ListedDevice> measured_devices(Assembly& parts);
 
 struct LoadTime {
-  double open_seconds = 0;     // the file is opened, checked and read
-  double weights_seconds = 0;  // the compute unit takes the weights
+  double open_seconds = 0;     // time to open, check and read the file
+  double weights_seconds = 0;  // time to copy the weights to the compute unit
 };
 
 class Rig {
@@ -40,11 +40,11 @@ class Rig {
   // Loads the model a second time, then releases this copy.
   LoadTime load_again();
 
-  // Checks that a prompt gives the same tokens whole, cut, and together with others; throws
-  // DeviceError.
+  // Checks that a prompt gives the same tokens if it is computed as a whole, in chunks, and
+  // together with other prompts. Throws DeviceError if not.
   void verify();
 
-  // Empty, or why the row cannot be run.
+  // Returns why the row cannot run; empty if it can.
   std::string refusal(const Row& row) const;
   void prepare(const Row& row);
   double step();  // runs a step of the prepared row; returns its seconds

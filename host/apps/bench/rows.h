@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of `tandem bench`: reads the words of the command line as rows within a model's context.
+// Parses the rows of `tandem bench` from the command line, and limits them to the model's context.
 //
-// Pure functions. Errors: Error("bench", ...) naming the word. Threads: any.
+// Pure functions. Errors: Error("bench", ...) that names the word. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ enum class RowKind { kPrefill, kDecode };
 
 struct Row {
   RowKind kind = RowKind::kDecode;
-  int batch = 1;   // sequences of a decode step
-  int tokens = 0;  // prefill: tokens of the prompt; decode: attended tokens, the new one included
+  int batch = 1;   // number of sequences in a decode step
+  int tokens = 0;  // prefill: length of the prompt; decode: attended tokens, including the new one
   int asked_tokens = 0;  // value of `tokens` before it was limited to the model's context
 };
 
@@ -27,7 +27,7 @@ Row prefill_row(int prompt_tokens);
 // Limits the row to a context of this many tokens.
 Row clipped(Row row, int context_length);
 
-// KV pages that the row needs at once.
+// The number of KV pages that the row needs.
 std::uint64_t pages_of(const Row& row, int page_tokens);
 
 std::string row_name(const Row& row);   // "decode_batch8_context4096", "prefill_512"

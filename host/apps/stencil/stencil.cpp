@@ -113,7 +113,7 @@ void run_ranks_in_threads(const StencilCommandOptions& o) {
 }
 
 void run_stencil(const StencilCommandOptions& o) {
-  tile_of(o.tile, "--tile");  // wrong ones are told before ranks start
+  tile_of(o.tile, "--tile");  // reports wrong ones before ranks start
   tile_of(o.pass_tile, "--fused-tile");
   const bool takes_mpi = o.transport == "mpi" || (o.transport == "auto" && is_under_mpi());
   if (!takes_mpi) return run_ranks_in_threads(o);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// measure_stencil: how fast sweeps and fused passes of a stencil are, against the triad's
-// bandwidth.
+// measure_stencil: measures sweeps and fused passes of a stencil, against the bandwidth of the
+// triad.
 //
-// Steps of sweeps and passes over the triad's arrays alternate; the best time of each counts, as in
-// STREAM. A time ends when the last rank has. Tiles that are not given are the fastest of some.
-// Threads: one caller a rank; all ranks call. Errors: those of StencilSolver and of the courier;
-// Error where memory does not suffice, or where sweeps and passes leave different bits.
+// Steps of sweeps, passes and the triad alternate; the best time of each counts, as in STREAM. A
+// time ends when the last rank is done. If tiles are not given, several are tried and the fastest
+// is used. Threads: one caller per rank; all ranks call. Errors: those of StencilSolver and of the
+// courier; Error if the memory does not suffice, or if sweeps and passes give different bits.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tandem::apps {
 
-// Of all ranks together.
+// Figures of all ranks together.
 struct StencilSpeed {
   tiling::Point<3> tile{};
   bool is_tuned = false, streams = false;
@@ -25,7 +25,7 @@ struct StencilSpeed {
 };
 
 struct StencilResult {
-  StencilSpeed sweep, pass;  // pass: steps == 0 where it is left out
+  StencilSpeed sweep, pass;  // pass: steps == 0 if passes are not measured
   double triad_gb_per_s = 0;
   bool triad_streams = false;
   int steps = 0, pass_steps = 0;

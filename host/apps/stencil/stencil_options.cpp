@@ -23,7 +23,7 @@ void add_stencil_options(CLI::App& command, StencilCommandOptions& o) {
   command.add_option("--fuse", o.fuse, "steps of a fused pass; 0 leaves it out; rk3 fuses one")
       ->check(in_range(0, 16));
   command.add_option("--ranks", o.ranks, "that share the domain")->check(in_range(1, 1024));
-  command.add_option("--boxes", o.boxes, "of each rank, with memory of their own")
+  command.add_option("--boxes", o.boxes, "of each rank, with their own memory")
       ->check(in_range(1, 4096));
   command.add_option("--threads", o.threads, "of each rank (0: all cores, shared by the ranks)")
       ->check(in_range(0, 1024));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of `tandem stencil`, and their texts.
+// The options of `tandem stencil`, and their conversion from and to text.
 //
 // Errors: Error, which names the option.
 #pragma once
@@ -22,13 +22,14 @@ struct StencilCommandOptions {
 
 void add_stencil_options(CLI::App& command, StencilCommandOptions& options);
 
-// "8x8x256": planes, rows, columns. nullopt for "auto". option: named in the error.
+// "8x8x256": planes, rows, columns. nullopt for "auto". `option` is named in errors.
 std::optional<tiling::Point<3>> tile_of(const std::string& text, const std::string& option);
 std::string tile_text(const tiling::Point<3>& tile, std::int64_t cells);
 
 tiling::StencilKind stencil_kind(const std::string& name);
 
-// Of one rank, without tiles. Steps of a pass: those of --fuse; rk3 fuses the stages of one.
+// The options of one rank, without tiles. A pass fuses --fuse steps; rk3 fuses the stages of one
+// step.
 tiling::StencilOptions solver_options(const StencilCommandOptions& options);
 
 }  // namespace tandem::apps

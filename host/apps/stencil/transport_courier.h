@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TransportCourier: carries the cells of fields over a transport.
+// TransportCourier: sends and receives the cells of fields over a transport.
 //
 // Ownership: borrows the transport. Threads: one at a time. Errors: TransportError, at the latest
-// after the timeout of a step.
+// when a step's timeout has passed.
 #pragma once
 
 #include <chrono>

@@ -177,13 +177,14 @@ TEST(BackendOptionsOfTheBuild, KeepTheirSpelling) {
   device::BackendValues values;
   CLI::App command;
   add_backend_options(command, device::backends(), values);
-  for (const char* name : {"--xclbin", "--cuda-kernels", "--cuda-fp8-rows"}) {
+  for (const char* name : {"--xclbin", "--cpu-sparse", "--cuda-kernels", "--cuda-fp8-rows"}) {
     EXPECT_NE(command.get_option_no_throw(name), nullptr) << name;
   }
   EXPECT_EQ(command.get_option_no_throw("--aggregation-xclbin"), nullptr) << "no model uses it";
   const std::string text = options_text(device::backends());
   EXPECT_THAT(text, HasSubstr("--aggregation-xclbin (file"));
-  EXPECT_THAT(text, HasSubstr("cpu: no options\n"));
+  EXPECT_THAT(text, HasSubstr("cpu:\n  --cpu-sparse (word: auto, always, never; default: auto)\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("opencl[^\n]*: no options\n"));
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ TEST(NcclLibrary, OfVersion213ServesThoseWhoNeedNoMore) {
   EXPECT_EQ(library->comm_init, nullptr);
   EXPECT_EQ(library->comm_finalize, nullptr);
   EXPECT_EQ(library->comm_shrink, nullptr);
+  EXPECT_EQ(library->window_register, nullptr);
+  EXPECT_EQ(library->team_lsa, nullptr);
 }
 
 }  // namespace
