@@ -13,7 +13,7 @@ tandem_packages=(
   "${demo_packages[@]}" libdnnl-dev clang libgtest-dev libgmock-dev
   libboost-filesystem-dev lsb-release  # what XRT's own package brings, so Makefiles for it link and ask
   ocl-icd-opencl-dev opencl-headers pocl-opencl-icd tcl
-  libopenmpi-dev openmpi-bin iproute2 libgloo-dev libmetis-dev libsqlite3-dev
+  libopenmpi-dev openmpi-bin iproute2 libgloo-dev libmetis-dev libscotch-dev libsqlite3-dev
 )
 test_packages=(debootstrap chromium chromium-driver python3-selenium python3-venv python3-pip python3-setuptools python3-wheel python3-torch libtorch-dev clang-format clang-tidy redis-server g++-aarch64-linux-gnu qemu-user)
 

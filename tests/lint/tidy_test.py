@@ -43,6 +43,11 @@ class TidyTest(unittest.TestCase):
     def test_a_precompiled_header_of_another_compiler_is_left_out(self):
         self.assertEqual(self.check("int f() { return 1; }\n", False, "-include /none/cmake_pch.hxx"), "")
 
+    def test_sources_of_libtorch_are_left_out(self):
+        self.assertIsNone(tidy.PRODUCT.match("host/training/trainer/torch/block.cpp"))
+        for path in ("host/training/trainer/trainer.cpp", "drivers/registry.cpp", "bitstreams/tools/xbutil.cpp"):
+            self.assertIsNotNone(tidy.PRODUCT.match(path), path)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -85,7 +85,7 @@ class PlanTest(unittest.TestCase):
         daemon.environment = cached_in(self.cache)
         with daemon:
             pass
-        self.assertIn("are measured anew: the table cannot be read", daemon.log_text)
+        self.assertIn("are measured again: the table cannot be read", daemon.log_text)
 
     def test_auto_with_cards_gives_the_tokens_of_host_memory(self):
         command = ["generate", "--prompt", "Once upon a time", "-n", 40, "--temperature", 0, "--ignore-eos", *EXACT]

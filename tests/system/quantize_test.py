@@ -3,6 +3,7 @@
 # A model file converted to another type, and the same type chosen while loading, give the same weights.
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -58,6 +59,68 @@ class QuantizeTest(unittest.TestCase):
         self.assertEqual(out.read_text(), "precious")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["no.gguf", "out.gguf", "text.txt"])
         self.assertEqual(run("quantize", self.model, out, "--type", "q4_0", "--force").returncode, 0)
+
+    def pruned(self, *arguments):
+        out = self.folder / "pruned.gguf"
+        result = run("quantize", self.model, out, "--force", *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return out, result.stdout
+
+    def test_a_pruned_model_computes_the_same_without_its_zeros(self):
+        for pattern, part in (("values", 0.9), ("2:4", 0.5), ("8x8", 0.75)):
+            out, said = self.pruned("--type", "f32", "--prune", part, "--prune-pattern", pattern)
+            zeros = re.search(r"of \d+ values of the pruned matrices are zero \((.*) %\)", said)
+            self.assertAlmostEqual(float(zeros[1]), 100 * part, delta=0.5)  # rows round
+            whole = sum(self.losses("--model", out, "--cpu-sparse", "never"))
+            self.assertAlmostEqual(sum(self.losses("--model", out, "--cpu-sparse", "always")), whole, delta=1e-4 * whole)
+            self.assertNotAlmostEqual(sum(self.losses("--model", self.model)), whole, delta=1e-2 * whole)
+
+    def test_a_pruned_model_reads_less_and_the_daemon_says_what_it_measured(self):
+        out, _ = self.pruned("--type", "bf16", "--prune", 0.9, "--prune-scope", "global", "--prune-output")
+        words = ("generate", "--model", out, "--prompt", "Once", "-n", 2, "--attention", "cpu")
+        read = {}
+        for word in ("always", "never"):
+            result = run(*words, "--cpu-sparse", word)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertNotIn("without them", result.stderr)
+            line = next(line for line in result.stderr.splitlines() if line.startswith("cpu "))
+            read[word] = float(line.split()[6])
+        self.assertLess(read["always"], 0.6 * read["never"], read)
+        result = run(*words)
+        self.assertRegex(result.stderr, r"bf16 weights with \d+ % zeros: .* times as fast without them")
+
+    def test_refuses_to_prune_what_it_cannot(self):
+        out = self.folder / "out.gguf"
+        for arguments, words in (
+            ((), "add --type or --prune"),
+            (("--prune", 0.9), "add --type bf16"),
+            (("--prune", 0.9, "--type", "q4_0"), "add --type bf16"),
+            (("--prune", 1.0, "--type", "bf16"), "below 1"),
+            (("--prune", "nan", "--type", "bf16"), "below 1"),
+            (("--prune", 0.9, "--type", "bf16", "--prune-pattern", "2:4"), "not 0.9"),
+            (("--prune", 0.5, "--type", "bf16", "--prune-pattern", "2:4", "--prune-scope", "global"), "no global scope"),
+            (("--prune", 0.5, "--type", "bf16", "--prune-pattern", "1:7"), "prunes"),
+            (("--prune", 0.5, "--type", "bf16", "--prune-pattern", "round"), "is no pattern"),
+            (("--type", "bf16", "--prune-scope", "global"), "need --prune"),
+            (("--type", "f32"), "is for --prune"),
+        ):
+            result = run("quantize", self.model, out, *arguments)
+            self.assertEqual(result.returncode, 2, (arguments, result.stderr))
+            self.assertIn(words, result.stderr)
+            self.assertFalse(out.exists())
+
+    def test_names_the_matrix_with_a_value_that_is_not_finite(self):
+        out, _ = self.pruned("--type", "f32", "--prune", 0.5)
+        content = bytearray(out.read_bytes())
+        at = len(content) * 6 // 10 // 32 * 32  # among the layers' matrices
+        content[at:at + 4] = b"\x00\x00\xc0\x7f"
+        (self.folder / "nan.gguf").write_bytes(content)
+        for scope in ("row", "global"):
+            result = run("quantize", self.folder / "nan.gguf", self.folder / "made.gguf",
+                         "--type", "bf16", "--prune", 0.9, "--prune-scope", scope)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertRegex(result.stderr, r"'blk\.\d+\..*\.weight', rows from \d+: holds a value that is not finite")
+            self.assertFalse((self.folder / "made.gguf").exists())
 
     def test_replaces_regular_files_only(self):
         fifo, link, loose = (self.folder / name for name in ("fifo", "link", "loose"))

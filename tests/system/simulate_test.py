@@ -101,10 +101,10 @@ class SimulateTest(unittest.TestCase):
         link = {"latency_s": 0, "bytes_per_s": 0}
         device = {"id": "cpu", "driver": "", "dense_by_rows": [[1, 0.01], [512, 0.1]], "dense_correction": 1,
                   "attention": [curve], "to_device": link, "from_device": link}
-        device |= {name: 0 for name in ("launch_s", "merge_row_s", "causal_pair_s", "sampling_row_s", "page_move_s")}
+        device |= {name: 0 for name in ("launch_s", "merge_row_s", "causal_pair_s", "sampling_s", "sampling_row_s", "page_move_s")}
         with tempfile.TemporaryDirectory() as folder:
             table = pathlib.Path(folder, "table.json")
-            table.write_text(json.dumps({"version": 2, "machine": "m", "model": "n", "options": "", "devices": [device]}))
+            table.write_text(json.dumps({"version": 3, "machine": "m", "model": "n", "options": "", "devices": [device]}))
             case = ["--model", "llama-3.2-1b", "--devices", str(table), "--load", "batch:2,prompt=10,output=10"]
             self.assertEqual(list(figures(*case)["utilisation"]), ["cpu"])
             for study in ("--map", "--design"):

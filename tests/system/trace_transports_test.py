@@ -2,12 +2,12 @@
 #
 # `tandem trace-comm` of Tandem's own transports, of emulated cards, and of PyTorch's gloo: matrices equal to closed forms.
 import shutil
-import socket
 import subprocess
 import unittest
 from pathlib import Path
 
 from daemon import BUILD, TANDEM, card_environment
+from ports import free_port
 from trace_runs import RANKS, TraceCommTest, matrix, ring, sum_of
 
 TRACED_RANKS = BUILD / "bin" / "traced_ranks"
@@ -37,14 +37,15 @@ class OwnTransportsTest(TraceCommTest):
         self.assertEqual(compared["counted_minus_modelled_bytes"], ring(2 * steps * FRAME))
         if both is not report:
             return
-        operations = report["by_collective"]
-        self.assertEqual(operations["ring_reduce-scatter"], {"bytes": one_way, "counts": ring(steps)})
-        self.assertEqual(operations["ring_all-gather"], {"bytes": one_way, "counts": ring(steps)})
-        self.assertEqual(sorted(operations), ["header_exchange", "ring_all-gather", "ring_reduce-scatter"])
+        phases = report["by_phase"]
+        self.assertEqual(phases["ring_reduce-scatter"], {"bytes": one_way, "counts": ring(steps)})
+        self.assertEqual(phases["ring_all-gather"], {"bytes": one_way, "counts": ring(steps)})
+        self.assertEqual(sorted(phases), ["header_exchange", "ring_all-gather", "ring_reduce-scatter"])
         # The agreement in front of every call is Bruck's all-gather: steps over the distances 1 and 2.
         headers = matrix({(rank, (rank - distance) % RANKS): self.CALLS for rank in range(RANKS) for distance in (1, 2)})
-        self.assertEqual(operations["header_exchange"]["counts"], headers)
-        self.assertEqual(report["bytes"], sum_of(operations["header_exchange"]["bytes"], one_way, one_way))
+        self.assertEqual(phases["header_exchange"]["counts"], headers)
+        self.assertEqual(report["bytes"], sum_of(phases["header_exchange"]["bytes"], one_way, one_way))
+        self.assertEqual(report["by_collective"], {"allreduce": {"bytes": report["bytes"], "counts": report["counts"]}})
         self.assertEqual(sorted(report["by_kind"]), [kind])
 
     def test_threads(self):
@@ -82,6 +83,9 @@ class OwnTransportsTest(TraceCommTest):
         report = self.report()
         self.assertEqual(list(report["by_kind"]), ["tandem_inproc"])
         self.assertGreater(report["bytes"][1][0], 0)
+        self.assertIn("sparse_allreduce", report["by_collective"])
+        self.assertIn("header_exchange", report["by_phase"])
+        self.assertGreater(len(report["by_phase"]), 1)
         self.assertNotIn("by_algorithm", report)
 
     def test_other_kinds_leave_them_alone(self):
@@ -108,12 +112,6 @@ if __name__ == "__main__":
     for rank in ranks: rank.join()
     sys.exit(max(rank.exitcode for rank in ranks))
 """
-
-
-def free_port():
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
 
 
 class GlooTest(TraceCommTest):

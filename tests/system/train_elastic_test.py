@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Ranks of `tandem train` that are killed, stopped and added in mid-run: real processes over gloo, with and without mpirun.
+# What they compute does not matter here, so all but one of these tests do without libtorch.
 import json
 import os
 import shutil
@@ -10,13 +11,13 @@ import time
 import unittest
 
 from daemon import TANDEM
-from train_runs import SMALL, TrainRuns
+from train_runs import SMALL, LightRuns
 
 FOR_EVER = 1_000_000
 PATIENCE_S = 120
 
 
-class ElasticTest(TrainRuns):
+class ElasticTest(LightRuns):
     def setUp(self):
         super().setUp()
         self.out = self.folder / "run"
@@ -25,7 +26,7 @@ class ElasticTest(TrainRuns):
         """A process whose output goes to the files NAME.out and NAME.err."""
         common = ["--text", self.folder / "text.txt", *SMALL, "--out", self.out, "--save-every", 10]
         with open(self.folder / f"{name}.out", "w") as out, open(self.folder / f"{name}.err", "w") as error:
-            process = subprocess.Popen([TANDEM, "train", *map(str, [*common, *arguments])], stdout=out, stderr=error,
+            process = subprocess.Popen([self.program, "train", *map(str, [*common, *arguments])], stdout=out, stderr=error,
                                        env={**os.environ, **variables})
         self.addCleanup(self.end, process)
         return process
@@ -46,7 +47,7 @@ class ElasticTest(TrainRuns):
                  self.folder / "shape.toml", "--steps", steps, *arguments]
         with open(self.folder / "mpi.out", "w") as out, open(self.folder / "mpi.err", "w") as error:
             process = subprocess.Popen(["mpirun", "--enable-recovery", "--oversubscribe", "--bind-to", "none", "-n", str(world),
-                                        TANDEM, "train", *map(str, words)], stdout=out, stderr=error, env=environment)
+                                        self.program, "train", *map(str, words)], stdout=out, stderr=error, env=environment)
         self.addCleanup(self.end, process)
         return process
 
@@ -81,29 +82,39 @@ class ElasticTest(TrainRuns):
             self.assertEqual(process.wait(PATIENCE_S), 0)
 
     def checkpoint(self):
-        return json.loads((self.out / (self.out / "latest").read_text().strip() / "checkpoint.json").read_text())
+        """The newest one. A run that goes on removes it once two newer ones are there, so it may go while it is read."""
+        name = (self.out / "latest").read_text().strip()
+        try:
+            return json.loads((self.out / name / "checkpoint.json").read_text())
+        except FileNotFoundError:
+            if (self.out / "latest").read_text().strip() == name:
+                raise
+        return self.checkpoint()
 
     def test_a_run_survives_the_kill_of_its_first_rank(self):
-        processes = self.ranks(3, "--elastic", steps=150)
+        processes = self.ranks(3, "--elastic")
         self.wait_for_step(0, 25)
         self.end(processes[0])
         self.wait_for_text(1, "without rank 0: 2 of 3 go on from the last checkpoint")
-        for process in processes[1:]:
-            self.assertEqual(process.wait(PATIENCE_S), 0)
-        self.assertEqual((self.checkpoint()["world"], self.checkpoint()["step"]), (2, 150))
+        self.wait_for(lambda: self.checkpoint()["world"] == 2, "no checkpoint of two ranks")
+        self.stop(*processes[1:])
+        last = self.checkpoint()["step"]
+        self.assertGreater(last, 20)
         steps = [line.split(",")[0] for line in (self.out / "log.csv").read_text().splitlines()[1:]]
-        self.assertEqual(steps, [str(step) for step in range(1, 151)])
+        self.assertEqual(steps, [str(step) for step in range(1, last + 1)])
         # The folder serves the next run, whatever has died in it.
-        again = self.ranks(2, "--elastic", source=["--resume", self.out], steps=155)
+        again = self.ranks(2, "--elastic", source=["--resume", self.out], steps=last + 5)
         self.assertEqual([process.wait(PATIENCE_S) for process in again], [0, 0])
-        self.assertEqual(self.last_step(0), 155)
+        self.assertEqual(self.last_step(0), last + 5)
 
     def test_a_loss_while_the_others_agree_is_another_loss(self):
         processes = self.ranks(4, "--elastic", "--timeout", 100)
         self.wait_for_step(0, 15)
         processes[2].send_signal(signal.SIGSTOP)  # the others wait for it while they agree
         self.end(processes[1])
-        self.wait_for(lambda: len(list((self.out / ".ranks").glob("roll-*"))) == 2, "the ranks do not agree")
+        # Beside the rolls may lie signs of work (roll-...-busy).
+        self.wait_for(lambda: sum(name.name.endswith(("-0", "-3")) for name in (self.out / ".ranks").glob("roll-*")) == 2,
+                      "the ranks do not agree")
         self.end(processes[2])
         self.wait_for_text(0, "without ranks 1, 2: 2 of 4 go on from the last checkpoint")
         step = self.last_step(0)
@@ -164,7 +175,7 @@ class ElasticTest(TrainRuns):
             why = "its process has ended" if signal_number == signal.SIGKILL else "no word for 5000 ms"
             for rank in (0, 1):
                 self.assertEqual(processes[rank].wait(PATIENCE_S), 3)
-                self.assertIn(f"rank 2 is lost: {why}; --resume goes on", self.text(rank))
+                self.assertIn(f"rank 2 is lost: {why}; --resume continues", self.text(rank))
             self.end(processes[2])
 
     def test_without_elastic_ranks_of_mpi_name_the_rank_too(self):
@@ -183,7 +194,7 @@ class ElasticTest(TrainRuns):
         store = self.folder / "store"
         store.mkdir()
         script = self.folder / "rank.sh"
-        script.write_text(f'#!/bin/sh\ntrain="{TANDEM} train $*"\n[ $OMPI_COMM_WORLD_RANK = 0 ] && exec $train\n'
+        script.write_text(f'#!/bin/sh\ntrain="{self.program} train $*"\n[ $OMPI_COMM_WORLD_RANK = 0 ] && exec $train\n'
                           f'exec unshare --mount sh -c "mount -t tmpfs tmpfs {store} && exec $train"\n')
         script.chmod(0o755)
         if subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", store], capture_output=True).returncode:
@@ -200,18 +211,19 @@ class ElasticTest(TrainRuns):
     def test_a_run_under_mpirun_survives_a_kill(self):
         if shutil.which("mpirun") is None:
             self.skipTest("mpirun is not installed")
-        process = self.mpirun(3, "--elastic", steps=120)
-        self.wait_for_step("mpi", 25)
+        self.program = TANDEM  # with libtorch
+        process = self.mpirun(3, "--elastic", steps=400)  # mpirun ends by itself only, so enough for the kill to come before
+        self.wait_for_step("mpi", 12)
         os.kill(self.children(process)[-1], signal.SIGKILL)
         process.wait(PATIENCE_S)
         self.assertIn("2 of 3 go on from the last checkpoint", self.text("mpi"))
         self.assertNotIn("--enable-recovery", self.text("mpi"))  # no warning that it is missing
-        self.assertEqual((self.last_step("mpi"), self.checkpoint()["world"]), (120, 2))
+        self.assertEqual((self.last_step("mpi"), self.checkpoint()["world"]), (400, 2))
 
     def test_elastic_wants_what_outlives_a_rank(self):
         shape = self.folder / "shape.toml"
         for arguments, words in (
-            (["--elastic"], "--elastic goes on from checkpoints; name a folder by --out"),
+            (["--elastic"], "--elastic continues from checkpoints; name a folder by --out"),
             (["--join"], "name its folder by --out"),
             (["--elastic", "--out", self.out, "--transport", "mpi"], "--elastic needs --transport gloo"),
         ):

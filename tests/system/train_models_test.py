@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `tandem train` with its other models and places: recommenders, LSTMs, the update in host memory and on cards.
+import fcntl
 import json
 import os
 import random
@@ -11,7 +12,7 @@ import unittest
 from pathlib import Path
 
 from daemon import BUILD
-from train_runs import TrainRuns
+from train_runs import LightRuns, TrainRuns
 
 CLICKS = """
 kind = "recommender"
@@ -52,7 +53,9 @@ def losses(lines):
     return {line["step"]: (line["loss"], line["gradient_norm"]) for line in lines if "step" in line}
 
 
-class RecommenderTest(TrainRuns):
+class Clicks:
+    """Runs of a small recommender."""
+
     def setUp(self):
         super().setUp()
         (self.folder / "clicks.toml").write_text(CLICKS)
@@ -64,6 +67,8 @@ class RecommenderTest(TrainRuns):
         source = [] if "--resume" in arguments else ["--model-config", self.folder / "clicks.toml"]
         return self.train(*source, *self.arguments(*arguments), small=False, **options)
 
+
+class RecommenderTest(Clicks, TrainRuns):
     def test_it_learns_and_is_scored(self):
         lines = self.clicks("--steps", 300, "--log-every", 100, "--valid", "synthetic", "--out", self.folder / "run",
                             "--table-rate", 0.1)
@@ -85,15 +90,6 @@ class RecommenderTest(TrainRuns):
             self.assertEqual(losses(again), {step: of for step, of in losses(whole).items() if step > 6})
             self.assertEqual(model_bytes(self.folder / f"again{ranks}"), final)
 
-    def test_a_checkpoint_of_another_model_than_the_one_named_is_refused(self):
-        out = self.folder / "run"
-        self.clicks("--steps", 1, "--out", out)
-        same = self.clicks("--resume", out, "--model-config", self.folder / "clicks.toml", "--steps", 2)
-        self.assertEqual([line["step"] for line in same], [2])
-        other = self.folder / "other.toml"
-        other.write_text(CLICKS.replace("width = ", "width = 1"))
-        self.assertIn("field 'width' is", self.clicks("--resume", out, "--model-config", other, "--steps", 2, code=2))
-
     def test_ranks_sparsify_the_layers_and_send_rows_of_tables(self):
         lines = self.clicks("--steps", 5, "--reduce", "topk@0.05", "--reduce-warmup", 0, "--dense-below", 32, ranks=2)
         self.assertLess(lines[-1]["density_sent"], 0.3)
@@ -112,6 +108,19 @@ class RecommenderTest(TrainRuns):
                            "--json", small=False)
         self.assertGreater(lines[-1]["auc"], 0.9)
         self.assertEqual(lines[-1]["samples_scored"], 400)
+
+
+class TablesTest(Clicks, LightRuns):
+    """Where the tables are, and what is refused."""
+
+    def test_a_checkpoint_of_another_model_than_the_one_named_is_refused(self):
+        out = self.folder / "run"
+        self.clicks("--steps", 1, "--out", out)
+        same = self.clicks("--resume", out, "--model-config", self.folder / "clicks.toml", "--steps", 2)
+        self.assertEqual([line["step"] for line in same], [2])
+        other = self.folder / "other.toml"
+        other.write_text(CLICKS.replace("width = ", "width = 1"))
+        self.assertIn("field 'width' is", self.clicks("--resume", out, "--model-config", other, "--steps", 2, code=2))
 
     def test_wrong_inputs_are_named(self):
         (self.folder / "bad.tsv").write_text("0\t1\n")
@@ -149,19 +158,22 @@ class RecommenderTest(TrainRuns):
 
     @unittest.skipUnless(HAVE_CARDS, "this build has no emulated cards")
     def test_a_card_killed_in_mid_run_changes_no_bit(self):
-        self.clicks("--steps", 40, "--out", self.folder / "host")
+        self.clicks("--steps", 200, "--out", self.folder / "host")
         process = self.start("--model-config", self.folder / "clicks.toml", *self.arguments(
-            "--steps", 40, "--out", self.folder / "cards", "--offload", "xrt:0,xrt:1"))
+            "--steps", 200, "--out", self.folder / "cards", "--offload", "xrt:0,xrt:1"))
+        # What it says of 200 steps does not fit in, so it does not end before this test has read them.
+        fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
         for _ in range(5):
             json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGSTOP)  # it does not end while the cards are looked for
         cards = card_processes(process.pid)
         self.assertEqual(len(cards), 2)
         os.kill(cards[1], signal.SIGKILL)
+        process.send_signal(signal.SIGCONT)
         _, error = process.communicate(timeout=240)
         self.assertEqual(process.returncode, 0, error)
         self.assertIn("host memory takes over the tables of xrt:", error)
         self.assertEqual(model_bytes(self.folder / "cards"), model_bytes(self.folder / "host"))
-
 
     # Of 24 million rows of one number: a card pads each to 192 bytes, so its 8 memories of 480 MiB are too small.
     @unittest.skipUnless(HAVE_CARDS, "this build has no emulated cards")
@@ -241,7 +253,7 @@ class ThreadsTest(TrainRuns):
             self.assertEqual(set(policies), {found})
 
 
-class OffloadTest(TrainRuns):
+class OffloadTest(LightRuns):
     def test_the_update_in_host_memory_has_the_bits_of_the_update_in_place(self):
         for ranks, clip in ((0, 0), (3, 0), (3, 1)):
             of = {}

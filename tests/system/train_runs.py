@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# TrainRuns: a small text, a small model, and `tandem train` on them: one process, or the ranks of mpirun.
+# TrainRuns: a small text, a small model, and `tandem train` on them: one process, or the ranks of mpirun. LightRuns: the
+# same without libtorch.
 import json
 import os
 import random
@@ -11,6 +12,8 @@ import unittest
 from pathlib import Path
 
 from daemon import BUILD, TANDEM
+
+LIGHT = BUILD / "tests" / "system" / "light_trainer" / "libtandem_trainer.so"
 
 SHAPE = """
 name = "tiny"
@@ -30,9 +33,22 @@ def text_of(seed, words=4000):
     return " ".join(draw.choice(WORDS) for _ in range(words)) + ".\n"
 
 
+def light_program(folder):
+    """A `tandem-train` in `folder` that computes by light_trainer/: without libtorch, which each process loads for a second."""
+    program, library = folder / "bin" / "tandem-train", folder / "lib" / "tandem" / LIGHT.name
+    for file in (program, library):
+        file.parent.mkdir(parents=True)
+    shutil.copy(BUILD / "bin" / "tandem-train", program)
+    library.symlink_to(LIGHT.resolve())
+    for name in ("xrt", "share"):  # emulated cards and their images
+        (folder / name).symlink_to((BUILD / name).resolve())
+    return str(program)
+
+
 @unittest.skipUnless((BUILD / "lib" / "tandem" / "libtandem_trainer.so").exists(), "this build has no libtorch")
 class TrainRuns(unittest.TestCase):
     one_step = None
+    program = TANDEM
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -55,8 +71,9 @@ class TrainRuns(unittest.TestCase):
     def start(self, *arguments, ranks=0, mpi_arguments=(), environment=None, **options):
         prefix = ["mpirun", "--oversubscribe", "--bind-to", "none", *mpi_arguments, "-n", str(ranks)] if ranks else []
         variables = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **(environment or {})}
-        return subprocess.Popen([*prefix, TANDEM, "train", *map(str, arguments)], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, env={**os.environ, **variables}, **options)
+        outputs = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen([*prefix, self.program, "train", *map(str, arguments)], text=True,
+                                env={**os.environ, **variables}, **{**outputs, **options})
 
     def train(self, *arguments, ranks=0, code=0, small=True, mpi_arguments=(), environment=None):
         if ranks and shutil.which("mpirun") is None:
@@ -74,3 +91,13 @@ class TrainRuns(unittest.TestCase):
 
     def from_scratch(self, *arguments, **options):
         return self.train("--model-config", self.folder / "shape.toml", *arguments, **options)
+
+
+class LightRuns(TrainRuns):
+    """With light_program(): of what does not depend on the passes of a model."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.program = light_program(Path(folder.name))

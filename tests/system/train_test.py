@@ -16,8 +16,8 @@ import time
 import unittest
 
 import directory_model_test
-from daemon import BUILD, TANDEM, Daemon, run_json
-from train_runs import SMALL, TrainRuns
+from daemon import BUILD, Daemon, run_json
+from train_runs import SMALL, LightRuns, TrainRuns
 
 
 def gguf_value(value):
@@ -85,14 +85,6 @@ class TrainTest(TrainRuns):
         self.assertEqual([(line["step"], line["loss"], line["gradient_norm"]) for line in lines],
                          [(line["step"], line["loss"], line["gradient_norm"]) for line in whole[5:]])
 
-    def test_more_steps_may_be_asked_for_when_a_run_is_resumed(self):
-        whole = self.from_scratch("--steps", 8)
-        out = self.folder / "run"
-        self.from_scratch("--steps", 3, "--out", out)
-        lines = self.from_scratch("--resume", out, "--steps", 8)
-        self.assertEqual([(line["step"], line["loss"]) for line in lines],
-                         [(line["step"], line["loss"]) for line in whole[3:]])
-
     def test_recomputed_layers_give_the_same_bits(self):
         plain, again = (self.from_scratch("--steps", 5, *extra) for extra in ((), ("--recompute",)))
         self.assertEqual([line["loss"] for line in plain], [line["loss"] for line in again])
@@ -116,84 +108,6 @@ class TrainTest(TrainRuns):
         arguments = [*sparse, "--out", self.folder / "again"]
         lines = self.train("--resume", self.folder / "five", "--steps", 10, *arguments, ranks=2)
         self.assertEqual([line["loss"] for line in lines], [line["loss"] for line in whole[5:]])
-
-    def test_ranks_with_other_options_are_told_all_of_them(self):
-        script = self.folder / "rank.sh"
-        script.write_text(f'#!/bin/sh\nexec {TANDEM} train "$@" --seed $((OMPI_COMM_WORLD_RANK + 5)) '
-                          '--log-every $((OMPI_COMM_WORLD_RANK + 1)) '
-                          f'$([ $OMPI_COMM_WORLD_RANK = 1 ] && echo --valid {self.folder}/valid.txt)\n')
-        script.chmod(0o755)
-        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        if shutil.which("mpirun") is None:
-            self.skipTest("mpirun is not installed")
-        process = subprocess.run(
-            ["mpirun", "--oversubscribe", "-n", "2", script, "--text", self.folder / "text.txt", *map(str, SMALL),
-             "--model-config", self.folder / "shape.toml", "--steps", "2"],
-            capture_output=True, text=True, timeout=120, env=environment)
-        self.assertNotEqual(process.returncode, 0)
-        self.assertIn("--seed is 5 on rank 0, 6 on rank 1", process.stderr)
-        self.assertIn("--log-every is 1 on rank 0, 2 on rank 1", process.stderr)
-        self.assertIn("the model's weights (checksum)", process.stderr)
-        self.assertIn("the data of --valid (checksum) is 0 on rank 0, ", process.stderr)  # else rank 1 waits for rank 0
-
-    def test_a_resumed_run_tells_what_differs(self):
-        out = self.folder / "run"
-        self.from_scratch("--steps", 2, "--out", out)
-        self.assertIn("step-00000002' is of step 2, and --steps 1 counts from the very first step",
-                      self.train("--resume", out, "--steps", 1, code=2))
-        self.assertEqual(self.train("--resume", out, "--steps", 2, "--save-every", 5, "--offload", "host"), [])
-        self.assertIn("step 2 of 2 is done already; more --steps go on", self.log)
-        self.assertNotIn("other options", self.log)
-        self.train("--resume", out, "--steps", 3, "--batch", 4, "--seed", 5)
-        self.assertIn("the run goes on with other options, so not as it would have: --batch was 2 and is 4; --seed was 1 and is 5",
-                      self.log)
-
-    def test_files_that_cannot_grow_end_logs_and_saves_but_not_the_steps(self):
-        out = self.folder / "run"
-        self.copy_one_step(out)
-        limit = (2000, 2000)
-        process = self.start("--text", self.folder / "text.txt", *SMALL, "--resume", out, "--steps", 30, "--save-every", 10,
-                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
-        lines, error = process.communicate(timeout=120)
-        self.assertEqual(process.returncode, 2, error)
-        self.assertIn("model.safetensors': File too large; the checkpoints before stay, and the run goes on", error)
-        self.assertRegex(error, r"tfevents\S+: File too large; the run goes on without this log")
-        self.assertEqual(json.loads(lines.splitlines()[-1])["step"], 30)
-        self.assertEqual((out / "latest").read_text(), "step-00000001\n")
-        self.train("--resume", out, "--steps", 2)
-
-    def test_a_signal_saves_and_ends_the_run(self):
-        out = self.folder / "run"
-        process = self.start("--text", self.folder / "text.txt", *SMALL, "--model-config", self.folder / "shape.toml",
-                             "--steps", 1000000, "--out", out)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.stderr.close)
-        json.loads(process.stdout.readline())
-        process.send_signal(signal.SIGTERM)
-        _, error = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 0, error)
-        self.assertIn("stopped after step", error)
-        step = json.loads((out / (out / "latest").read_text().strip() / "checkpoint.json").read_text())["step"]
-        lines = self.train("--resume", out, "--steps", step + 2)
-        self.assertEqual([line["step"] for line in lines], [step + 1, step + 2])
-
-    def test_kills_at_any_instant_lose_no_checkpoint(self):
-        out = self.folder / "run"
-        draw = random.Random(3)
-        last = 0
-        for _ in range(8):
-            source = ["--resume", out] if last else ["--model-config", self.folder / "shape.toml"]
-            process = self.start("--text", self.folder / "text.txt", *SMALL, *source, "--out", out, "--steps", 100000,
-                                 "--save-every", 1)
-            for _ in range(draw.randrange(2, 12)):
-                process.stdout.readline()
-            time.sleep(draw.random() * 0.02)
-            process.kill()
-            process.communicate()
-            found = json.loads((out / (out / "latest").read_text().strip() / "checkpoint.json").read_text())["step"]
-            self.assertGreater(found, last)
-            last = found
-        self.train("--resume", out, "--steps", last + 1)
 
     def test_bf16_learns_as_f32_does(self):
         # One batch says little, and at a high rate the two runs part; so the mean of the last ten, at a falling rate.
@@ -232,12 +146,123 @@ class TrainTest(TrainRuns):
             answer = daemon.complete("the cat", model=name, max_tokens=4, temperature=0)
         self.assertEqual(answer["usage"]["completion_tokens"], 4)
 
+    def test_a_program_without_libtorch_says_so(self):
+        program = self.folder / "bin" / "tandem-train"
+        program.parent.mkdir()
+        shutil.copy(BUILD / "bin" / "tandem-train", program)
+        process = subprocess.run([program, "train", "--text", self.folder / "text.txt", "--steps", "1", "--model-config",
+                                  self.folder / "shape.toml"],
+                                 capture_output=True, text=True)
+        self.assertEqual(process.returncode, 2)
+        self.assertIn("this build has no libtorch, which computes gradients; install libtorch-dev", process.stderr)
+
+
+class RunTest(LightRuns):
+    """Files, options and ends of a run."""
+
+    def test_more_steps_may_be_asked_for_when_a_run_is_resumed(self):
+        whole = self.from_scratch("--steps", 8)
+        out = self.folder / "run"
+        self.from_scratch("--steps", 3, "--out", out)
+        lines = self.from_scratch("--resume", out, "--steps", 8)
+        self.assertEqual([(line["step"], line["loss"]) for line in lines],
+                         [(line["step"], line["loss"]) for line in whole[3:]])
+
+    def test_ranks_with_other_options_are_told_all_of_them(self):
+        script = self.folder / "rank.sh"
+        script.write_text(f'#!/bin/sh\nexec {self.program} train "$@" --seed $((OMPI_COMM_WORLD_RANK + 5)) '
+                          '--log-every $((OMPI_COMM_WORLD_RANK + 1)) '
+                          f'$([ $OMPI_COMM_WORLD_RANK = 1 ] && echo --valid {self.folder}/valid.txt)\n')
+        script.chmod(0o755)
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        if shutil.which("mpirun") is None:
+            self.skipTest("mpirun is not installed")
+        process = subprocess.run(
+            ["mpirun", "--oversubscribe", "-n", "2", script, "--text", self.folder / "text.txt", *map(str, SMALL),
+             "--model-config", self.folder / "shape.toml", "--steps", "2"],
+            capture_output=True, text=True, timeout=120, env=environment)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("--seed is 5 on rank 0, 6 on rank 1", process.stderr)
+        self.assertIn("--log-every is 1 on rank 0, 2 on rank 1", process.stderr)
+        self.assertIn("the model's weights (checksum)", process.stderr)
+        self.assertIn("the data of --valid (checksum) is 0 on rank 0, ", process.stderr)  # else rank 1 waits for rank 0
+
+    def test_a_new_run_tells_whose_checkpoints_its_folder_has(self):
+        self.from_scratch("--steps", 1)
+        self.assertIn("nothing will be saved", self.log)
+        out = self.folder / "run"
+        self.from_scratch("--steps", 1, "--out", out)
+        self.assertNotIn("another run", self.log)
+        self.from_scratch("--steps", 1, "--out", out)
+        self.assertIn("has the checkpoints of another run", self.log)
+        self.train("--resume", out, "--steps", 2)
+        self.assertNotIn("another run", self.log)
+
+    def test_a_resumed_run_tells_what_differs(self):
+        out = self.folder / "run"
+        self.from_scratch("--steps", 2, "--out", out)
+        self.assertIn("step-00000002' is of step 2, and --steps 1 counts from the very first step",
+                      self.train("--resume", out, "--steps", 1, code=2))
+        self.assertEqual(self.train("--resume", out, "--steps", 2, "--save-every", 5, "--offload", "host"), [])
+        self.assertIn("step 2 of 2 is already done; a larger --steps continues the run", self.log)
+        self.assertNotIn("other options", self.log)
+        self.train("--resume", out, "--steps", 3, "--batch", 4, "--seed", 5)
+        self.assertIn("the run continues with other options, so its results will differ: --batch was 2 and is 4; --seed was 1 and is 5",
+                      self.log)
+
+    def test_files_that_cannot_grow_end_logs_and_saves_but_not_the_steps(self):
+        out = self.folder / "run"
+        self.copy_one_step(out)
+        limit = (2000, 2000)
+        process = self.start("--text", self.folder / "text.txt", *SMALL, "--resume", out, "--steps", 30, "--save-every", 10,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
+        lines, error = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 2, error)
+        self.assertIn("model.safetensors': File too large; earlier checkpoints stay, and the run continues", error)
+        self.assertRegex(error, r"tfevents\S+: File too large; the run continues without this log")
+        self.assertEqual(json.loads(lines.splitlines()[-1])["step"], 30)
+        self.assertEqual((out / "latest").read_text(), "step-00000001\n")
+        self.train("--resume", out, "--steps", 2)
+
+    def test_a_signal_saves_and_ends_the_run(self):
+        out = self.folder / "run"
+        process = self.start("--text", self.folder / "text.txt", *SMALL, "--model-config", self.folder / "shape.toml",
+                             "--steps", 1000000, "--out", out)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, error)
+        self.assertIn("stopped after step", error)
+        step = json.loads((out / (out / "latest").read_text().strip() / "checkpoint.json").read_text())["step"]
+        lines = self.train("--resume", out, "--steps", step + 2)
+        self.assertEqual([line["step"] for line in lines], [step + 1, step + 2])
+
+    def test_kills_at_any_instant_lose_no_checkpoint(self):
+        out = self.folder / "run"
+        draw = random.Random(3)
+        last = 0
+        for _ in range(8):
+            source = ["--resume", out] if last else ["--model-config", self.folder / "shape.toml"]
+            process = self.start("--text", self.folder / "text.txt", *SMALL, *source, "--out", out, "--steps", 100000,
+                                 "--save-every", 1)
+            for _ in range(draw.randrange(2, 12)):
+                process.stdout.readline()
+            time.sleep(draw.random() * 0.02)
+            process.kill()
+            process.communicate()
+            found = json.loads((out / (out / "latest").read_text().strip() / "checkpoint.json").read_text())["step"]
+            self.assertGreater(found, last)
+            last = found
+        self.train("--resume", out, "--steps", last + 1)
+
     def test_a_full_disk_leaves_the_checkpoint_before(self):
         out = self.folder / "run"
         out.mkdir()
         common = ["--text", self.folder / "text.txt", *SMALL, "--out", out]
-        first = [TANDEM, "train", *common, "--model-config", self.folder / "shape.toml", "--steps", 2]
-        again = [TANDEM, "train", *common, "--resume", out, "--steps", 4]
+        first = [self.program, "train", *common, "--model-config", self.folder / "shape.toml", "--steps", 2]
+        again = [self.program, "train", *common, "--resume", out, "--steps", 4]
         script = (f"mount -t tmpfs -o size=8m tmpfs {out} || exit 77\n{shlex.join(map(str, first))} || exit 1\n"
                   f"cat /dev/zero > {out}/filler\n{shlex.join(map(str, again))} && exit 2\n"
                   f"cat {out}/latest; ls -A {out}; rm {out}/filler\n{shlex.join(map(str, again))} || exit 3\n"
@@ -251,16 +276,6 @@ class TrainTest(TrainRuns):
         self.assertEqual([line for line in process.stdout.splitlines() if line.startswith("step-")],
                          ["step-00000002", "step-00000002", "step-00000004"])
         self.assertNotIn("partial", process.stdout)
-
-    def test_a_program_without_libtorch_says_so(self):
-        program = self.folder / "bin" / "tandem-train"
-        program.parent.mkdir()
-        shutil.copy(BUILD / "bin" / "tandem-train", program)
-        process = subprocess.run([program, "train", "--text", self.folder / "text.txt", "--steps", "1", "--model-config",
-                                  self.folder / "shape.toml"],
-                                 capture_output=True, text=True)
-        self.assertEqual(process.returncode, 2)
-        self.assertIn("this build has no libtorch, which computes gradients; install libtorch-dev", process.stderr)
 
     def test_another_runs_checkpoint_is_refused(self):
         out = self.folder / "run"
@@ -318,6 +333,7 @@ class TrainTest(TrainRuns):
         shape = self.folder / "shape.toml"
         (self.folder / "short.txt").write_text("short")
         (self.folder / "empty.txt").touch()
+        (self.folder / "both.toml").write_text("width = 8\n[model]\n" + shape.read_text())
         for arguments, words in (
             (["--model-config", shape], "--steps is missing"),
             (["--steps", 1], "name a model"),
@@ -336,18 +352,25 @@ class TrainTest(TrainRuns):
             (["--steps", 1, "--evaluate-every", -1], "--evaluate-every: '-1' is no number"),
             (["--steps", 1, "--dense-below", -1], "--dense-below: '-1' is no number"),
             (["--steps", 1, "--reduce-warmup", -1], "--reduce-warmup: '-1' is no number"),
-            (["--steps", 1, "--scheme", "ring"], "--scheme: there is no 'ring'; choose auto, "),
+            (["--steps", 1, "--scheme", "ring"], "--scheme: ring not in {auto,"),
             (["--step", 1, "two"], "unknown option --step (did you mean '--steps'?); '1' is not expected here; 'two' is"),
             (["--steps", 1, "--model-config", shape, "--out", self.folder / "text.txt"], "text.txt cannot be made: "),
             (["--steps", 1, "--model-config", self.folder], "it is a folder; name a model's configuration"),
             (["--steps", 1, "--model-config", shape, "--text", self.folder / "none"], "No such file or directory; name a file of text"),
             (["--steps", 1, "--model-config", shape, "--valid", "/dev/null"], "it is no regular file; name"),
             (["--steps", 1, "--model-config", shape, "--valid", self.folder / "empty.txt"], "empty.txt has no token to score"),
+            (["--steps", 1, "--model-config", shape, "--context", 65], "--context 65 exceeds the model's 64; give at most"),
+            (["--steps", 1, "--model-config", self.folder / "both.toml"], "beside the table [model] there is width; all"),
             (["--steps", 1, "--model-config", shape, "--on-nan", "back"], "--on-nan back goes back to checkpoints"),
         ):
             text = ["--text", self.folder / "text.txt"] if "--text" not in arguments else []
             error = self.train(*text, "--batch", 2, "--context", 32, *arguments, code=2, small=False)
             self.assertIn(words, error)
+
+    def test_windows_have_the_models_context_where_that_is_less(self):
+        line, = self.train("--text", self.folder / "text.txt", "--model-config", self.folder / "shape.toml", "--steps", 1,
+                           "--batch", 3, "--threads", 1, "--json", small=False)
+        self.assertAlmostEqual(line["tokens_per_s"] * line["seconds"], 3 * 64, places=3)
 
     def test_options_come_from_a_file(self):
         config = self.folder / "train.toml"

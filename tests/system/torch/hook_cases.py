@@ -23,7 +23,7 @@ def case_exact():
 
 def case_sparse():
     plain, sparse = Run(), Run(OPTIONS)
-    losses = [run.steps(0, 120) for run in (plain, sparse)]
+    losses = [run.steps(0, 80) for run in (plain, sparse)]
     return {"losses": losses, "same": same_on_all_ranks(sparse), "statistics": sparse.hook.statistics()}
 
 

@@ -4,16 +4,23 @@
 Debian's PyTorch (/usr/bin/python3) is the one that is always tested; TANDEM_TORCH_PYTHON names the Python of another.
 """
 
+import atexit
+import contextlib
 import functools
 import json
 import os
-import socket
+import select
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from ports import free_port  # noqa: E402
+sys.path.pop()  # this folder must not pass for PyTorch
 
 SOURCE = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("TANDEM_BINARY_DIR", SOURCE / "build" / "release")).resolve()
@@ -57,12 +64,6 @@ def require_current():
     return python
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def environment(**more):
     """Without what a launcher round this test may have set."""
     kept = {name: value for name, value in os.environ.items()
@@ -72,19 +73,89 @@ def environment(**more):
                 **{name: str(value) for name, value in more.items()})
 
 
-class Ranks:
-    """`world` processes of `command`; output is kept per rank. cwd: a folder of their own without it."""
+class ForkedProcess:
+    """As subprocess.Popen, as far as the tests need it."""
 
-    def __init__(self, world, command, cwd=None, **more):
+    def __init__(self, nursery, pid):
+        self.nursery, self.pid, self.returncode = nursery, pid, None
+
+    def poll(self):
+        self.nursery.hear()
+        self.returncode = self.nursery.ended.get(self.pid)
+        return self.returncode
+
+    def kill(self):
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):  # nursery.py waits for it beside this
+                os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self):
+        while self.poll() is None:
+            time.sleep(0.02)
+        return self.returncode
+
+
+class Nursery:
+    """nursery.py, which forks processes that have PyTorch already."""
+
+    def __init__(self, python):
+        self.process = subprocess.Popen([python, str(HERE / "nursery.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env=environment())
+        self.ended, self.started, self.rest = {}, [], b""
+        atexit.register(self.close)
+
+    def hear(self, seconds=0):
+        """What it has said by now."""
+        while select.select([self.process.stdout], [], [], seconds)[0]:
+            found = os.read(self.process.stdout.fileno(), 1 << 16)
+            if not found:
+                raise AssertionError(f"nursery.py ended with {self.process.wait()}")
+            *lines, self.rest = (self.rest + found).split(b"\n")
+            for line in map(json.loads, lines):
+                if "started" in line:
+                    self.ended.pop(line["started"], None)  # the number was an earlier process's
+                    self.started.append(line["started"])
+                else:
+                    self.ended[line["ended"]] = line["status"]
+            if lines:
+                return
+
+    def start(self, words, output, cwd, variables):
+        order = {"words": words, "output": output, "cwd": str(cwd), "environment": variables}
+        self.process.stdin.write((json.dumps(order) + "\n").encode())
+        self.process.stdin.flush()
+        while not self.started:
+            self.hear(1)
+        return ForkedProcess(self, self.started.pop())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@functools.lru_cache(maxsize=None)
+def nursery(python):
+    return Nursery(python)
+
+
+class Ranks:
+    """`world` processes of `command`; output is kept per rank. cwd: a folder of their own without it. forked: by nursery()."""
+
+    def __init__(self, world, command, cwd=None, forked=False, **more):
         self.folder = tempfile.TemporaryDirectory()
         port = free_port()
         self.processes, self.files = [], []
         for rank in range(world):
             self.files.append(open(Path(self.folder.name) / f"rank{rank}", "w+"))
-            self.processes.append(subprocess.Popen(
-                command, stdout=self.files[-1], stderr=subprocess.STDOUT, cwd=cwd or self.folder.name,
-                env=environment(RANK=rank, WORLD_SIZE=world, LOCAL_RANK=rank, LOCAL_WORLD_SIZE=world,
-                                MASTER_ADDR="127.0.0.1", MASTER_PORT=port, OUT=self.folder.name, **more)))
+            place, variables = cwd or self.folder.name, environment(
+                RANK=rank, WORLD_SIZE=world, LOCAL_RANK=rank, LOCAL_WORLD_SIZE=world, MASTER_ADDR="127.0.0.1",
+                MASTER_PORT=port, OUT=self.folder.name, **more)
+            if forked:
+                process = nursery(command[0]).start(command[1:], self.files[-1].name, place, variables)
+            else:
+                process = subprocess.Popen(command, stdout=self.files[-1], stderr=subprocess.STDOUT, cwd=place, env=variables)
+            self.processes.append(process)
 
     def wait(self, seconds=300):
         """Their exit statuses and outputs. A rank that fails ends the others, which may wait for it, soon after."""
@@ -133,13 +204,14 @@ def run_ranks(test, world, command, seconds=300, **more):
 class Cases:
     """The figures of a program's cases, run once; subclasses say which program and Python and how many ranks."""
 
-    program, python, world = "", DEBIAN, 2
+    program, python, world, cases = "", DEBIAN, 2, ()
 
     @classmethod
     def setUpClass(cls):
         require(cls.python)
         stopped = unittest.TestCase()
-        ranks, codes, outputs = run_ranks(stopped, cls.world, [cls.python, str(HERE / cls.program)], 500)
+        ranks, codes, outputs = run_ranks(stopped, cls.world, [cls.python, str(HERE / cls.program), *cls.cases], 500,
+                                          forked=True)
         try:
             if any(codes):
                 raise AssertionError(f"ranks ended with {codes}:\n" + "\n".join(outputs))

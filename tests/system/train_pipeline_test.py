@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# `tandem train --pipeline` as a user runs it: over ranks of mpirun and of gloo, against one rank, moved, frozen, resumed,
+# and with a rank that is killed. Where the passes of a block do not matter, without libtorch.
+import json
+import os
+import signal
+import unittest
+
+from train_runs import SMALL, LightRuns, TrainRuns
+from waiting import wait_for
+
+DEEP = """
+name = "deep"
+layers = 4
+width = 32
+heads = 4
+kv_heads = 2
+ffn = 32
+context = 32
+tied = {tied}
+"""
+STEP = ["--accumulate", 4, "--steps", 4]
+
+
+def curve(lines):
+    return [(line["step"], line["loss"], line["gradient_norm"]) for line in lines if "loss" in line]
+
+
+class DeepModel:
+    meetings = 0
+
+    def setUp(self):
+        super().setUp()
+        self.describe(tied=False)
+
+    def describe(self, tied):
+        (self.folder / "shape.toml").write_text(DEEP.format(tied=str(tied).lower()))
+
+    def ranks(self, world, *arguments):
+        """Processes that meet through a folder: those of mpirun spin while they wait. Output goes to RANK.out and RANK.err."""
+        self.meetings += 1
+        started = []
+        for rank in range(world):
+            with open(self.folder / f"{rank}.out", "w") as out, open(self.folder / f"{rank}.err", "w") as error:
+                started.append(self.start(*arguments, stdout=out, stderr=error, environment={
+                    "RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(world)}))
+            self.addCleanup(started[-1].wait)
+            self.addCleanup(started[-1].kill)
+        return started
+
+    def errors(self):
+        return "".join(path.read_text() for path in sorted(self.folder.glob("*.err")))
+
+    def train(self, *arguments, ranks=0, by_mpirun=False, **options):
+        if by_mpirun or not ranks:
+            return super().train(*arguments, ranks=ranks, **options)
+        meeting = () if "--out" in arguments or "--resume" in arguments else ("--out", self.folder / f"meeting{self.meetings}")
+        started = self.ranks(ranks, "--text", self.folder / "text.txt", *SMALL, *arguments, *meeting)
+        codes = [process.wait(240) for process in started]
+        self.assertEqual(codes, [0] * ranks, self.errors())
+        lines = (self.folder / "0.out").read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+class TrainPipelineTest(DeepModel, TrainRuns):
+    def test_every_schedule_has_the_curve_of_one_rank(self):
+        one = curve(self.from_scratch(*STEP))
+        self.assertEqual(len(one), 4)
+        for schedule, ranks, more in (("gpipe", 2, []), ("1f1b", 3, []), ("zero-bubble", 2, []),
+                                      ("interleaved", 2, ["--stages-per-rank", 2])):
+            found = self.from_scratch(*STEP, "--pipeline", ranks, "--schedule", schedule, *more, ranks=ranks)
+            self.assertEqual(curve(found), one, schedule)
+
+    def test_a_tied_matrix_of_two_ranks_has_the_curve_of_one(self):
+        self.describe(tied=True)
+        one = curve(self.from_scratch(*STEP))
+        self.assertEqual(curve(self.from_scratch(*STEP, "--pipeline", 2, ranks=2, by_mpirun=True)), one)
+
+
+class LightPipelineTest(DeepModel, LightRuns):
+    def test_a_text_has_the_score_of_one_rank(self):
+        scored = ["--valid", self.folder / "valid.txt", "--evaluate-every", 2]
+        one = [line for line in self.from_scratch(*STEP, *scored) if "evaluated_step" in line]
+        self.assertEqual([line["evaluated_step"] for line in one], [2, 4])
+        for ranks, more in ((3, []), (2, ["--schedule", "interleaved", "--stages-per-rank", 2])):
+            found = self.from_scratch(*STEP, *scored, "--pipeline", ranks, *more, ranks=ranks)
+            self.assertEqual([line for line in found if "evaluated_step" in line], one)
+
+    def test_looking_at_the_times_changes_no_bit_and_the_profile_is_told(self):
+        one = curve(self.from_scratch(*STEP))
+        lines = self.from_scratch(*STEP, "--pipeline", 2, "--cuts", 1, "--rebalance", 2, ranks=2)
+        self.assertEqual(curve(lines), one)
+        told = [line["pipeline"] for line in lines if "pipeline" in line]
+        self.assertEqual(len(told), 1)
+        self.assertEqual(len(told[0]["layers"]), 6)  # embedding, four blocks, output
+        self.assertGreater(told[0]["layers"][1]["backward_us"], 0)
+        self.assertGreater(told[0]["layers"][1]["bytes"], 0)
+        moves = [line for line in lines if "rebalanced_after_step" in line]
+        self.assertEqual(told[0]["migrations"], len(moves))
+        self.assertEqual(told[0]["cuts"], moves[-1]["cuts"] if moves else [1])
+
+    def test_frozen_layers_are_those_of_one_rank(self):
+        freeze = ["--freeze", 0.05]
+        one = curve(self.from_scratch(*STEP, "--pipeline", 1, *freeze))
+        self.assertNotEqual(one, curve(self.from_scratch(*STEP)))
+        self.assertEqual(curve(self.from_scratch(*STEP, "--pipeline", 2, "--rebalance", 1, *freeze, ranks=2)), one)
+
+    def test_checkpoints_of_a_pipeline_and_of_one_rank_go_on_in_each_other(self):
+        whole = curve(self.from_scratch(*STEP))
+        pipeline, one = self.folder / "pipeline", self.folder / "one"
+        first = ["--accumulate", 4, "--steps", 2]
+        self.from_scratch(*first, "--pipeline", 2, "--out", pipeline, ranks=2)
+        self.assertEqual(curve(self.train("--resume", pipeline, *STEP)), whole[2:])
+        self.from_scratch(*first, "--out", one)
+        self.assertEqual(curve(self.train("--resume", one, *STEP, "--pipeline", 2, ranks=2)), whole[2:])
+        exported = self.folder / "model.gguf"
+        self.train("export", one, exported, small=False)
+        self.assertGreater(exported.stat().st_size, 0)
+
+    def test_a_resume_with_other_options_is_told(self):
+        out = self.folder / "run"
+        first = ["--accumulate", 2, "--pipeline", 1]
+        self.from_scratch(*first, "--steps", 1, "--out", out)
+        self.train("--resume", out, *first, "--steps", 2, "--seed", 5, "--freeze", 0.5)
+        self.assertIn("its results will differ: --seed was 1 and is 5; --freeze was 0 and is 0.5", self.log)
+
+    def test_ranks_with_other_models_are_told(self):
+        (self.folder / "other.toml").write_text(DEEP.format(tied="false").replace("width = 32", "width = 64"))
+        ranks = [self.start("--model-config", self.folder / shape, "--text", self.folder / "text.txt", "--steps", 2, *SMALL,
+                            "--pipeline", 2, "--out", self.folder / "run",
+                            environment={"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"})
+                 for rank, shape in enumerate(("shape.toml", "other.toml"))]
+        for rank in ranks:
+            self.addCleanup(rank.kill)
+        errors = [rank.communicate(timeout=240)[1] for rank in ranks]
+        for error in errors:
+            self.assertIn("the model is 4 layers, width 32, 4 / 2 heads of 8", error)
+            self.assertIn("width 64", error)
+
+    def test_what_does_not_go_together_is_said(self):
+        for arguments, text in (
+                (["--pipeline", 2], "--pipeline 2 needs as many ranks, and there is 1"),
+                (["--schedule", "gpipe"], "--schedule is of a pipeline"),
+                (["--freeze", 0.5], "--freeze is of a pipeline"),
+                (["--pipeline", 1, "--reduce", "exdyna@0.01"], "--reduce exdyna@0.01 does not go together with --pipeline"),
+                (["--pipeline", 1, "--stages-per-rank", 2], "need --schedule interleaved"),
+                (["--pipeline", 1, "--on-nan", "back", "--out", self.folder / "run"], "--on-nan back does not go together")):
+            self.assertIn(text, self.from_scratch(*STEP, *arguments, code=2), arguments)
+
+    def test_a_killed_rank_ends_the_run_and_the_checkpoint_goes_on(self):
+        out = self.folder / "run"
+        arguments = ["--model-config", self.folder / "shape.toml", "--text", self.folder / "text.txt", "--batch", 2,
+                     "--context", 32, "--rate", "1e-2", "--threads", 1, "--accumulate", 4, "--steps", 100000,
+                     "--pipeline", 2, "--rebalance", 1, "--save-every", 1, "--out", out, "--timeout", 60]
+        ranks = self.ranks(2, *arguments)
+        wait_for(lambda: (out / "latest").exists() or ranks[0].poll() is not None, "a checkpoint", seconds=240, more=self.errors)
+        self.assertIsNone(ranks[0].poll(), self.errors())
+        os.kill(ranks[1].pid, signal.SIGKILL)
+        ranks[0].wait(240)
+        error = (self.folder / "0.err").read_text()
+        self.assertEqual(ranks[0].returncode, 3, error)
+        self.assertIn("rank 1 is lost", error)
+        self.assertIn("--resume", error)
+        step = int((out / "latest").read_text().split("-")[1])
+        lines = self.train("--resume", out, "--accumulate", 4, "--steps", step + 2)
+        self.assertEqual([line[0] for line in curve(lines)], [step + 1, step + 2])
+
+
+if __name__ == "__main__":
+    unittest.main()
