@@ -56,7 +56,7 @@ Error other_model(const TrainOptions& options, const std::string& difference);
 std::string kind_of(const JobSource& source);
 // The decoder of a source of that kind.
 training::DecoderModel decoder_of(const JobSource& source);
-// Tokens of a window: those of --context, else kWindowTokens or the decoder's own where less.
+// Tokens of a window. Without --context: kWindowTokens, or the decoder's context if it is shorter.
 inline constexpr int kWindowTokens = 256;
 int window_tokens(const training::DecoderModel& model, const std::optional<int>& asked);
 // Must be equal on all ranks.

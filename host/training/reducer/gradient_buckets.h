@@ -8,9 +8,9 @@
 //
 // In the first step buckets contain the parameters in reverse order. Then they are composed once
 // more, in the order in which rank 0's gradients arrived. The first bucket has at most 1 MiB, so
-// that the communication starts early. Buckets are submitted in their order, even if they are
-// filled in another order. Parameters without a gradient in a step count as zeros. Ownership:
-// borrows the reducer, and gradients until finish() returns. Threads: one at a time.
+// communication starts early. Buckets are submitted in their order, in whatever order they are
+// filled. Parameters without a gradient count as zeros. Ownership: borrows the reducer, and
+// gradients until finish(). Threads: one at a time.
 #pragma once
 
 #include <cstdint>

@@ -55,6 +55,20 @@ struct SymmetricLayout {
   }
 };
 
+// The part of a transfer that goes through one slot.
+struct SymmetricPiece {
+  std::uint64_t number;        // since the first move
+  std::uint64_t begin, bytes;  // in the staging buffer
+};
+
+TANDEM_HOST_DEVICE inline SymmetricPiece piece_of(const SymmetricTransfer& transfer,
+                                                  std::uint64_t piece) {
+  const std::uint64_t begin = piece * SymmetricLayout::kSlotBytes;
+  const std::uint64_t rest = transfer.bytes - begin;
+  return {transfer.first + piece, transfer.begin + begin,
+          rest < SymmetricLayout::kSlotBytes ? rest : SymmetricLayout::kSlotBytes};
+}
+
 // What a kernel gets. `sends` and `receives` are pinned host memory.
 struct SymmetricMove {
   SymmetricLayout layout;
@@ -77,18 +91,14 @@ TANDEM_HOST_DEVICE bool push(Block& block, const SymmetricLayout& layout,
                              const SymmetricTransfer& transfer, const std::byte* staging) {
   const std::uint64_t pieces = SymmetricLayout::pieces_of(transfer.bytes);
   for (std::uint64_t piece = 0; piece < pieces; ++piece) {
-    const std::uint64_t number = transfer.first + piece;
-    const std::uint64_t begin = piece * SymmetricLayout::kSlotBytes;
-    const std::uint64_t rest = transfer.bytes - begin;
-    const std::uint64_t bytes =
-        rest < SymmetricLayout::kSlotBytes ? rest : SymmetricLayout::kSlotBytes;
+    const auto [number, begin, bytes] = piece_of(transfer, piece);
     // The slot is free once the piece before in it has been taken.
     if (number >= SymmetricLayout::kSlots &&
         !block.wait(layout.taken(transfer.peer), number + 1 - SymmetricLayout::kSlots)) {
       return false;
     }
-    block.copy(block.memory(transfer.peer, layout.slot(layout.rank, number)),
-               staging + transfer.begin + begin, bytes);
+    block.copy(block.memory(transfer.peer, layout.slot(layout.rank, number)), staging + begin,
+               bytes);
     block.raise(transfer.peer, layout.arrived(layout.rank), number + 1);
   }
   return true;
@@ -99,14 +109,10 @@ TANDEM_HOST_DEVICE bool pull(Block& block, const SymmetricLayout& layout,
                              const SymmetricTransfer& transfer, std::byte* staging) {
   const std::uint64_t pieces = SymmetricLayout::pieces_of(transfer.bytes);
   for (std::uint64_t piece = 0; piece < pieces; ++piece) {
-    const std::uint64_t number = transfer.first + piece;
-    const std::uint64_t begin = piece * SymmetricLayout::kSlotBytes;
-    const std::uint64_t rest = transfer.bytes - begin;
-    const std::uint64_t bytes =
-        rest < SymmetricLayout::kSlotBytes ? rest : SymmetricLayout::kSlotBytes;
+    const auto [number, begin, bytes] = piece_of(transfer, piece);
     if (!block.wait(layout.arrived(transfer.peer), number + 1)) return false;
-    block.copy(staging + transfer.begin + begin,
-               block.memory(layout.rank, layout.slot(transfer.peer, number)), bytes);
+    block.copy(staging + begin, block.memory(layout.rank, layout.slot(transfer.peer, number)),
+               bytes);
     block.raise(transfer.peer, layout.taken(layout.rank), number + 1);
   }
   return true;
