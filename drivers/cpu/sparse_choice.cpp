@@ -10,6 +10,7 @@
 #include <random>
 
 #include "common/error.h"
+#include "common/median.h"
 #include "cpu/products.h"
 #include "cpu/weight.h"
 
@@ -49,11 +50,6 @@ std::vector<std::byte> random_matrix(DType dtype, double zeros) {
     std::memcpy(bytes.data() + at, bytes.data(), some);
   }
   return bytes;
-}
-
-double median(std::vector<double>& values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "common/deadline.h"
 #include "common/error.h"
+#include "common/median.h"
 
 namespace tandem::cuda {
 
@@ -103,11 +104,6 @@ Agreement compare(const PathTrial& trial, std::span<const float> a, std::span<co
     at += part.count;
   }
   return agreement;
-}
-
-double median(std::vector<double>& values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 KernelPath try_paths(Gpu& gpu, const PathTrial& trial) {

@@ -11,6 +11,7 @@
 #include <new>
 
 #include "common/error.h"
+#include "common/median.h"
 
 namespace tandem::device::xrt_card {
 namespace {
@@ -236,8 +237,7 @@ void XrtAggregationUnit::measure() {
     run(units, {&nothing, 1}, Deadline::after(kFirstSums));
     seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
   }
-  std::nth_element(seconds.begin(), seconds.begin() + kLaunches / 2, seconds.end());
-  capacity_.link_latency_us = seconds[kLaunches / 2] * 1e6;
+  capacity_.link_latency_us = median(seconds) * 1e6;
 }
 
 }  // namespace tandem::device::xrt_card

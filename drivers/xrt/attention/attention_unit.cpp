@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "common/error.h"
+#include "common/median.h"
 #include "xrt/attention/page_image.h"
 #include "xrt/attention/pools.h"
 
@@ -319,8 +320,7 @@ void XrtAttentionUnit::measure() {
     seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
   };
   for (int i = 0; i < kLaunches; ++i) timed({}, {});
-  std::nth_element(seconds.begin(), seconds.begin() + kLaunches / 2, seconds.end());
-  const double latency = seconds[kLaunches / 2];
+  const double latency = median(seconds);
   capacity_.link_latency_us = latency * 1e6;
 
   // One query over up to 256 pages with any contents.

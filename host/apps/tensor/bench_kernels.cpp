@@ -3,11 +3,12 @@
 // One function for each format: blocks along a curve, and rows.
 #include "apps/tensor/bench_kernels.h"
 
-#include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "apps/tensor/tensor_output.h"
+#include "common/median.h"
 #include "tensor/sparse/generate/random_subset.h"
 #include "tensor/sparse/kernels/mttkrp.h"
 #include "tensor/sparse/kernels/row_matrix.h"
@@ -25,9 +26,7 @@ double median_ms(double seconds, const Run& run) {
     run();
     times.push_back(watch.ms());
   }
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
-                   times.end());
-  return times[times.size() / 2];
+  return median(std::move(times));
 }
 
 template <typename Value>
