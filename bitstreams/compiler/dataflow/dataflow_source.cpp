@@ -121,7 +121,7 @@ size_t DataflowSource::behind_type(size_t at, size_t end, Declaration& kind) con
   if (!typed) {
     if (is(at, "::")) ++at;
     while (is_word(at) && !among(kOthers, spelling(at))) {
-      kind.stream |= is(at, "stream") && is(at + 1, "<");
+      kind.stream |= (is(at, "stream") && is(at + 1, "<")) || stream_types_.contains(spelling(at));
       ++at;
       if (is(at, "<")) {
         const size_t behind = behind_angle(at, end);
@@ -193,6 +193,7 @@ void DataflowSource::find_declarations() {
       if (starts) begin = index;
       if (is_directive(index)) begin = index + 1;
     }
+    if (index == begin) add_stream_type(index);
     if (index == begin && is_word(index)) {
       for (Declaration each : declarations(index, semicolon(index, std::min(end, index + 4096)))) {
         if (!code && is(each.at + 1, "(")) continue;  // a function
@@ -264,6 +265,18 @@ void DataflowSource::add_template_head(size_t begin, size_t open) {
     each.constant = true;
     add(each);
   }
+}
+
+// `using words = hls::stream<int>;` or `typedef hls::stream<int> words;`.
+void DataflowSource::add_stream_type(size_t begin) {
+  const bool alias = is(begin, "using") && is_word(begin + 1) && is(begin + 2, "=");
+  if (!alias && !is(begin, "typedef")) return;
+  size_t at = begin + (alias ? 3 : 1);
+  while ((is_word(at) || is(at, "::")) && !is(at + 1, "<")) ++at;
+  if (!is(at, "stream") || !is(at + 1, "<")) return;
+  const size_t behind = behind_angle(at + 1, tokens_.size());
+  const size_t name = alias ? begin + 1 : behind;
+  if (is_word(name) && is(alias ? behind : behind + 1, ";")) stream_types_.insert(spelling(name));
 }
 
 void DataflowSource::add_enumerators(size_t open) {

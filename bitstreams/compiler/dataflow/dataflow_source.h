@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "bitstreams/compiler/dataflow/dataflow_tokens.h"
@@ -22,7 +23,7 @@ struct Declaration {
   size_t at = 0;
   size_t scope_end = 0;  // the closing bracket of its scope, or the end
   bool constant = false;
-  bool stream = false;  // whether it is an hls::stream<...>, by value
+  bool stream = false;  // whether it is an hls::stream<...>, by value, or of a type named after one
   bool local = false;   // whether it belongs to a function; parameters do, too
 };
 
@@ -74,6 +75,7 @@ class DataflowSource {
   void add_parameters(size_t open, size_t scope_end);
   void add_template_head(size_t begin, size_t open);
   void add_enumerators(size_t open);
+  void add_stream_type(size_t begin);
   void add(Declaration declaration);
 
   std::string_view text_;
@@ -81,6 +83,7 @@ class DataflowSource {
   std::vector<size_t> partner_;
   std::vector<Scope> scopes_;
   std::unordered_map<std::string_view, std::vector<Declaration>> declarations_;
+  std::unordered_set<std::string_view> stream_types_;  // names of hls::stream<...>
 };
 
 }  // namespace tandem::xclbin

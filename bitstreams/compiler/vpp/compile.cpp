@@ -7,13 +7,16 @@
 #include "bitstreams/compiler/compiler_process.h"
 #include "bitstreams/compiler/dataflow/dataflow.h"
 #include "bitstreams/compiler/opencl_c/compile.h"
+#include "bitstreams/compiler/vpp/dependence_marks.h"
 #include "bitstreams/compiler/vpp/kernel_checks.h"
 #include "bitstreams/compiler/vpp/kernel_object.h"
 #include "bitstreams/compiler/vpp/kernel_scan.h"
 #include "bitstreams/compiler/vpp/kernel_source.h"
 #include "bitstreams/compiler/vpp/pragma_check.h"
+#include "bitstreams/compiler/vpp/restrict_marks.h"
 #include "bitstreams/compiler/vpp/source_macros.h"
 #include "bitstreams/compiler/vpp/stages.h"
+#include "bitstreams/compiler/vpp/store_marks.h"
 #include "bitstreams/compiler/vpp/timed_copy.h"
 #include "bitstreams/compiler/vpp/work_folder.h"
 #include "bitstreams/xclbin/platform.h"
@@ -158,23 +161,41 @@ class KernelCompiler {
     return stem + ".o";
   }
 
-  // If only the checked copy does not compile, the kernel has no checked copy.
+  // If only the checked copy does not compile, the kernel has no checked copy. Marks are left out
+  // first: they use names at other places than the source does.
   void compile_checked(std::vector<std::string> command, const std::string& text,
                        const std::string& stem, bool has_kernel) {
-    const std::string source = stem + ".checked.ii";
     const std::string object = stem + ".checked.o";
-    xclbin::write_text(source, has_kernel ? text + check_stubs() : text);
     command.resize(command.size() - 4);  // -c source -o object
     for (const std::string& flag : check_flags()) command.push_back(flag);
-    command.insert(command.end(), {"-w", "-c", source, "-o", object});
-    try {
-      xclbin::run_tool(command, "");
+    command.insert(command.end(), {"-w", "-c", stem + ".checked.ii", "-o", object});
+    const std::string& kernel = options_.kernels[0];
+    const std::string loops = mark_dependences(mark_restricts(text));
+    const std::string marked = mark_stores(loops);
+    if (compiles_checked(command, marked, stem, has_kernel) ||
+        (marked != loops && compiles_checked(command, loops, stem, has_kernel))) {
       checked_.push_back(object);
-    } catch (const Error&) {
+    } else if (loops != text && compiles_checked(command, text, stem, has_kernel)) {
+      checked_.push_back(object);
+      warn({"kernel '" + kernel +
+            "': its dependence pragmas and __restrict pointers are not checked, since " +
+            toolchain_.compiler + " cannot compile the checks at their places"});
+    } else {
       checks_ = false;
       checked_.clear();
-      warn({"kernel '" + options_.kernels[0] + "' gets no checks of its memory accesses: " +
+      warn({"kernel '" + kernel + "' gets no checks of its memory accesses: " +
             toolchain_.compiler + " cannot compile it with them"});
+    }
+  }
+
+  static bool compiles_checked(const std::vector<std::string>& command, const std::string& text,
+                               const std::string& stem, bool has_kernel) {
+    xclbin::write_text(stem + ".checked.ii", has_kernel ? text + check_stubs() : text);
+    try {
+      xclbin::run_tool(command, "");
+      return true;
+    } catch (const Error&) {
+      return false;
     }
   }
 

@@ -82,6 +82,17 @@ std::chrono::milliseconds read_deadline() {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
+// The counting copy of a kernel has no checks.
+void tell_dropped_checks(const CardSettings& settings) {
+  constexpr uint32_t kDropped = kCheckMemory | kCheckRace | kCheckSync;
+  const std::string text = variable("TANDEM_CHECKS");
+  if (!settings.timed || (parse_checks(text, false) & kDropped) == 0) return;
+  std::fprintf(stderr,
+               "tandem-card: TANDEM_CHECKS=%s: kernels are not checked, since TANDEM_TIME is set; "
+               "run the program again without TANDEM_TIME to check them\n",
+               text.c_str());
+}
+
 // Throws for settings without meaning.
 CardSettings read_settings() {
   CardSettings settings;
@@ -91,6 +102,7 @@ CardSettings read_settings() {
   settings.checks = parse_checks(variable("TANDEM_CHECKS"), !settings.report_file.empty());
   settings.deadline = read_deadline();
   settings.timed = parse_time(variable("TANDEM_TIME"));
+  tell_dropped_checks(settings);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   // their maps would use the same addresses
   settings.checks &= ~(kCheckMemory | kCheckRace | kCheckSync);

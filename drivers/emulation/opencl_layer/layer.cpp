@@ -120,6 +120,25 @@ cl_int CL_API_CALL event_info(cl_event event, cl_event_info key, size_t size, vo
   return code;
 }
 
+// With TANDEM_TIME=model a kernel ends its modelled time after its start; all other times are the
+// host's.
+cl_int CL_API_CALL profiling_info(cl_event event, cl_profiling_info key, size_t size, void* value,
+                                  size_t* size_needed) {
+  const cl_int code = target.clGetEventProfilingInfo(event, key, size, value, size_needed);
+  if (code != CL_SUCCESS || key != CL_PROFILING_COMMAND_END || value == nullptr) return code;
+  static ShimFunction function(&tandem_opencl_modelled_ns, "tandem_opencl_modelled_ns");
+  const auto ask = function.get();
+  const cl_ulong nanoseconds = ask == nullptr ? 0 : ask(event);
+  cl_ulong start = 0;
+  if (nanoseconds == 0 ||
+      target.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(start), &start,
+                                     nullptr) != CL_SUCCESS) {
+    return code;
+  }
+  *static_cast<cl_ulong*>(value) = start + nanoseconds;
+  return code;
+}
+
 cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event* events) {
   const cl_int code = target.clWaitForEvents(count, events);
   wait_at_exit(ExitPoint::kEnded);
@@ -245,6 +264,7 @@ clInitLayer(cl_uint num_entries, const cl_icd_dispatch* next, cl_uint* num_entri
   layer.clCreateCommandQueueWithProperties = create_queue_with;
   layer.clCreateBuffer = create_buffer;
   layer.clGetEventInfo = event_info;
+  layer.clGetEventProfilingInfo = profiling_info;
   layer.clWaitForEvents = wait_for_events;
   layer.clSetEventCallback = set_callback;
   layer.clFinish = finish;

@@ -6,6 +6,8 @@
 
 #include <cstring>
 
+#include "emulation/protocol/range_allocator.h"
+
 namespace tandem::emulation {
 namespace {
 
@@ -44,6 +46,10 @@ void MemoryStates::make_buffer(uint64_t address, uint64_t size_bytes, uint32_t g
                                const CodePlace& place) const {
   if (!covers(address, size_bytes)) return;
   std::memset(states() + address, written ? kStateLive | kStateWritten : kStateLive, size_bytes);
+  // What an earlier, larger buffer left behind this one belongs to none.
+  const uint64_t end = address + size_bytes;
+  const uint64_t rest = (kAllocationGranule - end % kAllocationGranule) % kAllocationGranule;
+  if (covers(end, rest)) std::memset(states() + end, 0, rest);
   for (const uint32_t from : {kNoRecord, uint32_t{kStateFreed}}) {
     for (uint32_t index = 0; index < kMaxBufferRecords; ++index) {
       BufferRecord& record = records()[index];
@@ -99,6 +105,7 @@ const BufferRecord* MemoryStates::find(uint64_t address) const {
     if (state == kNoRecord) break;
     if (state == kRecordTaken || record.address > address) continue;
     if (holds(record) && state == kStateLive) return &record;
+    if (holds(record) && (states()[address] & kStateFreed) == 0) continue;  // made anew since
     const bool better =
         best == nullptr || holds(record) ||
         (!holds(*best) && record.address + record.size_bytes > best->address + best->size_bytes);

@@ -20,7 +20,11 @@ struct RunCalls {
   void (*set)(const void* packet, int index, bool is_buffer, std::size_t num_bytes,
               const char* refusal);
   // The program waited for a run or asked for its state.
-  void (*looked)();
+  void (*state_queried)();
+  // The program knows that a run is over.
+  void (*waited)(const void* packet);
+  // A callback or an event tells the program of the run's ends, or it repeats until it is stopped.
+  void (*told_later)(const void* packet);
 };
 
 // The name of the shim's function. It returns null if no card of this process has checks.

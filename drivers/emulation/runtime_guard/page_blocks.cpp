@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -38,8 +39,10 @@ std::size_t rounded(std::size_t size) {
   return (size + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
-void keep_block(const void* block, std::size_t size) {
+// Cleared, so that what an earlier block left is not taken for a change by the program.
+void keep_block(void* block, std::size_t size) {
   if (block == nullptr) return;
+  std::memset(block, 0, size);
   const std::lock_guard<std::mutex> lock(blocks_mutex);
   page_blocks()[reinterpret_cast<std::uintptr_t>(block)] = size;
 }

@@ -24,6 +24,12 @@ constexpr const char* kMakeRun = "_ZN3xrt3runC1ERKNS_6kernelE";
 constexpr const char* kSetValue = "_ZN3xrt3run16set_arg_at_indexEiPKvm";
 constexpr const char* kSetBuffer = "_ZN3xrt3run16set_arg_at_indexEiRKNS_2boE";
 constexpr const char* kWait = "_ZNK3xrt3run4waitERKNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE";
+constexpr const char* kCallback =
+    "_ZN3xrt3run12add_callbackE13ert_cmd_stateSt8functionIFvPKvS1_PvEES5_";
+constexpr const char* kEvent = "_ZNK3xrt3run9set_eventERKSt10shared_ptrINS_10event_implEE";
+constexpr const char* kRepeat = "_ZN3xrt3run5startERKNS_9autostartE";
+constexpr const char* kStop = "_ZN3xrt3run4stopEv";
+constexpr const char* kAbort = "_ZN3xrt3run5abortEv";
 constexpr const char* kState = "_ZNK3xrt3run5stateEv";
 
 // Null if nothing is checked, or if XRT uses another shim.
@@ -70,10 +76,23 @@ bool is_opencl(const void* code) {
   return dladdr(code, &info) != 0 && std::strstr(info.dli_fname, "libxilinxopencl") != nullptr;
 }
 
+bool is_over(ert_cmd_state state) {
+  return state == ERT_CMD_STATE_COMPLETED || state == ERT_CMD_STATE_ERROR ||
+         state == ERT_CMD_STATE_ABORT;
+}
+
 // Call it after the program has waited for a run or asked for its state.
-ert_cmd_state told(ert_cmd_state state) {
-  if (const RunCalls* const calls = run_calls()) calls->looked();
+ert_cmd_state after_query(const xrt::run& run, ert_cmd_state state) {
+  if (const RunCalls* const calls = run_calls()) {
+    calls->state_queried();
+    if (is_over(state)) calls->waited(run.get_ert_packet());
+  }
   return state;
+}
+
+void told_later(const xrt::run& run) {
+  const RunCalls* const calls = run ? run_calls() : nullptr;
+  if (calls != nullptr) calls->told_later(run.get_ert_packet());
 }
 
 }  // namespace
@@ -99,12 +118,45 @@ void run::set_arg_at_index(int index, const bo& buffer) {
 ert_cmd_state run::wait(const std::chrono::milliseconds& timeout) const {
   static auto* const wait =
       debian_function<ert_cmd_state(const run*, const std::chrono::milliseconds&)>(kWait);
-  return told(wait(this, timeout));
+  return after_query(*this, wait(this, timeout));
+}
+
+void run::add_callback(ert_cmd_state state,
+                       std::function<void(const void*, ert_cmd_state, void*)> function,
+                       void* data) {
+  using Function = std::function<void(const void*, ert_cmd_state, void*)>;
+  static auto* const add = debian_function<void(run*, ert_cmd_state, Function, void*)>(kCallback);
+  add(this, state, std::move(function), data);
+  told_later(*this);
+}
+
+void run::set_event(const std::shared_ptr<event_impl>& event) const {
+  static auto* const set =
+      debian_function<void(const run*, const std::shared_ptr<event_impl>&)>(kEvent);
+  set(this, event);
+  told_later(*this);
+}
+
+void run::start(const autostart& iterations) {
+  static auto* const start = debian_function<void(run*, const autostart&)>(kRepeat);
+  told_later(*this);
+  start(this, iterations);
+}
+
+void run::stop() {
+  static auto* const stop = debian_function<void(run*)>(kStop);
+  stop(this);
+  static_cast<void>(state());  // it has waited, and the state tells so
+}
+
+ert_cmd_state run::abort() {
+  static auto* const abort = debian_function<ert_cmd_state(run*)>(kAbort);
+  return after_query(*this, abort(this));
 }
 
 ert_cmd_state run::state() const {
   static auto* const state = debian_function<ert_cmd_state(const run*)>(kState);
-  return told(state(this));
+  return after_query(*this, state(this));
 }
 
 }  // namespace xrt

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::array<std::pair<const char*, const char*>, 17> kAdvice = {{
+constexpr std::array<std::pair<const char*, const char*>, 18> kAdvice = {{
     {"out_of_bounds", "make the buffer as large as the kernel's highest access, or bound the loop"},
     {"use_after_free", "keep the buffer until the run that uses it has ended: wait() first"},
     {"misaligned", "align the address to the size of the type that the port moves"},
@@ -33,6 +33,7 @@ constexpr std::array<std::pair<const char*, const char*>, 17> kAdvice = {{
      "host and before the run"},
     {"missing_sync_from_device",
      "call bo.sync(XCL_BO_SYNC_BO_FROM_DEVICE) after the run and before the host reads"},
+    {"missing_wait", "call run.wait() before the sync from the device"},
     {"bad_argument", "pass the arguments in the kernel's order, with its types and number"},
     {"deadlock",
      "give the streams the depths that are needed (#pragma HLS stream), or change the "

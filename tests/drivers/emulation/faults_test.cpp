@@ -11,11 +11,13 @@
 #include <fstream>
 #include <numeric>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "emulated_cards.h"
 #include "emulation/faults/tandem_card_faults.h"
 #include "forked_process.h"
+#include "shim_functions.h"
 
 namespace tandem::emulation_test {
 namespace {
@@ -165,6 +167,25 @@ TEST(CommandFault, LateEndComesLaterWithItsResult) {
   EXPECT_EQ(run.wait(std::chrono::milliseconds(5)), ERT_CMD_STATE_TIMEOUT);
   EXPECT_EQ(run.wait(kFaultLong), ERT_CMD_STATE_COMPLETED);
   EXPECT_EQ(card.fetch()[0], 5u);
+}
+
+TEST(CommandFault, LateEndShowsItsDoneBitLate) {
+  TrialCard card(0, "trial:{trial_1}");
+  const auto handle = static_cast<xclDeviceHandle>(card.device);
+  const int unit = TANDEM_SHIM(xclIPName2Index)(handle, "trial:trial_1");
+  const auto is_done = [&] {
+    uint32_t control = 0;
+    EXPECT_EQ(TANDEM_SHIM(xclRegRead)(handle, static_cast<uint32_t>(unit), 0, &control), 0);
+    return (control & 2) != 0;
+  };
+  CardFaults faults("launch 1 late by=3600s");
+  auto run = start_write(card, 5);
+  EXPECT_TRUE(eventually([&] { return card.fetch()[0] == 5u; }));
+  for (int look = 0; look < 100; ++look) {
+    ASSERT_FALSE(is_done());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  EXPECT_EQ(run.abort(), ERT_CMD_STATE_ABORT);
 }
 
 TEST(CommandFault, NeverEndsWithoutAResultAndCanBeAborted) {

@@ -58,6 +58,15 @@ TEST(Interrupts, AreTakenOneByOne) {
   EXPECT_EQ(notification.wait(kAtOnce), std::cv_status::timeout);
 }
 
+// The unit shows `done` before its command ends: a start between the two was refused with EBUSY.
+TEST(Interrupts, AUnitStartsAgainAsSoonAsItIsDone) {
+  InterruptingUnit unit;
+  const auto enough = std::chrono::steady_clock::now() + std::chrono::seconds(5);  // if it is busy
+  for (int time = 0; time < 20000 && std::chrono::steady_clock::now() < enough; ++time) {
+    ASSERT_NO_THROW(unit.run()) << "start " << time;
+  }
+}
+
 TEST(Interrupts, EnablingTwiceLosesNone) {
   InterruptingUnit unit;
   auto notification = unit.ip.create_interrupt_notify();

@@ -30,6 +30,16 @@ TEST(MemoryStates, ABufferIsLiveThenFreed) {
   EXPECT_EQ(states.find(4100)->state.load(), uint32_t{kStateFreed});
 }
 
+TEST(MemoryStates, BehindASmallerBufferNothingIsLeftOfAnEarlierOne) {
+  const MemoryStates states = MemoryStates::create(kStateBytes);
+  states.make_buffer(4096, 200, 0, true, {});
+  states.free_buffer(4096, 200);
+  states.make_buffer(4096, 100, 3, true, {});
+  EXPECT_EQ(states.states()[4195], kStateLive | kStateWritten);
+  EXPECT_EQ(states.states()[4250], 0);
+  EXPECT_EQ(states.find(4250)->group, 3u);
+}
+
 TEST(MemoryStates, OutsideOfBuffersTheClosestBeforeIsFound) {
   const MemoryStates states = MemoryStates::create(kStateBytes);
   EXPECT_EQ(states.find(0), nullptr);

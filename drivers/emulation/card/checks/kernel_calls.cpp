@@ -112,10 +112,16 @@ TANDEM_CHECK_CALL void* tandem_check_memset(void* to, int value, uint64_t size_b
 }
 
 TANDEM_CHECK_CALL void tandem_check_enter_scope(const void* at, uint64_t size_bytes) {
-  if (RunChecks::current()) tandem::emulation::enter_scope(address_of(at), size_bytes);
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->store_announced_in(address_of(at), size_bytes);
+    tandem::emulation::enter_scope(address_of(at), size_bytes);
+  }
 }
 TANDEM_CHECK_CALL void tandem_check_leave_scope(const void* at, uint64_t size_bytes) {
-  if (RunChecks::current()) tandem::emulation::leave_scope(address_of(at), size_bytes);
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->store_announced_in(address_of(at), size_bytes);
+    tandem::emulation::leave_scope(address_of(at), size_bytes);
+  }
 }
 // Arrays of variable length are not guarded.
 TANDEM_CHECK_CALL void tandem_check_alloca(const void*, uint64_t) {}
@@ -163,4 +169,40 @@ TANDEM_CHECK_CALL void tandem_check_alignment(const AlignmentData* data, uint64_
   if (RunChecks* const checks = RunChecks::current()) {
     checks->misaligned(address, alignment, data->type->name, __builtin_return_address(0));
   }
+}
+
+TANDEM_CHECK_CALL void tandem_check_stored(const void* at, uint64_t size_bytes) {
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->announce_store(address_of(at), size_bytes, __builtin_return_address(0));
+  }
+}
+
+TANDEM_CHECK_CALL void tandem_check_loop_begin(const void* loop) {
+  if (RunChecks* const checks = RunChecks::current()) checks->begin_loop(address_of(loop));
+}
+TANDEM_CHECK_CALL void tandem_check_loop_turn(const void* loop) {
+  if (RunChecks* const checks = RunChecks::current()) checks->next_turn(address_of(loop));
+}
+TANDEM_CHECK_CALL void tandem_check_loop_end(const void* loop) {
+  if (RunChecks* const checks = RunChecks::current()) checks->end_loop(address_of(loop));
+}
+TANDEM_CHECK_CALL void tandem_check_claim(const void* loop, const void* at, uint64_t size_bytes,
+                                          const char* variable, const char* file, int line,
+                                          unsigned kinds, unsigned distance) {
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->claim(address_of(loop), {variable, file, line, kinds, distance}, address_of(at),
+                  size_bytes);
+  }
+}
+
+TANDEM_CHECK_CALL void tandem_check_restricted(const void* scope, const void* first,
+                                               const void* second, const char* names,
+                                               const char* file, int line) {
+  if (first != second || first == nullptr) return;
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->restrict_both(address_of(scope), names, file, line, address_of(first));
+  }
+}
+TANDEM_CHECK_CALL void tandem_check_restrict_end(const void* scope) {
+  if (RunChecks* const checks = RunChecks::current()) checks->end_loop(address_of(scope));
 }

@@ -57,6 +57,10 @@ std::string with_place(const std::string& text, const SourcePlace& place) {
 
 void RunChecks::begin_call(std::vector<PointerArgument> pointers) {
   pointers_ = std::move(pointers);
+  loops_.clear();
+  announced_ = {};
+  is_watched_ = false;
+  freed_accesses_ = {};
   // Clears marks that an earlier call left for frames that were unwound.
   char here = 0;
   char* const stack = static_cast<char*>(__builtin_frame_address(0));
@@ -69,6 +73,7 @@ void RunChecks::begin_call(std::vector<PointerArgument> pointers) {
 }
 
 void RunChecks::end_call() {
+  store_announced();
   current_ = nullptr;
   if (watches_races_) areas_.races->end_run(unit_.index);
 }
@@ -115,6 +120,41 @@ void RunChecks::check_store(uint64_t address, uint64_t size_bytes, const void* f
     return;
   }
   set_blank(address, size_bytes, false);
+}
+
+void RunChecks::watched_load(uint64_t address, uint64_t size_bytes, const void* from) {
+  if (loops_.active()) watch_loops(address, size_bytes, false, from);
+  if (!is_plain_load(address, size_bytes)) check_load(address, size_bytes, from);
+  if (address == announced_.address) store_announced();
+}
+
+void RunChecks::watched_store(uint64_t address, uint64_t size_bytes, const void* from) {
+  if (address == announced_.address) {
+    announced_ = {};
+    is_watched_ = loops_.active();
+  }
+  if (loops_.active()) watch_loops(address, size_bytes, true, from);
+  if (!is_plain_store(address, size_bytes)) check_store(address, size_bytes, from);
+}
+
+void RunChecks::store_announced() {
+  const uint64_t address = announced_.address;
+  const uint64_t size_bytes = announced_.size_bytes;
+  const void* const from = announced_.from;
+  announced_.address = announced_.size_bytes = 0;
+  is_watched_ = loops_.active();
+  if (size_bytes == 0) return;
+  const uint64_t device = address - device_;
+  if (device >= device_bytes_) {
+    const bool inside =
+        address < kAddressEnd &&
+        (size_bytes <= 8 ? may_touch(address, size_bytes) : may_touch_bytes(address, size_bytes));
+    if (inside) set_blank(address, size_bytes, false);
+  } else if (areas_.states.covers(device, size_bytes) &&
+             all_states(areas_.states.states() + device, size_bytes, kAllLive, kAllLive)) {
+    check_device_store(device, size_bytes, from);
+  }
+  if (loops_.active()) watch_loops(address, size_bytes, true, from);
 }
 
 void RunChecks::check_device_load(uint64_t address, uint64_t size_bytes, const void* from) {
@@ -188,9 +228,15 @@ void RunChecks::check_race(uint64_t address, uint64_t size_bytes, bool writes, c
 
 void RunChecks::report_outside(uint64_t address, uint64_t size_bytes, bool writes,
                                const void* from) {
-  const BufferRecord* const buffer = areas_.states.find(address);
   const bool freed =
       areas_.states.covers(address, 1) && (areas_.states.states()[address] & kStateFreed) != 0;
+  FreedAccess& known = freed_access(from);
+  if (freed && known.from == from && address - known.begin < known.size_bytes) {
+    any_found_ = true;
+    return;
+  }
+  const BufferRecord* const buffer = areas_.states.find(address);
+  if (freed && buffer != nullptr) known = {from, buffer->address, buffer->size_bytes};
   const char* const kind = freed ? "use_after_free" : "out_of_bounds";
   if (!is_new(kind, from, address)) return;
   std::string message = std::string("the kernel ") + (writes ? "writes " : "reads ") +
@@ -292,6 +338,7 @@ void RunChecks::report(const Problem& problem, const void* from) {
   finding.kind = problem.kind;
   finding.severity = problem.is_error ? "error" : "warning";
   finding.message = problem.message;
+  finding.more = problem.more;
   std::vector<const void*> stack = {from};
   void* frames[kMostFrames];
   const int count = backtrace(frames, kMostFrames);
@@ -303,6 +350,9 @@ void RunChecks::report(const Problem& problem, const void* from) {
   const SourcePlace place = place_of(code_place(stack));
   finding.file = place.line != 0 ? place.file : problem.file;
   finding.line = place.line != 0 ? place.line : problem.line;
+  // The check of an index and that of its access tell the same.
+  const bool local = finding.kind == "local_out_of_bounds" && finding.line != 0;
+  if (local && !local_lines_.emplace(finding.file, finding.line).second) return;
   if (problem.address != kNoDeviceAddress) add_buffer(finding, problem.address);
   unit_.report(std::move(finding));
 }

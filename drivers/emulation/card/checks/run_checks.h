@@ -8,16 +8,19 @@
 // Threads: the unit's.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "emulation/card/checks/dependence_watch.h"
 #include "emulation/card/checks/local_memory.h"
 #include "emulation/card/memory/card_areas.h"
 #include "emulation/card/units/thread_end.h"
@@ -58,14 +61,48 @@ class RunChecks {
 
   // `from`: the return address in the kernel. Most accesses are right by two words of the maps.
   void load(uint64_t address, uint64_t size_bytes, const void* from) {
-    if (!is_plain_load(address, size_bytes)) check_load(address, size_bytes, from);
+    if (is_watched_ || !is_plain_load(address, size_bytes)) watched_load(address, size_bytes, from);
   }
   void store(uint64_t address, uint64_t size_bytes, const void* from) {
-    if (!is_plain_store(address, size_bytes)) check_store(address, size_bytes, from);
+    if (is_watched_ || !is_plain_store(address, size_bytes)) {
+      watched_store(address, size_bytes, from);
+    }
+  }
+  // A store that follows the next load of the address, or is checked itself (store_marks.h of v++).
+  // At the latest it is done at the next announcement, iteration or end. Whether it is inside its
+  // memory, the load tells.
+  void announce_store(uint64_t address, uint64_t size_bytes, const void* from) {
+    store_announced();
+    announced_ = {address, size_bytes, from};
+    is_watched_ = true;
+  }
+  void store_announced();
+  // Before the scope of a variable begins or ends.
+  void store_announced_in(uint64_t begin, uint64_t size_bytes) {
+    if (announced_.address - begin < size_bytes) store_announced();
   }
   void misaligned(uint64_t address, uint64_t alignment, const char* type, const void* from);
   void index(const char* file, int line, const std::string& type, int64_t index, const void* from);
   void division(const char* file, int line, const void* from);
+  // Of loops with a `dependence` pragma; `loop` is an address in its function's frame.
+  void begin_loop(uint64_t loop) {
+    loops_.begin_loop(loop);
+    is_watched_ = true;
+  }
+  void next_turn(uint64_t loop) {
+    store_announced();
+    loops_.next_turn(loop);
+  }
+  void end_loop(uint64_t loop) {
+    store_announced();
+    loops_.end_loop(loop);
+    is_watched_ = loops_.active();
+  }
+  // `size_bytes` 0: of a pointer; the claim is about the memory behind it.
+  void claim(uint64_t loop, const DependenceClaim& claim, uint64_t address, uint64_t size_bytes);
+  // Two `__restrict` pointers of a function, to the same address; `scope` is in its frame.
+  void restrict_both(uint64_t scope, const char* names, const char* file, int line,
+                     uint64_t address);
 
  private:
   struct Problem {
@@ -75,6 +112,7 @@ class RunChecks {
     uint64_t address = 0;  // in device memory; ~0: none
     std::string file;      // if it is known without debug information
     int line = 0;
+    std::vector<std::pair<std::string, std::string>> more = {};  // members of the finding
   };
   static constexpr uint8_t kStoredState = kStateLive | kStateWritten | kStateUnseen;
   // The states of the bytes of an access of at most 8, masked, are `wanted`.
@@ -110,12 +148,18 @@ class RunChecks {
     return address < kAddressEnd && may_touch(address, size_bytes) &&
            (blank_bits_of(address) | blank_bits_of(last)) == 0;
   }
+  void watched_load(uint64_t address, uint64_t size_bytes, const void* from);
+  void watched_store(uint64_t address, uint64_t size_bytes, const void* from);
   void check_load(uint64_t address, uint64_t size_bytes, const void* from);
   void check_store(uint64_t address, uint64_t size_bytes, const void* from);
   void check_device_load(uint64_t address, uint64_t size_bytes, const void* from);
   void check_old_bytes(uint64_t address, uint64_t size_bytes, const void* from);
   void check_device_store(uint64_t address, uint64_t size_bytes, const void* from);
   void check_race(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
+  void watch_loops(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
+  void report_dependence(const DependenceViolation& violation, uint64_t device_address,
+                         const void* from);
+  uint64_t end_behind(uint64_t pointer) const;
   void report_outside(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
   void report_local(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
   // kind (a literal), code, address of the buffer
@@ -140,7 +184,25 @@ class RunChecks {
   const uint64_t device_bytes_;
   bool watches_races_ = false;  // in this call: another unit may run
   std::vector<PointerArgument> pointers_;
-  std::map<Place, bool> seen_;  // true: it was a finding
+  struct AnnouncedStore {
+    uint64_t address = 0;
+    uint64_t size_bytes = 0;  // 0: none
+    const void* from = nullptr;
+  };
+  bool is_watched_ = false;  // a store is announced, or a loop has a claim
+  AnnouncedStore announced_;
+  // Accesses to freed buffers that were reported, so that a loop of them stays fast: by code.
+  struct FreedAccess {
+    const void* from = nullptr;
+    uint64_t begin = 0, size_bytes = 0;
+  };
+  FreedAccess& freed_access(const void* from) {
+    return freed_accesses_[reinterpret_cast<uint64_t>(from) / 4 % freed_accesses_.size()];
+  }
+  std::array<FreedAccess, 16> freed_accesses_;  // of this call
+  DependenceWatch loops_;
+  std::map<Place, bool> seen_;                         // true: it was a finding
+  std::set<std::pair<std::string, int>> local_lines_;  // of local_out_of_bounds
   bool any_found_ = false;
 };
 

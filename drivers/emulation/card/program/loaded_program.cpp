@@ -95,7 +95,7 @@ void LoadedProgram::replace(size_t index) {
   try {
     auto successor =
         std::make_unique<UnitThread>(areas_, static_cast<uint32_t>(index), unit->plan_again());
-    unit->put_aside();
+    unit->abandon();
     static_cast<void>(unit.release());  // leaked: its thread may hold parts of it
     unit = std::move(successor);
     identities_[index] = unit->identity();

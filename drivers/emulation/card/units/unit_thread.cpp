@@ -20,6 +20,7 @@
 #include "emulation/card/units/run_report.h"
 #include "emulation/protocol/code_place.h"
 #include "emulation/protocol/futex.h"
+#include "emulation/protocol/modelled_time.h"
 
 namespace tandem::emulation {
 
@@ -133,7 +134,7 @@ void UnitThread::ask_to_end_if_late() const {
   if (is_late() && !is_linked()) emulation::ask_to_end(thread_);
 }
 
-void UnitThread::put_aside() {
+void UnitThread::abandon() {
   if (is_late()) {
     report_late({});
   } else {
@@ -189,6 +190,7 @@ void UnitThread::run_command() {
   // begin() fails for a command that was aborted after it was taken.
   const uint64_t found_before = num_found_;
   if (checks_) checks_->begin_command();
+  modelled_us_ = 0;
   if (valid && queue_.begin(command)) {
     called_for_.store(command.client.get());
     begun_at_.store(Clock::now().time_since_epoch().count());
@@ -202,6 +204,10 @@ void UnitThread::run_command() {
   const bool any = num_found_ != found_before || (checks_ && checks_->any_found());
   const bool found = areas_.settings.has(kCheckStrict) && any;
   const bool good = valid && end == End::kDone && !found;
+  if (modelled_us_ > 0) {
+    put_modelled_time(command.packet(), command.packet_bytes,
+                      static_cast<uint64_t>(modelled_us_ * 1000));
+  }
   queue_.finish(command, good ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
   if (command.fault.is(CommandFaultKind::kTwice)) command.client->announce();
   command_.reset();  // frees its client's area
@@ -290,7 +296,6 @@ void UnitThread::report_finding(Finding finding) {
 // A line of the report, not a finding.
 void UnitThread::report_time() {
   const std::string& file = areas_.settings.report_file;
-  if (file.empty()) return;
   std::vector<timing::TimedArgument> arguments;
   const tandem_glue::KernelEntry& entry = plan_.library->entry();
   for (uint32_t index = 0; index < entry.num_arguments; ++index) {
@@ -302,7 +307,8 @@ void UnitThread::report_time() {
     arguments.push_back(std::move(argument));
   }
   const timing::RunTime time = timer_->end(arguments);
-  append_line(file, json_line(time, timer_->card(), entry.name, plan_.name));
+  modelled_us_ += time.modelled_us;
+  if (!file.empty()) append_line(file, json_line(time, timer_->card(), entry.name, plan_.name));
 }
 
 // Once per command: a kernel that repeats finds the same again.
@@ -337,13 +343,20 @@ End UnitThread::run_with_faults(const Command& command) {
   const CommandFaults faults(areas_.shared(), command.fault,
                              [this] { return is_cancelled() || stopping_.load(); });
   if (!faults.before_kernel()) return End::kStopped;
-  const End end = run_kernel(command);
-  return faults.after_kernel() ? end : End::kStopped;
+  const End end = run_kernel();
+  // A kernel that ends late shows its done bit late.
+  const bool shows_end = command.fault.is(CommandFaultKind::kUnannounced);
+  if (shows_end) registers_.end(false);
+  const bool ended = faults.after_kernel();
+  if (!shows_end) registers_.end(!command.fault.is(CommandFaultKind::kNoInterrupt));
+  if (command.fault.is(CommandFaultKind::kTwice)) registers_.end();
+  return ended ? end : End::kStopped;
 }
 
 // Calls the kernel once, or until its repetitions are over, the command is aborted or the kernel
 // cannot go on.
-End UnitThread::run_kernel(const Command& command) {
+End UnitThread::run_kernel() {
+  const Command& command = *command_;
   End end = End::kDone;
   do {
     registers_.begin();
@@ -351,9 +364,6 @@ End UnitThread::run_kernel(const Command& command) {
     registers_.finish();
     report_findings(end);
   } while (end == End::kDone && registers_.again() && !command.cancelled() && !stopping_.load());
-  registers_.end(!command.fault.is(CommandFaultKind::kUnannounced) &&
-                 !command.fault.is(CommandFaultKind::kNoInterrupt));
-  if (command.fault.is(CommandFaultKind::kTwice)) registers_.end();
   return end;
 }
 

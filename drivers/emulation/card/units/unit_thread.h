@@ -68,10 +68,10 @@ class UnitThread {
   void ask_to_end(const ClientArea& client) const;
   // The same if its command takes longer than the card's deadline.
   void ask_to_end_if_late() const;
-  // Whether one of these calls has ended the thread. If so, do not destroy the object: put_aside()
+  // Whether one of these calls has ended the thread. If so, do not destroy the object: abandon()
   // ends its command, and a new unit of the same plan replaces it.
   bool ended() const { return end_.ended.load(std::memory_order_acquire); }
-  void put_aside();
+  void abandon();
   UnitIdentity identity() const { return {plan_.name, end_.code}; }
   // The plan with another copy of the kernel. Errors: std::runtime_error.
   UnitPlan plan_again() const;
@@ -89,7 +89,7 @@ class UnitThread {
   void run_command();
   bool load_registers(const Command& command);
   hls_runtime::End run_with_faults(const Command& command);
-  hls_runtime::End run_kernel(const Command& command);
+  hls_runtime::End run_kernel();
   hls_runtime::End call_kernel();
   void run_freely();
   hls_runtime::UnitSettings scheduler_settings();
@@ -118,6 +118,7 @@ class UnitThread {
   std::optional<RunTimer> timer_;    // if the copy counts
   std::set<std::string> reported_;   // findings of this command that were reported
   uint64_t num_found_ = 0;
+  double modelled_us_ = 0;                                   // of the command; 0: no time model
   std::atomic<std::chrono::steady_clock::rep> begun_at_{0};  // start of the command in calling_
   std::optional<Command> command_;                           // from the queue
   std::atomic<bool> calling_{false};                         // the kernel runs for command_

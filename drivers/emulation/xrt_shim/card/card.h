@@ -122,7 +122,8 @@ class Card {
   int submit(const std::vector<uint32_t>& units, uint64_t packet_offset, uint32_t packet_bytes,
              bool by_registers = false);
   // Runs unit `unit` with the arguments in its register map and these bits of the control register
-  // (start, auto-restart). Returns an errno value: EBUSY while it runs.
+  // (start, auto-restart). Returns an errno value: EBUSY while it runs, that is until it shows
+  // `done`.
   int start_from_registers(uint32_t unit, uint32_t control);
   // Sets an unfinished command's packet to ERT_CMD_STATE_ABORT; false when it is not queued or
   // running.
@@ -138,6 +139,7 @@ class Card {
     std::mutex mutex;
     std::map<uint32_t, std::weak_ptr<Card>> by_index;
   };
+  bool has_ended(uint32_t unit, uint64_t packet_offset);
   static OpenCards& open_cards();
 
   // Tag and address interval of a memory group; {"", 0, 0} when unknown.

@@ -18,6 +18,10 @@ namespace {
 // A full ring is waited for while its unit ends commands; without an end for kRoomLimit it is busy.
 constexpr std::chrono::seconds kRoomLimit{10};
 constexpr std::chrono::milliseconds kRoomPoll{10};
+
+// A unit shows `done` in its control register a little before its command ends, and a program may
+// start it again between the two.
+constexpr std::chrono::seconds kEndAfterDone{10};
 constexpr uint32_t kRegisterPacketWords =
     kAllocationGranule / 4 - 2;  // one page with header and mask
 
@@ -90,6 +94,19 @@ int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset, uin
   }
 }
 
+// Whether the last command that registers started has ended. Waits for the end if the unit is idle.
+bool Card::has_ended(uint32_t unit, uint64_t packet_offset) {
+  const std::atomic<uint32_t>& control = shared().units[unit].registers[0];
+  ClientState& state = client_.state();
+  const auto deadline = Clock::now() + kEndAfterDone;
+  for (;;) {
+    const uint32_t seen = state.completions.load();
+    if (packet_state(packet_offset) >= ERT_CMD_STATE_COMPLETED) return true;
+    if ((control.load() & kRegisterStart) != 0 || Clock::now() >= deadline) return false;
+    sleep_until_changed(state, seen, kRoomPoll);
+  }
+}
+
 int Card::start_from_registers(uint32_t unit, uint32_t control) {
   std::lock_guard lock(register_mutex_);
   const auto [known, is_new] = register_packets_.try_emplace(unit, 0);
@@ -102,8 +119,7 @@ int Card::start_from_registers(uint32_t unit, uint32_t control) {
     known->second = *offset;
   }
   uint32_t* header = client_.packet_header(known->second);
-  const uint32_t state = *header & 0xF;
-  if (!is_new && state < ERT_CMD_STATE_COMPLETED) return EBUSY;
+  if (!is_new && !has_ended(unit, known->second)) return EBUSY;
   auto* command = reinterpret_cast<ert_start_kernel_cmd*>(header);
   command->header = 0;
   command->state = ERT_CMD_STATE_NEW;

@@ -107,6 +107,7 @@ void BufferChecks::syncing(uint64_t buffer, uint64_t address, uint64_t size_byte
 }
 
 void BufferChecks::synced(uint64_t buffer, uint64_t address, uint64_t size_bytes, bool to_device) {
+  if (!to_device) report_early_sync(address, size_bytes);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (to_device) {
     states_.change(address, size_bytes, kStateLive | kStateWritten, kStateStale | kStateUnseen);
@@ -215,7 +216,7 @@ void BufferChecks::starting(const Program& program, const std::vector<uint32_t>&
   const std::string& kernel = program.units[units.front()].kernel;
   const auto known = program.arguments.find(kernel);
   if (known == program.arguments.end()) return;
-  Started command{kernel, {}};
+  Started command{kernel, {}, units};
   const std::set<size_t> wrong = check_arguments(program, units.front(), packet_offset);
   for (size_t index = 0; index < known->second.size(); ++index) {
     const KernelArgument& argument = known->second[index];
@@ -232,6 +233,9 @@ void BufferChecks::starting(const Program& program, const std::vector<uint32_t>&
     for (const Use& use : command.uses) mark_stale(use.address);
     running_.push_back(packet_offset);
   }
+  command.order = ++num_started_;
+  command.is_waited_for =
+      !run_arguments_.knows(packet_offset) || told_later_.contains(packet_offset);
   started_[packet_offset] = std::move(command);
 }
 

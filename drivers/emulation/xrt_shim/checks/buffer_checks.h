@@ -57,6 +57,8 @@ class BufferChecks {
 
   // Information from the runtime guard, see run_calls.h; `packet` is an offset.
   void run_made(uint64_t packet, bool by_program);
+  void run_waited(uint64_t packet);
+  void run_told_later(uint64_t packet);
   void argument_set(uint64_t packet, int index, bool is_buffer, uint64_t num_bytes,
                     const char* refusal);
   // Whether a card of this process has checks.
@@ -77,7 +79,11 @@ class BufferChecks {
   struct Started {
     std::string kernel;
     std::vector<Use> uses;
+    std::vector<uint32_t> units = {};
+    uint64_t order = 0;
+    bool is_waited_for = true;  // also if nothing is known of it
   };
+  void report_early_sync(uint64_t address, uint64_t size_bytes);
   HostCopy* find_copy(uint64_t address, uint64_t& begin);
   HostFinding about_argument(uint64_t packet, size_t index) const;
   std::set<size_t> check_arguments(const Program& program, uint32_t unit, uint64_t packet);
@@ -95,7 +101,9 @@ class BufferChecks {
   std::mutex mutex_;
   std::map<uint64_t, HostCopy> copies_;  // by device address
   std::map<uint64_t, Started> started_;  // by packet, including commands that have ended
-  std::vector<uint64_t> running_;        // packets of started_ whose results are not checked yet
+  std::set<uint64_t> told_later_;        // packets of runs that need no wait
+  uint64_t num_started_ = 0;
+  std::vector<uint64_t> running_;  // packets of started_ whose results are not checked yet
 };
 
 }  // namespace tandem::emulation

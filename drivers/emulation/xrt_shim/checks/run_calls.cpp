@@ -34,13 +34,21 @@ void set(const void* packet, int index, bool is_buffer, std::size_t num_bytes,
   });
 }
 
-void looked() {
+void state_queried() {
   for (const auto& card : Card::all_open()) {
     if (BufferChecks* const checks = card->buffer_checks()) checks->finished();
   }
 }
 
-constexpr RunCalls kRunCalls{&made, &set, &looked};
+void waited(const void* packet) {
+  with_checks(packet, [](BufferChecks& checks, uint64_t at) { checks.run_waited(at); });
+}
+
+void told_later(const void* packet) {
+  with_checks(packet, [](BufferChecks& checks, uint64_t at) { checks.run_told_later(at); });
+}
+
+constexpr RunCalls kRunCalls{&made, &set, &state_queried, &waited, &told_later};
 
 }  // namespace
 

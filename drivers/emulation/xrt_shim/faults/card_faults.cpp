@@ -160,7 +160,7 @@ bool any_card_open() {
   return false;
 }
 
-void tell_hung(uint32_t card, bool hung) {
+void show_hung(uint32_t card, bool hung) {
   if (const auto open = Card::find_open(card)) open->shared().hung.store(hung ? 1 : 0);
 }
 

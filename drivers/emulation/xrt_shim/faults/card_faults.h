@@ -48,6 +48,6 @@ int transfer(Card& card, const Transfer& copy);
 void apply_timed_fault(const FaultRule& rule);
 bool any_card_open();
 // Informs the card, if it is open.
-void tell_hung(uint32_t card, bool hung);
+void show_hung(uint32_t card, bool hung);
 
 }  // namespace tandem::emulation

@@ -67,7 +67,7 @@ void FaultInjector::end() {
     before.swap(cards_);
   }
   for (const auto& [card, state] : before) {
-    if (state.hung) tell_hung(card, false);
+    if (state.hung) show_hung(card, false);
   }
 }
 
@@ -159,7 +159,7 @@ void FaultInjector::set_hung(uint32_t card, bool hung) {
     std::lock_guard lock(mutex_);
     cards_[card].hung = hung;
   }
-  tell_hung(card, hung);
+  show_hung(card, hung);
 }
 
 bool FaultInjector::hung(uint32_t card) const { return state(card).hung; }
@@ -192,7 +192,7 @@ bool FaultInjector::poisoned(uint32_t card, uint64_t begin, uint64_t end) const 
   return first != errors.end() && *first < end;
 }
 
-void FaultInjector::heal(uint32_t card, uint64_t begin, uint64_t end) {
+void FaultInjector::clear_poison(uint32_t card, uint64_t begin, uint64_t end) {
   std::lock_guard lock(mutex_);
   auto& errors = cards_[card].poisoned;
   errors.erase(errors.lower_bound(begin), errors.lower_bound(end));

@@ -59,7 +59,7 @@ class FaultInjector {
   void poison(uint32_t card, uint64_t address);
   // Whether a byte in [begin, end) has an ECC error.
   bool poisoned(uint32_t card, uint64_t begin, uint64_t end) const;
-  void heal(uint32_t card, uint64_t begin, uint64_t end);
+  void clear_poison(uint32_t card, uint64_t begin, uint64_t end);
 
  private:
   struct CardState {

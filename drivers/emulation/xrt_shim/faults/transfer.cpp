@@ -75,7 +75,7 @@ int transfer_with_faults(Card& card, const Transfer& copy) {
   }
   const uint64_t end = copy.address + copy.size_bytes;
   if (copy.direction == LinkDirection::kToDevice) {
-    injector.heal(card.index(), copy.address, end);
+    injector.clear_poison(card.index(), copy.address, end);
   } else if (injector.poisoned(card.index(), copy.address, end)) {
     error = EIO;
   }

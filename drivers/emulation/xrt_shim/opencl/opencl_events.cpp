@@ -16,9 +16,11 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "emulation/opencl_layer/failures.h"
+#include "emulation/protocol/modelled_time.h"
 #include "emulation/xrt_shim/card/card.h"
 #include "emulation/xrt_shim/device_handle.h"
 
@@ -76,6 +78,37 @@ int look_for_known_build(dl_phdr_info* info, size_t, void* known) {
   return 1;
 }
 
+// Modelled times of kernels by event, until the events end.
+class ModelledTimes {
+ public:
+  void add(void* event, uint64_t nanoseconds) {
+    std::lock_guard lock(mutex_);
+    times_[event] += nanoseconds;
+    any_.store(true, std::memory_order_release);
+  }
+  uint64_t of(void* event) {
+    if (!any_.load(std::memory_order_acquire)) return 0;
+    std::lock_guard lock(mutex_);
+    const auto found = times_.find(event);
+    return found == times_.end() ? 0 : found->second;
+  }
+  void erase(void* event) {
+    if (!any_.load(std::memory_order_acquire)) return;
+    std::lock_guard lock(mutex_);
+    times_.erase(event);
+  }
+
+ private:
+  std::atomic<bool> any_{false};
+  std::mutex mutex_;
+  std::unordered_map<void*, uint64_t> times_;
+};
+
+ModelledTimes& modelled_times() {
+  static auto* all = new ModelledTimes;  // as below
+  return *all;
+}
+
 // Events of failed kernels, until the events end; and their queues, until the queues are asked.
 class Failures {
  public:
@@ -117,17 +150,24 @@ cl_event handle_of(void* event) {
   return reinterpret_cast<cl_event>(static_cast<std::byte*>(event) + kHandleOffset);
 }
 
-// Called before the event becomes complete.
+// Called before the event becomes complete, for each run of its kernel.
 void on_kernel_end(const void* context, const xrt::run& run) {
-  if (run.state() == ERT_CMD_STATE_COMPLETED) return;
+  const uint64_t nanoseconds = modelled_time(run.get_ert_packet());
+  const bool failed = run.state() != ERT_CMD_STATE_COMPLETED;
+  if (!failed && nanoseconds == 0) return;
   void* event = nullptr;
   std::memcpy(&event, static_cast<const std::byte*>(context) + kEventOffset, sizeof(event));
+  if (nanoseconds != 0) modelled_times().add(event, nanoseconds);
+  if (!failed) return;
   cl_command_queue queue = nullptr;
   get_event_info(handle_of(event), CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, nullptr);
   failures().add(event, queue);
 }
 
-void on_event_end(void* event) { failures().erase(event); }
+void on_event_end(void* event) {
+  failures().erase(event);
+  modelled_times().erase(event);
+}
 
 template <typename Function>
 Function function_in(void* library, const char* name) {
@@ -172,6 +212,11 @@ void fill_with_lost_data(std::byte* host, size_t size_bytes) {
 int tandem_opencl_event_failed(cl_event event) {
   auto* object = reinterpret_cast<std::byte*>(event) - tandem::emulation::kHandleOffset;
   return tandem::emulation::failures().has_event(object) ? 1 : 0;
+}
+
+unsigned long long tandem_opencl_modelled_ns(cl_event event) {
+  auto* object = reinterpret_cast<std::byte*>(event) - tandem::emulation::kHandleOffset;
+  return tandem::emulation::modelled_times().of(object);
 }
 
 int tandem_opencl_contexts_open() { return tandem::emulation::Card::any_context() ? 1 : 0; }

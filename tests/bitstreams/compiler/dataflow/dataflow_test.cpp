@@ -257,6 +257,17 @@ TEST(Dataflow, SetsDepthsAndNamesOfLocalStreams) {
   EXPECT_TRUE(
       contains("const int N = 4;\n" + declared + "#pragma HLS stream depth=N variable=s\nf(s);",
                "::tandem_hls::stream_depth(s, N);"));
+  for (const char* type :
+       {"using words = hls::stream<int>;\n", "typedef ::hls::stream<int, 4> words;\n"}) {
+    EXPECT_TRUE(
+        contains(type + std::string("words w;\n#pragma HLS stream variable=w depth=8\nf(w);"),
+                 "::tandem_hls::stream_depth(w, 8);"))
+        << type;
+  }
+  EXPECT_FALSE(
+      contains("using words = std::vector<hls::stream<int>>;\nwords w;\n#pragma HLS stream "
+               "variable=w depth=8\nf(w);",
+               "stream_depth("));
   // A macro of the source, a stranger's stream, an array, no depth, garbage.
   for (const char* pragma : {"variable=s depth=DEPTH", "variable=u depth=4", "variable=a depth=4",
                              "variable=s", "variable=s] depth=4", "variable= depth=4", "depth=4",

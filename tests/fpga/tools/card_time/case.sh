@@ -49,7 +49,22 @@ TANDEM_KERNEL_TIME=off v++ -c -t hw_emu --platform u250 -k sum -o plain.xo "$CAS
 v++ -l -t hw_emu --platform u250 -o plain.xclbin plain.xo
 expect "has no time model; build it again" "$tandem" card run --time model -- ./host plain.xclbin sum 64
 same "$("$tandem" card run -- ./host timed.xclbin sum 64 2>&1)" RAN
+# Checks that the user named are not dropped without a word.
+expect "TANDEM_CHECKS=memory: kernels are not checked, since TANDEM_TIME is set" \
+  env TANDEM_TIME=model TANDEM_CHECKS=memory ./host timed.xclbin sum 64
 refuse "TANDEM_KERNEL_TIME is 'maybe'" env TANDEM_KERNEL_TIME=maybe v++ -c -t hw_emu --platform u250 -k sum -o no.xo "$CASE_DIR/timed.cpp"
 code=0
 "$tandem" card run --time guess -- ./host timed.xclbin sum 64 2>told || code=$?
 same "$code" 2
+
+# OpenCL's profiling times of a kernel are those of the model: its end is that long after its start.
+g++ -std=c++17 -O0 -o opencl_host "$CASE_DIR/opencl_host.cpp" -lOpenCL
+rm -f "$TANDEM_CARD_REPORT"
+TANDEM_TIME=model ./opencl_host timed.xclbin sum 4096 >nanoseconds
+python3 -c '
+import json
+modelled = [json.loads(line)["modelled_us"] for line in open("times.jsonl")]
+told = [int(line) / 1000 for line in open("nanoseconds")]
+assert len(told) == len(modelled) == 2, (told, modelled)
+for here, there in zip(told, modelled):
+    assert abs(here - there) < 0.01, (told, modelled)' || fail "$(cat nanoseconds)"

@@ -95,7 +95,7 @@ TEST_F(CardReport, EveryKindHasAdvice) {
        {"out_of_bounds", "use_after_free", "misaligned", "uninitialised_memory", "race",
         "wrong_bank", "missing_sync_to_device", "missing_sync_from_device", "bad_argument",
         "deadlock", "leftover_tokens", "read_empty", "never_ends", "local_out_of_bounds",
-        "division_by_zero", "dependence_violated", "uninitialised_local"}) {
+        "division_by_zero", "dependence_violated", "missing_wait", "uninitialised_local"}) {
     EXPECT_FALSE(card_advice(kind).empty()) << kind;
   }
   EXPECT_EQ(card_advice("another"), "");
