@@ -245,7 +245,7 @@ void Products::multiply_sparse(const Product& product, const Part& part,
   if (is_list) {
     multiply_sparse_many(task, workspace);
   } else {
-    multiply_sparse_few(task);
+    multiply_sparse_few(task, workspace);
   }
 }
 

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <numeric>
 #include <random>
 
 #include "common/error.h"
@@ -22,6 +25,7 @@ constexpr double kMargin = 0.95;  // of the dense time: noise must not make a mo
 constexpr std::int64_t kOutputs = 8192, kInputs = 2048;
 constexpr std::size_t kRows = 32;
 constexpr int kSamples = 9;
+constexpr std::size_t kMostWashBytes = std::size_t{256} << 20;
 
 double step_below(double zeros) {
   constexpr double kSlack = 0.01;  // rows round, and few of them are counted
@@ -52,6 +56,25 @@ std::vector<std::byte> random_matrix(DType dtype, double zeros) {
   return bytes;
 }
 
+// Of one core, as the kernel tells it: sysconf() adds up the caches of a whole processor.
+std::size_t last_level_cache_bytes() {
+  constexpr std::size_t kUnknown = std::size_t{32} << 20;
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  std::size_t kilobytes = 0;
+  return file >> kilobytes ? kilobytes << 10 : kUnknown;
+}
+
+// Reads so much that the last cache holds nothing else.
+class CacheWash {
+ public:
+  CacheWash() : values_(wash_bytes(last_level_cache_bytes()) / sizeof(std::uint64_t), 1) {}
+  void wash() { sum_ = std::accumulate(values_.begin(), values_.end(), sum_); }
+
+ private:
+  std::vector<std::uint64_t> values_;
+  volatile std::uint64_t sum_ = 0;  // so that the values are read
+};
+
 }  // namespace
 
 SparseMode sparse_mode(std::string_view word) {
@@ -69,17 +92,23 @@ std::string sparse_note(const SparseSpeed& speed) {
   return text;
 }
 
+std::size_t wash_bytes(std::size_t cache_bytes) {
+  return std::min(2 * cache_bytes, kMostWashBytes);
+}
+
 SparseSpeed measure_sparse_speed(Team& team, DType dtype, double zeros) {
   const std::vector<std::byte> bytes = random_matrix(dtype, zeros);
   const WeightSource source{dtype, kOutputs, kInputs, bytes.data()};
   SparseChoice always(SparseMode::kAlways, {});
   const CpuWeight dense(source, team), sparse(source, team, &always);
+  CacheWash cache;
   Products products(team);
   const std::vector<float> x(kRows * kInputs, 1.0f);
   std::vector<float> y(kRows * kOutputs);
   const auto seconds = [&](const CpuWeight& weight, std::size_t rows) {
     const RowSource input{x.data(), rows, kInputs, {}, nullptr, 0, nullptr, Activation::kSilu};
     const Product product{0, &weight, nullptr, y.data(), false};
+    cache.wash();
     const auto start = std::chrono::steady_clock::now();
     products.run({&input, 1}, {&product, 1});
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -4,11 +4,13 @@
 //
 // By default a measured table decides: for a type and a part of zeros, rounded down to a step of
 // the table, rows are multiplied with a random matrix in both forms, in turns, at the first
-// question: 32 together, as of a prompt, and 32 one by one, as of the tokens after it. The matrix
-// is larger than common caches, as the weights of a model are. A model without zeros asks nothing
-// and costs nothing. Threads: one caller, while the team has no other work.
+// question: 32 together, as of a prompt, and 32 one by one, as of the tokens after it. Before each
+// product the last cache of the caller's core is emptied, since the weights of a model are larger.
+// A model without zeros asks nothing and costs nothing. Threads: one caller, while the team has no
+// other work.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -32,6 +34,9 @@ struct SparseSpeed {
 
 // "bf16 weights with 90 % zeros: 3.1 times as fast without them", for the log.
 std::string sparse_note(const SparseSpeed& speed);
+
+// What is read to empty a cache: twice as much, at most 256 MiB.
+std::size_t wash_bytes(std::size_t cache_bytes);
 
 // The seconds of 32 rows together and of 32 one by one, times a random matrix.
 SparseSpeed measure_sparse_speed(Team& team, DType dtype, double zeros);

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::int64_t kSampledRows = 64;
 constexpr std::int64_t kRowsPerPart = 64;  // a multiple of the rows of a kernel's step
-// Rows of activations per part of values that are not zero, at which both kernels take the same
-// time: 8 rows at 90 % zeros (benchmarks/drivers/cpu/sparse_bench.cpp).
-constexpr double kEvenRows = 80;
+// Rows of activations at which both kernels take the same time: 7 at 90 % zeros, 10 at 75 %. The
+// kernel for few rows has a share that does not fall with the values.
+constexpr double kEvenRows = 5, kEvenRowsOfWhole = 20;
 
 const std::byte* row_of(const WeightSource& source, std::int64_t row) {
   return source.data +
@@ -36,7 +36,7 @@ double zero_part(std::uint64_t non_zeros, std::int64_t rows, std::int64_t column
 
 bool can_be_sparse(const WeightSource& source) {
   return has_sparse_rows(source.dtype) && source.out_features > 1 &&
-         source.in_features % static_cast<std::int64_t>(kSparseWordInputs) == 0;
+         source.in_features <= static_cast<std::int64_t>(kMostSparseInputs);
 }
 
 double sampled_zeros(const WeightSource& source) {
@@ -75,8 +75,8 @@ SparseWeight::SparseWeight(const WeightSource& source, Team& team)
 }
 
 std::size_t SparseWeight::few_rows() const {
-  return std::clamp<std::size_t>(static_cast<std::size_t>(std::llround(kEvenRows * (1.0 - zeros_))),
-                                 1, kFewRows);
+  const double even = kEvenRows + kEvenRowsOfWhole * (1.0 - zeros_);
+  return std::min(static_cast<std::size_t>(std::llround(even)), kFewRows);
 }
 
 }  // namespace tandem::device::cpu

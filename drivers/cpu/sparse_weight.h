@@ -16,8 +16,8 @@
 
 namespace tandem::device::cpu {
 
-// Whether the unit has products for such a matrix without zeros: f32, f16 or bf16, a matrix, and
-// inputs that fill whole words of bits.
+// Whether the unit has products for such a matrix without zeros: f32, f16 or bf16, a matrix, and at
+// most 65535 inputs.
 bool can_be_sparse(const WeightSource& source);
 
 // The part of the values that are zero, from 64 rows spread over the matrix. can_be_sparse() must

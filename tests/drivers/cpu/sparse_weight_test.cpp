@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "compute_fixture.h"
+#include "cpu/kernels/sparse_products/sparse_rows.h"
 #include "cpu/options.h"
 #include "cpu/sparse_choice.h"
 #include "cpu/weight.h"
@@ -29,15 +30,16 @@ WeightSource source_of(const std::vector<float>& values, std::int64_t out, std::
   return {DType::kF32, out, in, reinterpret_cast<const std::byte*>(values.data())};
 }
 
-TEST(CpuSparseWeight, TakesABitPerValueAndTheValuesThatAreNotZero) {
+TEST(CpuSparseWeight, TakesTheValuesThatAreNotZeroAndAByteForThePlaceOfEach) {
   cpu::Team team(2);
   SparseChoice always(SparseMode::kAlways, {});
   const auto values = thinned(96, 640, 10);
   const CpuWeight weight(source_of(values, 96, 640), team, &always);
   ASSERT_NE(weight.sparse(), nullptr);
-  EXPECT_EQ(weight.size_bytes(), 96u * (640 / 8 + 64 * 4));
+  const std::size_t counts = 3 * 2, places = 64, slack = 6;
+  EXPECT_EQ(weight.size_bytes(), 96u * ((counts + places + slack + 64 * 4 + 7) / 8 * 8));
   EXPECT_DOUBLE_EQ(weight.sparse()->zeros(), 0.9);
-  EXPECT_EQ(weight.sparse()->few_rows(), 8u);
+  EXPECT_EQ(weight.sparse()->few_rows(), 7u);
   EXPECT_FALSE(weight.borrows_source());
 }
 
@@ -45,8 +47,10 @@ TEST(CpuSparseWeight, StaysWholeWhereTheFormDoesNotFit) {
   cpu::Team team(2);
   SparseChoice always(SparseMode::kAlways, {}), never(SparseMode::kNever, {});
   const auto values = thinned(96, 640, 10);
-  const CpuWeight odd(source_of(values, 96, 96), team, &always);
-  EXPECT_EQ(odd.sparse(), nullptr) << "96 inputs do not fill words of 64 bits";
+  const auto wide = thinned(2, 65536, 10);
+  EXPECT_EQ(CpuWeight(source_of(wide, 2, 65536), team, &always).sparse(), nullptr)
+      << "counts have 16 bits";
+  EXPECT_NE(CpuWeight(source_of(wide, 2, 65535), team, &always).sparse(), nullptr);
   const CpuWeight vector(source_of(values, 1, 640), team, &always);
   EXPECT_EQ(vector.sparse(), nullptr);
   const CpuWeight off(source_of(values, 96, 640), team, &never);
@@ -92,6 +96,30 @@ TEST(CpuSparseWeight, OfATransientSourceDoesNotReadItLater) {
   EXPECT_TRUE(weight.multiplies());
 }
 
+TEST(CpuSparseWeight, ARowIsCountsPlacesZerosAndValues) {
+  std::vector<float> row(300);
+  row[3] = 1;
+  row[255] = 2;
+  row[299] = 3;
+  const std::size_t bytes = cpu::sparse_row_bytes(DType::kF32, 300, 3);
+  std::vector<std::byte> packed(bytes, std::byte{0xff});
+  cpu::pack_sparse_row(DType::kF32, reinterpret_cast<const std::byte*>(row.data()), 300,
+                       packed.data());
+  const cpu::SparseRow parts(packed.data(), cpu::sparse_blocks(300));
+  EXPECT_THAT(std::vector(parts.ends, parts.ends + 2), ElementsAre(2, 3));
+  EXPECT_THAT(std::vector(parts.places, parts.places + 6), ElementsAre(3, 255, 43, 0, 0, 0));
+  const auto* values = reinterpret_cast<const float*>(parts.values);
+  EXPECT_THAT(std::vector(values, values + 3), ElementsAre(1, 2, 3));
+}
+
+TEST(CpuSparseWeight, TakesMoreRowsByTheKernelForFewTheFewerZerosThereAre) {
+  cpu::Team team(2);
+  SparseChoice always(SparseMode::kAlways, {});
+  const auto half = thinned(96, 640, 2), quarter = thinned(96, 640, 4);
+  EXPECT_EQ(CpuWeight(source_of(half, 96, 640), team, &always).sparse()->few_rows(), 15u);
+  EXPECT_EQ(CpuWeight(source_of(quarter, 96, 640), team, &always).sparse()->few_rows(), 10u);
+}
+
 class Measured {
  public:
   explicit Measured(double ratio) : ratio_(ratio) {}
@@ -123,6 +151,11 @@ TEST(SparseChoice, KeepsTheWholeMatrixUnlessTheGainExceedsTheNoise) {
   Measured even(0.97), slow(1.5);
   EXPECT_FALSE(even.choice().pays(DType::kF32, 0.9));
   EXPECT_FALSE(slow.choice().pays(DType::kF32, 0.9));
+}
+
+TEST(SparseChoice, EmptiesTheLastCacheWithTwiceAsMuch) {
+  EXPECT_EQ(cpu::wash_bytes(32 << 20), std::size_t{64} << 20);
+  EXPECT_EQ(cpu::wash_bytes(std::size_t{1} << 30), std::size_t{256} << 20);
 }
 
 TEST(SparseChoice, AsksNothingOfMatricesWithFewZeros) {

@@ -2,13 +2,12 @@
 //
 // Products of weights without their zeros (sparse_rows.h) with rows of activations.
 //
-// Few rows (decode): the zeros come back in registers, and a vector of weights serves every row.
-// f32 and f16 add in the order of multiply_few_rows(): the same bits as of the whole matrix. bf16
-// multiplies rows rounded to bf16, in pairs if the processor does. Many rows: a value that is not
-// zero meets 32 rows at a time; the rows stay f32. An input that is no finite number makes NaN
-// where it meets a zero with few rows, and is left out there with many. Cost: the packed bytes once
-// per call; few: 2 FLOPs per weight and row, zeros included; many: 2 per value and row. Threads:
-// any; pure functions.
+// Few rows (decode): a vector of values meets the inputs at their places, which are looked up in
+// registers, or gathered where 256 inputs fill too many of them. bf16 multiplies rows rounded to
+// bf16, in pairs if the processor does. Many rows: a value meets 32 rows at a time; the rows stay
+// f32. An input that is no finite number and meets a zero is left out, or makes NaN as in the whole
+// matrix. A row's result does not depend on the other rows of a call. Cost: the packed bytes once
+// per call, 2 FLOPs per value and row. Threads: any; pure functions.
 #pragma once
 
 #include <cstddef>
@@ -37,9 +36,8 @@ struct SparseProduct {
   bool accumulate = false;      // y += instead of y =
 };
 
-void multiply_sparse_few(const SparseProduct& product);
-
 // The workspace grows to what a call needs and may be used again.
+void multiply_sparse_few(const SparseProduct& product, std::vector<float>& workspace);
 void multiply_sparse_many(const SparseProduct& product, std::vector<float>& workspace);
 
 }  // namespace tandem::device::cpu

@@ -3,6 +3,7 @@
 // Rows without zeros, on 16-bit and 32-bit patterns: a value is zero if all bits but its sign are.
 #include "cpu/kernels/sparse_products/sparse_rows.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tandem::device::cpu {
@@ -29,25 +30,31 @@ std::size_t count(const std::byte* row, std::size_t in_features) {
   return sum;
 }
 
-// A value is always written, and kept if the next one is written after it.
+// A value and its place are always written, and kept if the next ones are written after them.
 template <typename Bits>
 void pack(const std::byte* row, std::size_t in_features, std::byte* to) {
-  const std::size_t words = in_features / kSparseWordInputs;
-  std::byte* values = to + words * sizeof(std::uint64_t);
-  for (std::size_t word = 0; word < words; ++word) {
-    Bits kept[kSparseWordInputs];
-    std::uint64_t bits = 0;
-    std::size_t filled = 0;
-    for (std::size_t i = 0; i < kSparseWordInputs; ++i) {
-      const Bits value = bits_at<Bits>(row, word * kSparseWordInputs + i);
-      const std::uint64_t keeps = is_non_zero(value) ? 1 : 0;
-      kept[filled] = value;
-      filled += keeps;
-      bits |= keeps << i;
+  const std::size_t blocks = sparse_blocks(in_features);
+  const std::size_t places_at = blocks * sizeof(std::uint16_t);
+  std::byte* values = to + sparse_values_at(blocks, count<Bits>(row, in_features));
+  std::fill(to + places_at, values, std::byte{0});
+  std::size_t filled = 0;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    Bits kept[kSparseBlockInputs];
+    std::uint8_t places[kSparseBlockInputs];
+    std::size_t here = 0;
+    const std::size_t first = block * kSparseBlockInputs;
+    const std::size_t inputs = std::min(in_features - first, kSparseBlockInputs);
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const Bits value = bits_at<Bits>(row, first + i);
+      kept[here] = value;
+      places[here] = static_cast<std::uint8_t>(i);
+      here += is_non_zero(value) ? 1u : 0u;
     }
-    std::memcpy(to + word * sizeof bits, &bits, sizeof bits);
-    std::memcpy(values, kept, filled * sizeof(Bits));
-    values += filled * sizeof(Bits);
+    std::memcpy(to + places_at + filled, places, here);
+    std::memcpy(values + filled * sizeof(Bits), kept, here * sizeof(Bits));
+    filled += here;
+    const auto end = static_cast<std::uint16_t>(filled);
+    std::memcpy(to + block * sizeof end, &end, sizeof end);
   }
 }
 
@@ -60,7 +67,8 @@ std::size_t count_non_zeros(DType dtype, const std::byte* row, std::size_t in_fe
 
 std::size_t sparse_row_bytes(DType dtype, std::size_t in_features, std::size_t non_zeros) {
   const std::size_t value_bytes = dtype == DType::kF32 ? 4 : 2;
-  return in_features / 8 + (non_zeros * value_bytes + 7) / 8 * 8;
+  return (sparse_values_at(sparse_blocks(in_features), non_zeros) + non_zeros * value_bytes + 7) /
+         8 * 8;
 }
 
 void pack_sparse_row(DType dtype, const std::byte* row, std::size_t in_features, std::byte* to) {

@@ -138,7 +138,8 @@ AdaptivePartition::AdaptivePartition(const CooTensor& tensor, const AdaptiveOpti
                   made[cell]);
   });
   for (auto& some : made) std::move(some.begin(), some.end(), std::back_inserter(blocks_));
-  entry_seconds_ = watch.seconds() / static_cast<double>(std::max<std::size_t>(1, entries.size()));
+  entry_seconds_ = watch.seconds() * static_cast<double>(pool.num_threads()) /
+                   static_cast<double>(std::max<std::size_t>(1, entries.size()));
 }
 
 CurveEntries AdaptivePartition::sorted(const CooTensor& tensor, std::size_t first_removed,
@@ -315,22 +316,23 @@ bool AdaptivePartition::adapt(std::size_t remaining, std::size_t kernels, Thread
   const std::vector<BlockLoad> load = loads(kernels);
   const BlockPlan plan = plan_blocks(load, options_.plan);
   if (plan.changes_nothing()) return false;
-  std::size_t moved = 0;
   std::vector<double> seconds;
-  for (std::size_t b = 0; b < blocks_.size(); ++b) {
-    const bool is_fused = plan.joins_next[b] || (b > 0 && plan.joins_next[b - 1]);
-    if (plan.splits[b] || is_fused) moved += blocks_[b].size();
-    seconds.push_back(static_cast<double>(kernels) * blocks_[b].kernel_seconds);
+  for (const CurveBlock& block : blocks_) {
+    seconds.push_back(static_cast<double>(kernels) * block.kernel_seconds);
   }
-  const double gain = gain_of(plan, seconds, static_cast<std::size_t>(pool.num_threads()));
-  const double cost = entry_seconds_ * static_cast<double>(moved);
+  const auto threads = static_cast<std::size_t>(pool.num_threads());
+  const double gain = gain_of(plan, seconds, threads);
+  const RoundWork work = round_work(load, plan, depth_limit(blocks_.size()));
+  const double copies = work.copies_of_a_thread(threads);
+  const double cost = entry_seconds_ * copies;
   const bool pays = gain * static_cast<double>(remaining) > cost && is_in_budget(cost, remaining);
   if (pays) {
     make_round(plan, shares(load), pool);
-    stats_.rebuilt_entries += moved;
+    stats_.rebuilt_entries += work.moved;
     ++stats_.rounds;
+    const auto entries = static_cast<std::size_t>(copies) + 1;
     entry_seconds_ =
-        blend(entry_seconds_, cost_of(moved + 1, watch.seconds()) / static_cast<double>(moved + 1));
+        blend(entry_seconds_, cost_of(entries, watch.seconds()) / static_cast<double>(entries));
   } else {
     ++stats_.refusals;
   }

@@ -29,7 +29,7 @@ struct AdaptiveOptions {
   int grid_bits = 6;  // 2^grid_bits blocks at first, or as many as the tensor has cells
   PlanOptions plan;
   // Rounds may take this part of the time of changes and kernels, those to come included.
-  double round_budget = 0.025;
+  double round_budget = 0.03;
   // Above 0: the kernel's and the changes' work on an entry of a block counts as so many seconds,
   // instead of measured ones. The budget and the first cost of a round stay measured.
   double seconds_per_entry = 0;
@@ -91,7 +91,7 @@ class AdaptivePartition {
   Curve curve_;
   std::vector<CurveBlock> blocks_;  // ascending, without gaps
   AdaptiveStats stats_;
-  double entry_seconds_ = 0;    // to rebuild an entry, measured
+  double entry_seconds_ = 0;    // of a thread to copy an entry, measured
   double work_seconds_ = 0;     // of changes and kernels so far
   std::size_t iterations_ = 0;  // calls of adapt()
 };

@@ -66,6 +66,31 @@ BlockPlan plan_blocks(std::span<const BlockLoad> blocks, const PlanOptions& opti
   return plan;
 }
 
+double RoundWork::copies_of_a_thread(std::size_t threads) const {
+  return std::max(static_cast<double>(copied) / static_cast<double>(threads),
+                  static_cast<double>(longest));
+}
+
+RoundWork round_work(std::span<const BlockLoad> blocks, const BlockPlan& plan, int depth) {
+  RoundWork work;
+  std::size_t run = 0;
+  const auto take = [&](std::size_t copies) {
+    work.copied += copies;
+    work.longest = std::max(work.longest, copies);
+  };
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const bool is_fused = plan.joins_next[b] || (b > 0 && plan.joins_next[b - 1]);
+    if (plan.splits[b] || is_fused) work.moved += blocks[b].entries;
+    if (plan.splits[b]) take(blocks[b].entries * static_cast<std::size_t>(depth));
+    run = is_fused ? run + blocks[b].entries : 0;
+    if (is_fused && !plan.joins_next[b]) {
+      take(run);
+      run = 0;
+    }
+  }
+  return work;
+}
+
 std::vector<std::size_t> balanced_runs(std::span<const double> seconds, std::size_t num_runs) {
   const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   std::vector<std::size_t> bounds{0};

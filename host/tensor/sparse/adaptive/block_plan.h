@@ -45,6 +45,19 @@ struct BlockPlan {
 
 BlockPlan plan_blocks(std::span<const BlockLoad> blocks, const PlanOptions& options);
 
+// What a round does, in entries.
+struct RoundWork {
+  std::size_t moved = 0;    // entries of the blocks that change
+  std::size_t copied = 0;   // a halving copies the entries of a block, a fusion those of a run
+  std::size_t longest = 0;  // copies of one block or run, which one thread makes
+
+  // The copies that pass before the last of so many threads is done.
+  double copies_of_a_thread(std::size_t threads) const;
+};
+
+// depth: halvings of a block at most; all are counted.
+RoundWork round_work(std::span<const BlockLoad> blocks, const BlockPlan& plan, int depth);
+
 // Cuts blocks into consecutive runs of about equal seconds: run r is [bounds[r], bounds[r + 1]).
 std::vector<std::size_t> balanced_runs(std::span<const double> seconds, std::size_t num_runs);
 

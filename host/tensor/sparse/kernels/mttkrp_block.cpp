@@ -47,6 +47,50 @@ HWY_INLINE void add_entries(const MttkrpBlock<Value>& block) {
   }
 }
 
+// Entries whose products are made before the first is added: a sum waits for the one before it only
+// where both have the same row.
+constexpr std::size_t kGroup = 4;
+
+// As add_entries(), for rows of one vector.
+template <typename Value, std::size_t kOthers>
+HWY_INLINE void add_groups(const MttkrpBlock<Value>& block) {
+  const hn::CappedTag<Value, kFactorStep> tag;
+  constexpr std::size_t kOrder = kOthers + 1;
+  const Value* rows[kOthers];
+  std::size_t modes[kOthers];
+  for (std::size_t i = 0; i < kOthers; ++i) {
+    modes[i] = i < block.mode ? i : i + 1;
+    rows[i] = block.rows[modes[i]];
+  }
+  const std::uint16_t* at = block.distances;
+  const Value* value = block.values;
+  Value* const out = block.out;
+  const std::size_t mode = block.mode, groups = block.num_entries / kGroup;
+  for (std::size_t group = 0; group < groups; ++group) {
+    hn::Vec<decltype(tag)> products[kGroup];
+#pragma GCC unroll 4
+    for (std::size_t e = 0; e < kGroup; ++e) {
+      products[e] = hn::Set(tag, value[e]);
+      for (std::size_t i = 0; i < kOthers; ++i) {
+        const std::size_t row = at[e * kOrder + modes[i]];
+        products[e] = hn::Mul(products[e], hn::LoadU(tag, rows[i] + row * kFactorStep));
+      }
+    }
+#pragma GCC unroll 4
+    for (std::size_t e = 0; e < kGroup; ++e) {
+      Value* const to = out + at[e * kOrder + mode] * kFactorStep;
+      hn::StoreU(hn::Add(hn::LoadU(tag, to), products[e]), tag, to);
+    }
+    at += kGroup * kOrder;
+    value += kGroup;
+  }
+  MttkrpBlock<Value> rest = block;
+  rest.distances = at;
+  rest.values = value;
+  rest.num_entries -= groups * kGroup;
+  add_entries<Value, kOthers, kFactorStep>(rest);
+}
+
 template <typename Value, std::size_t kStride>
 void add_by_order(const MttkrpBlock<Value>& block) {
   switch (block.order) {
@@ -63,8 +107,11 @@ void add_by_order(const MttkrpBlock<Value>& block) {
 
 template <typename Value>
 void add_any(const MttkrpBlock<Value>& block) {
-  if (block.stride == kFactorStep) return add_by_order<Value, kFactorStep>(block);
-  add_by_order<Value, 0>(block);
+  if (block.stride != kFactorStep) return add_by_order<Value, 0>(block);
+  const bool is_vector = hn::Lanes(hn::CappedTag<Value, kFactorStep>()) == kFactorStep;
+  if (is_vector && block.order == 3) return add_groups<Value, 2>(block);
+  if (is_vector && block.order == 4) return add_groups<Value, 3>(block);
+  add_by_order<Value, kFactorStep>(block);
 }
 
 void add_f32(const MttkrpBlock<float>& block) { add_any(block); }

@@ -32,6 +32,24 @@ TEST(BlockPlan, AShareIsTheLargerOfOperationsAndTime) {
               ElementsAre(DoubleEq(0.75), DoubleEq(0.25)));
 }
 
+TEST(BlockPlan, CountsTheCopiesOfARoundAndTheLongestChainOfThem) {
+  std::vector<BlockLoad> blocks;
+  for (const std::size_t entries : {100, 10, 20, 30, 40, 5}) blocks.push_back({entries, 1, 1});
+  BlockPlan plan;
+  plan.splits = {true, false, false, false, false, false};
+  plan.joins_next = {false, true, true, false, false, false};
+  const RoundWork work = round_work(blocks, plan, 2);
+  EXPECT_EQ(work.moved, 100u + 10 + 20 + 30);
+  EXPECT_EQ(work.copied, 2u * 100 + 60);
+  EXPECT_EQ(work.longest, 200u);
+  EXPECT_DOUBLE_EQ(work.copies_of_a_thread(1), 260);
+  EXPECT_DOUBLE_EQ(work.copies_of_a_thread(2), 200) << "one thread halves the largest block";
+  plan.splits[0] = false;
+  plan.joins_next = {false, true, false, false, true, false};
+  EXPECT_EQ(round_work(blocks, plan, 2).longest, 45u);
+  EXPECT_EQ(round_work(blocks, plan, 2).moved, 75u);
+}
+
 TEST(BlockPlan, SplitsTheHotAndFusesColdNeighbours) {
   const BlockPlan plan = plan_blocks(loads({10, 1, 1, 9, 1, 6}), {.most_entries = 2 * kMany});
   EXPECT_THAT(plan.splits, ElementsAre(true, false, false, true, false, true));

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every figure that sparse tensors, tiles and pruned weights promise, with its goal.
+#
+#   python3 benchmarks/host/tensor/figures.py [--programs build/release/bin] [--folder DIR] [--quick] [GROUP...]
+#
+# Prints a line per figure: what was seen, the goal, and whether it is met; last the machine's load. Groups, in their order:
+# mttkrp, features, generate, partition, stencil, products, decode; none named: all. Each is a program of its own run, so that a
+# group which fails does not end the others. All but decode take below 8 minutes on two quiet cores, and so does decode. It needs
+# 8 GB of disk in --folder (a temporary one without it) for pruned 1B models, and takes models and tensors that it finds there.
+# --quick takes fewer samples.
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+# Sizes and density as of the tensors of FROSTT; entries anywhere.
+TENSORS = {"g1000": (["1000", "1000", "1000"], 0.000995536, {1: 1.9, 2: 1.0}),
+           "uber": (["183", "24", "1140", "1717"], 3.8153e-4, {2: 7.5}),
+           "nips": (["2482", "2862", "14036", "17"], 1.7936e-6, {2: 4.0})}
+WIDE = ["22476", "22476", "23776223"]
+WIDE_ENTRIES = 28_400_000
+
+
+class Figures:
+    def __init__(self, options, folder):
+        self.options, self.folder, self.all_met = options, pathlib.Path(folder), True
+
+    def program(self, name):
+        return str(pathlib.Path(self.options.programs) / name)
+
+    def run(self, name, *arguments):
+        command = [self.program(name), *map(str, arguments)]
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        if process.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: {process.stderr.strip()}")
+        return process.stdout
+
+    def run_json(self, *arguments):
+        return json.loads(self.run("tandem", *arguments, "--json"))
+
+    def show(self, what, seen, goal=None, at_most=True):
+        met = goal is None or (seen <= goal if at_most else seen >= goal)
+        self.all_met &= met
+        limit = "" if goal is None else f"   goal {'<=' if at_most else '>='} {goal:g}   {'met' if met else 'NOT MET'}"
+        print(f"{what:<58} {seen:10.4g}{limit}", flush=True)
+
+    def tensor(self, name):
+        sizes, density, _ = TENSORS[name]
+        path = self.folder / f"{name}.tns"
+        if not path.exists():
+            self.run("tandem", "tensor", "generate", *sizes, "--density", density, "--seed", 1, "--out", path)
+        return path
+
+    def mttkrp(self):
+        seconds = 0.3 if self.options.quick else 1
+        for name, (sizes, _, goals) in TENSORS.items():
+            for threads, goal in goals.items():
+                runs = [self.run_json("tensor", "bench", "--op", "mttkrp", self.tensor(name), "--rank", 16, "--mode", mode,
+                                      "--threads", threads, "--seconds", seconds) for mode in range(len(sizes))]
+                for run in runs:
+                    self.show(f"mttkrp {name} mode {run['mode']}, {threads} threads, ms", run["ms"], goal)
+                build = statistics.median(run["build_ms"] / run["nnz"] * 1e3 for run in runs)
+                self.show(f"blocks {name}, {threads} threads, s per 1 M entries", build, 0.15)
+
+    def features(self):
+        runs = [self.run_json("tensor", "features", self.tensor("g1000"), "--threads", 2)["ms"] / 1e3
+                for _ in range(3 if self.options.quick else 9)]
+        self.show("features of 1 M entries, 2 threads, s", statistics.median(runs), 0.05)
+
+    def generate(self):
+        path = self.folder / "wide.tns"
+        cells = 1
+        for size in WIDE:
+            cells *= int(size)
+        try:
+            made = self.run_json("tensor", "generate", *WIDE, "--density", repr(WIDE_ENTRIES / cells), "--seed", 1, "--out", path)
+            self.show("generate 28.4 M entries, s", made["ms"] / 1e3, 20)
+            self.show("generate 28.4 M entries and write the file, s", made["total_ms"] / 1e3)
+            self.show("generate 28.4 M entries, entries too many or too few", abs(made["nnz"] - WIDE_ENTRIES), 0)
+        finally:
+            path.unlink(missing_ok=True)
+
+    def partition(self):
+        run = json.loads(self.run("bench_adaptive_partition", 2))
+        self.show("partition: rounds, part of 100 iterations", run["round_share"], 0.05)
+        self.show("partition: building, part of 100 iterations", run["build_share"])
+        for blocks in (64, 512, 4096):
+            self.show(f"partition: times a static grid of {blocks} blocks", run[f"times_static_{blocks}"], 1.3, at_most=False)
+
+    def stencil(self):
+        cells, steps = (192, 4) if self.options.quick else (400, 24)
+        for kind in ("heat", "jacobi", "rk3"):
+            run = self.run_json("stencil", kind, "--cells", cells, "--steps", steps, "--threads", 2)
+            self.show(f"stencil {kind} {cells}^3: of triad, a sweep", run["of_triad"], 0.9, at_most=False)
+            if "fused" in run:
+                self.show(f"stencil {kind}: fused, times a sweep", run["fused"]["speedup"], 1.5, at_most=False)
+
+    def products(self):
+        for dtype in ("f32", "bf16"):
+            for line in map(json.loads, self.run("bench_cpu_sparse", dtype).splitlines()):
+                name = line["name"].removeprefix("cpu_sparse/")
+                if name.endswith("crossover"):
+                    print(f"products {name:<49} {line['zeros']:>10}", flush=True)
+                elif "_rows8_" not in name and "_zeros50" not in name:
+                    goal = 1.5 if name.endswith("values_rows1_zeros90") else None
+                    self.show(f"products {name}: times the whole matrix", line["median"], goal, at_most=False)
+
+    def pruned_model(self, vocabulary):
+        whole, pruned = self.folder / "whole.gguf", self.folder / f"pruned_{vocabulary}.gguf"
+        if not pruned.exists():
+            self.run("tandem-random-model", whole, "--type", "bf16", "--context", 512, "--vocab", vocabulary)
+            self.run("tandem", "quantize", whole, pruned, "--type", "bf16", "--prune", 0.9)
+            whole.unlink()
+        return pruned
+
+    def decode_speed(self, model, form):
+        """Tokens/s of one sequence; the other rows of the bench are not waited for."""
+        command = [self.program("tandem"), "bench", "-m", model, "--cpu-sparse", form, "--quick", "--json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            try:
+                for line in process.stdout:
+                    row = json.loads(line)
+                    if row["name"].startswith("bench/decode_batch1_"):
+                        return row["median"]
+            finally:
+                process.terminate()
+        raise RuntimeError("tandem bench ended without a row of decode_batch1")
+
+    def decode(self):
+        """The output projection is the table of embeddings, which is not pruned: its share grows with the vocabulary."""
+        for vocabulary in (32000, 128256):
+            model = self.pruned_model(vocabulary)
+            turns = [(self.decode_speed(model, "never"), self.decode_speed(model, "auto"))
+                     for _ in range(1 if self.options.quick else 3)]
+            name = f"decode, 1B shape, vocabulary {vocabulary}"
+            self.show(f"{name}, whole, tokens/s", statistics.median(whole for whole, _ in turns))
+            self.show(f"{name}, no zeros, tokens/s", statistics.median(sparse for _, sparse in turns))
+            self.show(f"{name}, times the whole", statistics.median(sparse / whole for whole, sparse in turns), 3, at_most=False)
+
+
+GROUPS = ("mttkrp", "features", "generate", "partition", "stencil", "products", "decode")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="The figures of sparse tensors, tiles and pruned weights, with their goals")
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(GROUPS))
+    parser.add_argument("--programs", default="build/release/bin")
+    parser.add_argument("--folder")
+    parser.add_argument("--quick", action="store_true", help="fewer samples")
+    options = parser.parse_args()
+    unknown = [group for group in options.groups if group not in GROUPS]
+    if unknown:
+        parser.error(f"'{unknown[0]}' is none of {', '.join(GROUPS)}")
+    with tempfile.TemporaryDirectory() as temporary:
+        figures = Figures(options, options.folder or temporary)
+        figures.folder.mkdir(parents=True, exist_ok=True)
+        for group in options.groups or GROUPS:
+            try:
+                getattr(figures, group)()
+            except (RuntimeError, OSError, ValueError, LookupError) as error:
+                figures.all_met = False
+                print(f"{group}: {error}", flush=True)
+        print("load", *(f"{load:.1f}" for load in os.getloadavg()))
+    return 0 if figures.all_met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
