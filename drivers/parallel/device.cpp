@@ -39,16 +39,35 @@ LayerRanges ranges_for(std::size_t num_devices, const ParallelOptions& options) 
   return ranges;
 }
 
+bool are_of_one_kind(std::span<const std::unique_ptr<Device>> devices) {
+  return std::ranges::all_of(devices, [&](const auto& device) {
+    return device->info().kind == devices.front()->info().kind;
+  });
+}
+
+// All units see the pinned memory of a device behind a link; such a device sees no other.
+int host_unit_of(std::span<const std::unique_ptr<Device>> devices) {
+  const auto found = std::ranges::find_if(
+      devices, [](const auto& device) { return device->info().link_bandwidth_bytes_per_s > 0; });
+  return found == devices.end() ? 0 : static_cast<int>(found - devices.begin());
+}
+
 DeviceInfo info_of(std::span<const std::unique_ptr<Device>> devices, Split split) {
   DeviceInfo sum = devices.front()->info();
-  sum.name = std::to_string(devices.size()) + " x " + sum.name;
+  const bool is_one_kind = are_of_one_kind(devices);
+  if (is_one_kind) sum.name = std::to_string(devices.size()) + " x " + sum.name;
   for (const auto& device : devices.subspan(1)) {
     const DeviceInfo& info = device->info();
     sum.id += "+" + info.id;
+    if (!is_one_kind) sum.name += " + " + info.name;
     sum.memory_bytes += info.memory_bytes;
     sum.attends_windows &= info.attends_windows;
     sum.attends_softcap &= info.attends_softcap;
     sum.makes_attention &= info.makes_attention;
+    if (sum.link_bandwidth_bytes_per_s == 0 && info.link_bandwidth_bytes_per_s > 0) {
+      sum.kind = info.kind;
+      sum.link_bandwidth_bytes_per_s = info.link_bandwidth_bytes_per_s;
+    }
     sum.link_latency_us = std::max(sum.link_latency_us, info.link_latency_us);
     if (split == Split::kLayers) continue;  // they work in turn
     sum.memory_bandwidth_bytes_per_s += info.memory_bandwidth_bytes_per_s;
@@ -86,9 +105,11 @@ std::unique_ptr<ComputeUnit> ParallelDevice::make_compute_unit() {
   }
   Device& first = *devices_.front();
   book_ = std::make_shared<AddressBook>();
-  std::unique_ptr<PeerCopy> peers = first.make_peer_copy(borrowed);
+  std::unique_ptr<PeerCopy> peers;  // null, through host memory, for devices of several kinds
+  if (are_of_one_kind(devices_)) peers = first.make_peer_copy(borrowed);
   if (split_ == Split::kLayers) {
-    return std::make_unique<LayerSplitUnit>(std::move(units), std::move(peers), layers_, book_);
+    return std::make_unique<LayerSplitUnit>(std::move(units), std::move(peers), layers_, book_,
+                                            host_unit_of(devices_));
   }
   std::unique_ptr<Reducer> reducer = first.make_reducer(borrowed);
   return std::make_unique<TensorSplitUnit>(std::move(units), std::move(peers), std::move(reducer),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ParallelDevice: several devices of one kind as one (contract: device/device.h).
+// ParallelDevice: several devices as one, for layers also of several kinds (contract:
+// device/device.h).
 //
 // Its compute unit divides every model that it loads, by layers or by columns; its attention unit
 // keeps KV on the device of the layers or heads. `kv_bytes` and `kept_bytes` of an attention unit

@@ -18,7 +18,8 @@ LayerSplitUnit::CompositeBuffer::CompositeBuffer(LayerSplitUnit& owner, std::siz
     : owner_(owner), size_bytes_(size_bytes) {
   UnitGroup& group = owner.group_;
   if (kind == MemoryKind::kHost) {
-    group.on(0, [&](ComputeUnit& unit) { copies_.push_back(unit.allocate(size_bytes, kind)); });
+    group.on(owner.host_unit_,
+             [&](ComputeUnit& unit) { copies_.push_back(unit.allocate(size_bytes, kind)); });
     shared_.emplace(size_bytes);
     owner.shared_.insert(this);
   } else {
@@ -71,10 +72,11 @@ void LayerSplitUnit::CompositeBuffer::use(int unit, std::size_t begin, std::size
 
 LayerSplitUnit::LayerSplitUnit(std::vector<std::unique_ptr<ComputeUnit>> units,
                                std::unique_ptr<PeerCopy> peers, const LayerRanges& layers,
-                               std::shared_ptr<AddressBook> book)
+                               std::shared_ptr<AddressBook> book, int host_unit)
     : group_(std::move(units), std::move(peers)),
       layers_(layers),
-      book_(book ? std::move(book) : std::make_shared<AddressBook>()) {
+      book_(book ? std::move(book) : std::make_shared<AddressBook>()),
+      host_unit_(host_unit) {
   if (layers.num_units() != group_.size()) {
     throw Error("parallel", "layers are divided among " + std::to_string(layers.num_units()) +
                                 " units; there are " + std::to_string(group_.size()));

@@ -26,9 +26,10 @@ class LayerSplitUnit final : public ComputeUnit {
  public:
   // peers: null for copies through host memory. It copies bytes to the unit of an operation if they
   // are not current there: one residual per step for each border between units. book: where
-  // attention units find the buffers.
+  // attention units find the buffers. host_unit: the unit whose host memory all others see.
   LayerSplitUnit(std::vector<std::unique_ptr<ComputeUnit>> units, std::unique_ptr<PeerCopy> peers,
-                 const LayerRanges& layers, std::shared_ptr<AddressBook> book = nullptr);
+                 const LayerRanges& layers, std::shared_ptr<AddressBook> book = nullptr,
+                 int host_unit = 0);
   ~LayerSplitUnit() override;
 
   std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) override;
@@ -68,6 +69,7 @@ class LayerSplitUnit final : public ComputeUnit {
   UnitGroup group_;
   const LayerRanges layers_;
   std::shared_ptr<AddressBook> book_;
+  const int host_unit_;
   std::set<CompositeBuffer*> shared_;  // host buffers
   int last_unit_ = 0;                  // the unit of the last operation
 };

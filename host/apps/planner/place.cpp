@@ -179,8 +179,9 @@ void add_place(CLI::App& app) {
       ->add_option(
           "--method", o.method,
           "auto: the best of all; pardnn; metis; scotch; etf: each node where it starts first; "
+          "msct: the same, and favourite consumers follow their producers, by a linear programme; "
           "chain: the optimum of a chain")
-      ->check(CLI::IsMember({"auto", "pardnn", "metis", "scotch", "etf", "chain"}))
+      ->check(CLI::IsMember({"auto", "pardnn", "metis", "scotch", "etf", "msct", "chain"}))
       ->capture_default_str();
   command->add_option("--svg", o.svg, "write the timeline of devices and links, a picture");
   command->add_option("--dot", o.dot, "write the placed graph for Graphviz");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "planner/partition/device_speed.h"
+#include "planner/partition/favourite_children.h"
 #include "planner/partition/levels.h"
 
 namespace tandem::planner {
@@ -23,9 +24,14 @@ std::vector<std::int64_t> ways_of(const OperatorGraph& graph, const DeviceLinks&
 // Devices fill up as nodes are placed.
 class GrowingPlacement {
  public:
-  GrowingPlacement(const OperatorGraph& graph, const DeviceLinks& links)
+  // favourites: [num_nodes], or empty.
+  GrowingPlacement(const OperatorGraph& graph, const DeviceLinks& links,
+                   const std::vector<int>& favourites = {})
       : graph_(graph),
         links_(links),
+        favourites_(favourites),
+        last_(place_of(links.num_devices), kNoFavourite),
+        num_missing_(place_of(graph.num_nodes())),
         placement_(place_of(graph.num_nodes()), kAnyDevice),
         end_ps_(place_of(graph.num_nodes())),
         free_ps_(place_of(links.num_devices)),
@@ -33,6 +39,15 @@ class GrowingPlacement {
         unit_device_(place_of(graph.num_units()), kAnyDevice) {
     for (int unit = 0; unit < graph.num_units(); ++unit) {
       unit_device_[place_of(unit)] = graph.device_of_unit(unit);
+    }
+    for (int node = 0; node < graph.num_nodes(); ++node) {
+      num_missing_[place_of(node)] = static_cast<int>(graph.in(node).size());
+    }
+    if (favourites.empty()) return;
+    parents_.assign(favourites.size(), kNoFavourite);
+    for (int node = 0; node < graph.num_nodes(); ++node) {
+      const int child = favourites[place_of(node)];
+      if (child != kNoFavourite) parents_[place_of(child)] = node;
     }
   }
 
@@ -47,7 +62,16 @@ class GrowingPlacement {
     return most;
   }
 
+  // A favourite child goes to its parent's device if that has room.
   bool may_take(int node, int device) const {
+    if (!has_room(node, device)) return false;
+    const int parent = parents_.empty() ? kNoFavourite : parents_[place_of(node)];
+    if (parent == kNoFavourite) return true;
+    const int near = placement_[place_of(parent)];
+    return device == near || !has_room(node, near);
+  }
+
+  bool has_room(int node, int device) const {
     const int fixed = unit_device_[place_of(graph_.unit_of(node))];
     if (fixed != kAnyDevice) return fixed == device;
     const OperatorNode& each = graph_.node(node);
@@ -56,7 +80,18 @@ class GrowingPlacement {
   }
 
   std::int64_t time_ps(int node, int device) const { return links_.time_ps(graph_, node, device); }
-  std::int64_t free_ps(int device) const { return free_ps_[place_of(device)]; }
+  // When the device can begin the node. A favourite child that is ready goes before others.
+  std::int64_t free_ps(int node, int device) const {
+    const int last = last_[place_of(device)];
+    const int child =
+        favourites_.empty() || last == kNoFavourite ? kNoFavourite : favourites_[place_of(last)];
+    const bool waits = child != kNoFavourite && child != node &&
+                       placement_[place_of(child)] == kAnyDevice &&
+                       num_missing_[place_of(child)] == 0 && may_take(child, device);
+    return free_ps_[place_of(device)] + (waits ? time_ps(child, device) : 0);
+  }
+
+  bool is_ready(int node) const { return num_missing_[place_of(node)] == 0; }
 
   void place(int node, int device, std::int64_t start) {
     placement_[place_of(node)] = device;
@@ -64,6 +99,8 @@ class GrowingPlacement {
     end_ps_[place_of(node)] = start + time_ps(node, device);
     free_ps_[place_of(device)] = end_ps_[place_of(node)];
     resident_[place_of(device)] += graph_.node(node).resident_bytes;
+    last_[place_of(device)] = node;
+    for (const int id : graph_.out(node)) --num_missing_[place_of(graph_.edge(id).to)];
   }
 
   Placement finish() { return std::move(placement_); }
@@ -71,6 +108,10 @@ class GrowingPlacement {
  private:
   const OperatorGraph& graph_;
   const DeviceLinks& links_;
+  const std::vector<int> favourites_;
+  std::vector<int> parents_;  // [num_nodes] whose favourite a node is; empty without favourites
+  std::vector<int> last_;     // [num_devices] the node placed last
+  std::vector<int> num_missing_;
   Placement placement_;
   std::vector<std::int64_t> end_ps_, free_ps_, resident_;
   std::vector<int> unit_device_;
@@ -85,7 +126,7 @@ std::pair<std::int64_t, int> earliest_start(const GrowingPlacement& growing, int
     for (std::size_t device = 0; device < data_ps.size(); ++device) {
       const int number = static_cast<int>(device);
       if (asks && !growing.may_take(node, number)) continue;
-      const std::int64_t start = std::max(data_ps[device], growing.free_ps(number));
+      const std::int64_t start = std::max(data_ps[device], growing.free_ps(node, number));
       best = std::min(best, {start + growing.time_ps(node, number), number});
     }
     if (best.first < kMostGraphPs * 4) break;
@@ -100,13 +141,10 @@ std::vector<std::int64_t> data_times(const GrowingPlacement& growing, int node, 
   return times;
 }
 
-}  // namespace
-
-Placement place_earliest(const OperatorGraph& graph, const DeviceLinks& links) {
+Placement place_ready(const OperatorGraph& graph, const DeviceLinks& links,
+                      GrowingPlacement growing) {
   constexpr int kMostSeen = 64;
   const std::vector<std::int64_t> ways = ways_of(graph, links);
-  GrowingPlacement growing(graph, links);
-  std::vector<int> num_missing;
   std::vector<std::vector<std::int64_t>> data(place_of(graph.num_nodes()));
   std::set<std::pair<std::int64_t, int>> ready;  // by the way to the end, longest first
   const auto make_ready = [&](int node) {
@@ -114,8 +152,7 @@ Placement place_earliest(const OperatorGraph& graph, const DeviceLinks& links) {
     ready.emplace(-ways[place_of(node)], node);
   };
   for (int node = 0; node < graph.num_nodes(); ++node) {
-    num_missing.push_back(static_cast<int>(graph.in(node).size()));
-    if (num_missing.back() == 0) make_ready(node);
+    if (growing.is_ready(node)) make_ready(node);
   }
   while (!ready.empty()) {
     auto best = ready.begin();
@@ -131,12 +168,24 @@ Placement place_earliest(const OperatorGraph& graph, const DeviceLinks& links) {
     ready.erase(best);
     growing.place(node, first.second, first.first);
     std::vector<std::int64_t>().swap(data[place_of(node)]);
-    for (const int id : graph.out(node)) {
-      const int to = graph.edge(id).to;
-      if (--num_missing[place_of(to)] == 0) make_ready(to);
+    std::set<int> consumers;  // once each, however many tensors they take
+    for (const int id : graph.out(node)) consumers.insert(graph.edge(id).to);
+    for (const int to : consumers) {
+      if (growing.is_ready(to)) make_ready(to);
     }
   }
   return growing.finish();
+}
+
+}  // namespace
+
+Placement place_earliest(const OperatorGraph& graph, const DeviceLinks& links) {
+  return place_ready(graph, links, GrowingPlacement(graph, links));
+}
+
+Placement place_small_communication(const OperatorGraph& graph, const DeviceLinks& links) {
+  return place_ready(graph, links,
+                     GrowingPlacement(graph, links, favourite_children(graph, links)));
 }
 
 Placement place_by_rank(const OperatorGraph& graph, const DeviceLinks& links) {

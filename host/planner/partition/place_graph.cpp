@@ -10,6 +10,7 @@
 #include "planner/graph/schedule.h"
 #include "planner/partition/chain_placement.h"
 #include "planner/partition/device_speed.h"
+#include "planner/partition/favourite_children.h"
 #include "planner/partition/list_placement.h"
 #include "planner/partition/local_search.h"
 #include "planner/partition/memory_repair.h"
@@ -24,6 +25,11 @@ namespace {
 // Nodes and edges that the search may evaluate, over all its steps: some seconds.
 constexpr std::int64_t kSearchedNodes = 40'000'000;
 constexpr std::int64_t kMostSearchSteps = 10'000;
+// Fewer steps find nothing: graphs of more than some 130,000 nodes are not searched.
+constexpr std::int64_t kFewestSearchSteps = 100;
+// With so many edges at most, the portfolio solves the linear programme of m-SCT, in about a
+// second.
+constexpr int kMostProgrammeEdges = 2'000;
 // If there are at most this many placements, all are tried.
 constexpr std::int64_t kMostTried = 20'000;
 
@@ -44,7 +50,7 @@ Placement place_by_trial(const OperatorGraph& graph, const DeviceLinks& links) {
   for (int unit = 0; unit < graph.num_units(); ++unit) {
     if (graph.device_of_unit(unit) == kAnyDevice) free_units.push_back(unit);
   }
-  keep_rules(graph, links, placement);
+  enforce_rules(graph, links, placement);
   std::int64_t least = 0;
   for (std::size_t at = 0;;) {
     const std::int64_t makespan = evaluator.run(placement).makespan_ps;
@@ -70,7 +76,7 @@ class Portfolio {
       : graph_(graph), links_(links), evaluator_(graph, links) {}
 
   void judge(const std::string& name, Placement placement) {
-    keep_rules(graph_, links_, placement);
+    enforce_rules(graph_, links_, placement);
     const bool fits =
         !links_.has_memory_limit() || repair_memory(graph_, links_, evaluator_, placement);
     const std::int64_t makespan = evaluator_.run(placement).makespan_ps;
@@ -115,7 +121,19 @@ void judge_simple(const OperatorGraph& graph, const DeviceLinks& links, Portfoli
   portfolio.judge("one", Placement(static_cast<std::size_t>(graph.num_nodes()),
                                    fastest_devices(graph, links).front()));
   portfolio.judge("order", place_in_order(graph, links));
-  portfolio.judge("rank", place_by_rank(graph, links));
+  portfolio.judge("heft", place_by_rank(graph, links));
+}
+
+// m-SCT where it takes about a second. Without an optimum the other members decide.
+void judge_favourites(const OperatorGraph& graph, const DeviceLinks& links, Portfolio& portfolio) {
+  if (!has_linear_solver() || graph.num_edges() > kMostProgrammeEdges) return;
+  Placement placement;
+  try {
+    placement = place_small_communication(graph, links);
+  } catch (const Error&) {
+    return;
+  }
+  portfolio.judge("msct", std::move(placement));
 }
 
 // ParDNN; then, where wanted, a search from the best placement so far.
@@ -127,6 +145,7 @@ void judge_clusters(const OperatorGraph& graph, const DeviceLinks& links, bool s
   ImproveOptions options;
   options.steps =
       std::min(kMostSearchSteps, kSearchedNodes / (graph.num_nodes() + graph.num_edges()));
+  if (options.steps < kFewestSearchSteps) return;
   const Placement best = portfolio.best();
   portfolio.judge("search", improve_placement(graph, links, clusters, best, options));
 }
@@ -149,6 +168,11 @@ PlacedGraph place_graph(const OperatorGraph& graph, const DeviceLinks& links, Pl
   if (is_auto || method == PlaceMethod::kEarliest) {
     portfolio.judge("etf", place_earliest(graph, links));
   }
+  if (method == PlaceMethod::kSmallComm) {
+    portfolio.judge("msct", place_small_communication(graph, links));
+  } else if (is_auto) {
+    judge_favourites(graph, links, portfolio);
+  }
   if (method == PlaceMethod::kMetis || (is_auto && has_metis())) {
     portfolio.judge("metis", place_by_metis(graph, links));
   }
@@ -160,24 +184,25 @@ PlacedGraph place_graph(const OperatorGraph& graph, const DeviceLinks& links, Pl
   }
   if (is_auto && is_small(graph, links)) {
     Placement best = place_by_trial(graph, links);
-    if (!best.empty()) portfolio.judge("trial", std::move(best));
+    if (!best.empty()) portfolio.judge("all", std::move(best));
   }
   return portfolio.finish();
 }
 
 PlaceMethod place_method_of(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, PlaceMethod>, 6> kNames = {
+  constexpr std::array<std::pair<std::string_view, PlaceMethod>, 7> kNames = {
       {{"auto", PlaceMethod::kAuto},
        {"pardnn", PlaceMethod::kParDnn},
        {"metis", PlaceMethod::kMetis},
        {"scotch", PlaceMethod::kScotch},
        {"etf", PlaceMethod::kEarliest},
+       {"msct", PlaceMethod::kSmallComm},
        {"chain", PlaceMethod::kChain}}};
   for (const auto& [known, method] : kNames) {
     if (name == known) return method;
   }
   throw Error("place", "no method is called '" + std::string(name) +
-                           "': auto, pardnn, metis, scotch, etf or chain");
+                           "': auto, pardnn, metis, scotch, etf, msct or chain");
 }
 
 }  // namespace tandem::planner

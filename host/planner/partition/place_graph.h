@@ -2,12 +2,12 @@
 //
 // place_graph: assigns a device to every operator, by one method or by the best of all.
 //
-// kAuto tries one device, parts in order, ParDNN, m-ETF, ranks, METIS and Scotch where they are
-// built in, and dynamic programming on chains; then it searches from the best of them, and tries
-// all placements of small graphs. The evaluator judges, and the best one that keeps the memory
-// wins: never worse than its best member. Every placement keeps groups and fixed nodes, and
-// overflows are repaired. Threads: pure; the same input gives the same placement. Errors: Error
-// naming what cannot be placed, with bytes.
+// kAuto tries one device, parts in order, ParDNN, m-ETF, HEFT, METIS and Scotch where they are
+// built in, m-SCT for small graphs where Clp is, and dynamic programming on chains; then it
+// searches from the best of them, and tries all placements of small graphs. The evaluator judges,
+// and the best one that keeps the memory wins: never worse than its best member. Every placement
+// keeps groups and fixed nodes, and overflows are repaired. Threads: pure; the same input gives the
+// same placement. Errors: Error naming what cannot be placed, with bytes.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@
 
 namespace tandem::planner {
 
-enum class PlaceMethod { kAuto, kParDnn, kMetis, kScotch, kEarliest, kChain };
+enum class PlaceMethod { kAuto, kParDnn, kMetis, kScotch, kEarliest, kSmallComm, kChain };
 
 struct PlacedGraph {
   Placement placement;
@@ -32,7 +32,7 @@ struct PlacedGraph {
 
 PlacedGraph place_graph(const OperatorGraph& graph, const DeviceLinks& links, PlaceMethod method);
 
-// "auto", "pardnn", "metis", "scotch", "etf", "chain". Throws Error for another name.
+// "auto", "pardnn", "metis", "scotch", "etf", "msct", "chain". Throws Error for another name.
 PlaceMethod place_method_of(std::string_view name);
 
 }  // namespace tandem::planner

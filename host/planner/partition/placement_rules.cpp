@@ -71,7 +71,7 @@ void check_placeable(const OperatorGraph& graph, const DeviceLinks& links) {
   }
 }
 
-void keep_rules(const OperatorGraph& graph, const DeviceLinks& links, Placement& placement) {
+void enforce_rules(const OperatorGraph& graph, const DeviceLinks& links, Placement& placement) {
   std::vector<std::int64_t> work(static_cast<std::size_t>(links.num_devices));
   for (int unit = 0; unit < graph.num_units(); ++unit) {
     const auto nodes = graph.unit(unit);

@@ -13,6 +13,6 @@ namespace tandem::planner {
 void check_placeable(const OperatorGraph& graph, const DeviceLinks& links);
 
 // Moves each group to the device that has most of its work, and fixed nodes to their device.
-void keep_rules(const OperatorGraph& graph, const DeviceLinks& links, Placement& placement);
+void enforce_rules(const OperatorGraph& graph, const DeviceLinks& links, Placement& placement);
 
 }  // namespace tandem::planner

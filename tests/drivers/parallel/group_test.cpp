@@ -13,8 +13,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-std::unique_ptr<Device> open(const std::vector<std::string>& ids, int num_layers = 4) {
-  return open_group(ids, {GroupSplit::kLayers, num_layers, {}}, {.num_threads = 2});
+std::unique_ptr<Device> open(const std::vector<std::string>& ids, int num_layers = 4,
+                             GroupSplit split = GroupSplit::kLayers) {
+  return open_group(ids, {split, num_layers, {}}, {.num_threads = 2});
 }
 
 TEST(Group, OfCpusIsOneDevice) {
@@ -29,7 +30,7 @@ TEST(Group, OfCpusIsOneDevice) {
 TEST(Group, RefusesWhatCannotShareAModel) {
   EXPECT_THAT(
       [] {
-        open({"cpu", "cuda:0"});
+        open({"cpu", "cuda:0"}, 4, GroupSplit::kTensor);
       },
       ThrowsMessage<Error>(
           AllOf(HasSubstr("'cpu'"), HasSubstr("'cuda:0'"), HasSubstr("different kinds"))));

@@ -148,6 +148,30 @@ TEST_P(FamilyOnParts, GivesTheSameWherePartsAreLikeGpus) {
   }
 }
 
+// "q": a part like a GPU, "c": a CPU.
+std::vector<std::unique_ptr<Device>> mixed_devices(const std::string& kinds) {
+  std::vector<std::unique_ptr<Device>> devices;
+  for (const char kind : kinds) {
+    devices.push_back(std::move(kind == 'q' ? queued_devices(1).front() : cpu_devices(1).front()));
+  }
+  return devices;
+}
+
+TEST(MixedParts, AreBehindALinkIfOneIs) {
+  for (const char* kinds : {"cq", "qc"}) {
+    const ParallelDevice device(mixed_devices(kinds), {Split::kLayers, kLayers, {2, 3}});
+    EXPECT_EQ(device.info().kind, "queued") << kinds;
+    EXPECT_EQ(device.info().link_bandwidth_bytes_per_s, 1e9) << kinds;
+    EXPECT_NE(device.info().name.find(" + "), std::string::npos) << device.info().name;
+  }
+}
+
+TEST_P(FamilyOnParts, GivesTheSameOnPartsOfSeveralKinds) {
+  expect_same(mixed_devices("qc"), {Split::kLayers, kLayers, {4, 1}});
+  expect_same(mixed_devices("cq"), {Split::kLayers, kLayers, {2, 3}});
+  expect_same(mixed_devices("cqc"), {Split::kLayers, kLayers, {1, 2, 2}});
+}
+
 TEST_P(FamilyOnParts, IsNotTrivial) {
   const auto engine = rig_->engine(rig_->cpu_units({64}), {});
   const auto logprobs = answers_of(*engine, *rig_).back().prompt_logprobs;

@@ -20,6 +20,7 @@ class QueuedDevice final : public Device {
   explicit QueuedDevice(const test::QueuedUnitOptions& options = {}) : options_(options) {
     info_ = cpu_->info();
     info_.id = info_.kind = "queued";
+    info_.link_bandwidth_bytes_per_s = 1e9;
   }
 
   const DeviceInfo& info() const override { return info_; }

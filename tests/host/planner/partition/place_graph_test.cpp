@@ -14,6 +14,7 @@
 #include "host/planner/message_of.h"
 #include "host/planner/partition/placements.h"
 #include "planner/graph/schedule.h"
+#include "planner/partition/favourite_children.h"
 #include "planner/partition/level_work.h"
 #include "planner/partition/linear_clusters.h"
 #include "planner/partition/local_search.h"
@@ -93,6 +94,8 @@ TEST(PlaceGraph, AutoIsTheBestOfItsMembers) {
     EXPECT_EQ(names.count("pardnn") + names.count("etf") + names.count("one"), 3u);
     EXPECT_EQ(names.count("metis"), has_metis() ? 1u : 0u);
     EXPECT_EQ(names.count("scotch"), has_scotch() ? 1u : 0u);
+    EXPECT_EQ(names.count("msct"), has_linear_solver() ? 1u : 0u);
+    EXPECT_EQ(names.count("heft") + names.count("order"), 2u);
     EXPECT_EQ(names.count("chain"), 0u);
     for (const PlaceMethod method : {PlaceMethod::kParDnn, PlaceMethod::kEarliest}) {
       EXPECT_LE(placed.makespan_ps, place_graph(graph, slow_links(3, 2), method).makespan_ps);
@@ -169,6 +172,7 @@ TEST(PlaceGraph, WhatFitsNowhereIsNamed) {
 
 TEST(PlaceGraph, MethodsHaveNames) {
   EXPECT_EQ(place_method_of("etf"), PlaceMethod::kEarliest);
+  EXPECT_EQ(place_method_of("msct"), PlaceMethod::kSmallComm);
   EXPECT_THAT(message_of([] { place_method_of("magic"); }), HasSubstr("'magic': auto, pardnn"));
 }
 
