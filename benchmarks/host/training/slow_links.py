@@ -5,9 +5,10 @@
 #
 #   benchmarks/host/training/slow_links.py --python VENV/bin/python      # needs root, for the namespaces
 #
-# Two parts, a table each (PARTS has their sizes): `speed`, few steps of larger models, where every rank is a host of
+# Parts, a table each (PARTS has their sizes): `speed`, few steps of larger models, where every rank is a host of
 # scripts/netlab.sh; `loss`, a whole training of smaller ones on loopback, whose losses do not depend on links and are
-# compared with those of the exact mean. Contestants: ddp (slow_links_ddp.py under --python), and values of `--reduce`, with
+# compared with those of the exact mean; `noisy`, the same with one window a step; `fast`, what --reduce auto and --offload
+# auto cost on loopback. A recommender sees every sample once. Contestants: ddp (slow_links_ddp.py under --python), and values of `--reduce`, with
 # /OFFLOAD behind them for another `--offload` than none: dense, exdyna@0.01, dense/auto. One JSON line per run: the median
 # of rank 0's seconds per step after --settled steps, and the loss of what is held out. A table has medians over seeds; times
 # the throughput of ddp and of dense, which are those of the same seed; the loss over theirs, of all seeds and of the seed
@@ -30,8 +31,12 @@ DECODER = 'name = "stories"\nlayers = {layers}\nwidth = {width}\nheads = 8\nkv_h
 PARTS = {
     "speed": dict(rate="1gbit", layers=5, width=256, steps={"decoder": 50, "recommender": 40}, settled=10, reduce_warmup=5,
                   batch={"decoder": 1, "recommender": 64}, decay="constant", contestants="ddp,dense,exdyna@0.01,exdyna@0.001"),
-    "loss": dict(rate="none", layers=2, width=128, steps={"decoder": 1500, "recommender": 300}, settled=30, reduce_warmup=None,
+    "loss": dict(rate="none", layers=2, width=128, steps={"decoder": 1500, "recommender": 2000}, settled=30, reduce_warmup=None,
                  batch={"decoder": 8, "recommender": 64}, decay="cosine", contestants="dense,exdyna@0.01,exdyna@0.001"),
+    "noisy": dict(rate="none", layers=2, width=128, steps={"decoder": 2000, "recommender": 2000}, settled=30, reduce_warmup=None,
+                  batch={"decoder": 1, "recommender": 16}, decay="cosine", contestants="dense,exdyna@0.01,exdyna@0.001"),
+    "fast": dict(rate="none", layers=5, width=256, steps={"decoder": 150, "recommender": 300}, settled=20, reduce_warmup=None,
+                 batch={"decoder": 8, "recommender": 64}, decay="constant", contestants="dense,auto,dense/auto"),
 }
 RECOMMENDER = 'kind = "recommender"\ndense = 13\nwidth = 16\ntables = 26\nrows = {rows}\nbottom = [64, 32]\ntop = [64, 32]\n'
 WORDS = "the a cat dog bird sat ran flew on under over mat tree house red blue old new and then".split()
@@ -103,7 +108,8 @@ class Task:
             self.data = ["--text", folder / "text.txt", "--valid", folder / "valid.txt", "--context", 32]
         else:
             shape = RECOMMENDER.format(rows=given.rows)
-            (folder / "clicks.tsv").write_text(clicks_of(1, 40_000))
+            once = self.steps * self.batch * given.hosts
+            (folder / "clicks.tsv").write_text(clicks_of(1, max(40_000, once + 1)))
             (folder / "valid.tsv").write_text(clicks_of(2, 8_000))
             self.data = ["--data", folder / "clicks.tsv", "--valid", folder / "valid.tsv"]
         (folder / "shape.toml").write_text(shape)

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kPause{10};
 constexpr std::chrono::milliseconds kJoinPause{50};
-constexpr std::string_view kRank = "rank-", kNew = "new-", kPlace = "place-", kRoll = "roll-",
+constexpr std::string_view kRank = "rank-", kNew = "new-", kPlace = "place-", kReport = "report-",
                            kList = "list-", kBusy = "-busy", kRun = "run";
 
 [[noreturn]] void fail(const fs::path& path, const char* what) {
@@ -68,8 +68,8 @@ std::optional<std::string> text_of(const fs::path& path) {
 
 std::string rank_name(int number) { return fmt::format("{}{}", kRank, number); }
 
-std::string roll_name(const std::string& prefix, int number) {
-  return fmt::format("{}{}-{}", kRoll, prefix, number);
+std::string report_name(const std::string& prefix, int number) {
+  return fmt::format("{}{}-{}", kReport, prefix, number);
 }
 
 // The same text on all ranks, different for every meeting.
@@ -227,7 +227,7 @@ void MeetingFolder::require_newest() const {
 
 // Removes the messages of earlier runs.
 void MeetingFolder::remove_old(const std::string& prefix) const {
-  for (const std::string_view kind : {kRoll, kList}) {
+  for (const std::string_view kind : {kReport, kList}) {
     for (const fs::path& file : files_of(path_, kind)) {
       const std::string name = file.filename().string();
       if (!name.starts_with(std::string(kind) + prefix)) ::unlink(file.c_str());
@@ -303,57 +303,60 @@ void MeetingFolder::give(const std::string& name, const GroupPlace& place) {
       fmt::format("{} {} {} {} {}", place.prefix, place.rank, place.world, place.number, run_));
 }
 
-void MeetingFolder::sign_roll(const GroupMembers& group, int own, const std::string& failure) {
+void MeetingFolder::report_failure(const GroupMembers& group, int own, const std::string& failure) {
   require_newest();
-  write_text(path_ / roll_name(group.prefix, own), failure);
+  write_text(path_ / report_name(group.prefix, own), failure);
 }
 
-void MeetingFolder::beat(const GroupMembers& group, int own) {
+void MeetingFolder::send_heartbeat(const GroupMembers& group, int own) {
   require_newest();
-  write_text(path_ / (roll_name(group.prefix, own) + std::string(kBusy)), std::to_string(++beats_));
+  write_text(path_ / (report_name(group.prefix, own) + std::string(kBusy)),
+             std::to_string(++heartbeats_));
 }
 
-Roll MeetingFolder::call_roll(const GroupMembers& group, int own, const std::string& failure,
-                              Deadline deadline) {
-  sign_roll(group, own, failure);
-  return roll_of(group, deadline, "");
+FailureReports MeetingFolder::collect_reports(const GroupMembers& group, int own,
+                                              const std::string& failure, Deadline deadline) {
+  report_failure(group, own, failure);
+  return reports_of(group, deadline, "");
 }
 
 // Ends early if `decision` has been made.
-Roll MeetingFolder::roll_of(const GroupMembers& group, Deadline deadline,
-                            const std::string& decision) const {
+FailureReports MeetingFolder::reports_of(const GroupMembers& group, Deadline deadline,
+                                         const std::string& decision) const {
   const auto patience = deadline.remaining();
-  std::map<int, std::string> beats;
+  std::map<int, std::string> heartbeats;
   for (;;) {
     require_newest();
-    Roll roll;
+    FailureReports reports;
     bool waits = false;
     for (const int number : group.numbers) {
       const bool alive = lives(number);  // asked first: it may sign and end
-      const std::string name = roll_name(group.prefix, number);
+      const std::string name = report_name(group.prefix, number);
       const auto said = text_of(path_ / name);
-      if (said && !said->empty()) roll.failures.emplace(number, *said);
+      if (said && !said->empty()) reports.failures.emplace(number, *said);
       if (said) continue;
-      roll.absent.push_back(number);
+      reports.absent.push_back(number);
       waits = waits || alive;
-      const auto beat = text_of(path_ / (name + std::string(kBusy)));
-      if (!alive || !beat || std::exchange(beats[number], *beat) == *beat) continue;
+      const auto heartbeat = text_of(path_ / (name + std::string(kBusy)));
+      if (!alive || !heartbeat || std::exchange(heartbeats[number], *heartbeat) == *heartbeat)
+        continue;
       if (!deadline.is_never()) deadline = Deadline::after(patience);
     }
     const bool is_over = !decision.empty() && decided(decision);
-    if (is_over || !waits || deadline.expired()) return roll;
+    if (is_over || !waits || deadline.expired()) return reports;
     std::this_thread::sleep_for(kPause);
   }
 }
 
 GroupMembers MeetingFolder::agree(const GroupMembers& group, int own, Deadline deadline) {
   const std::string list = std::string(kList) + group.prefix;
-  sign_roll(group, own, "");
-  const Roll roll = roll_of(group, deadline, list);
+  report_failure(group, own, "");
+  const FailureReports reports = reports_of(group, deadline, list);
   GroupMembers left{"train-" + random_token(), {}};
   for (const int number : group.numbers) {
-    const bool signs = std::ranges::find(roll.absent, number) == roll.absent.end();
-    if (signs && !roll.failures.contains(number) && lives(number)) left.numbers.push_back(number);
+    const bool signs = std::ranges::find(reports.absent, number) == reports.absent.end();
+    if (signs && !reports.failures.contains(number) && lives(number))
+      left.numbers.push_back(number);
   }
   left = members_of(decide(list, text_of(left)));
   if (std::ranges::find(left.numbers, own) != left.numbers.end()) return left;

@@ -5,11 +5,11 @@
 // Every process holds a lock (flock) on its own file there until it ends. A file without a lock
 // belongs to a process that has ended, so one folder can serve many runs.
 //   rank-N       file of a rank          new-TOKEN      file of a process that waits to join
-//   place-TOKEN  the place given to it   roll-P-N       rank N reports that group P has failed
-//   run          the newest run          roll-P-N-busy  a counter; grows while that rank works
+//   place-TOKEN  the place given to it   report-P-N       rank N reports that group P has failed
+//   run          the newest run          report-P-N-busy  a counter; grows while that rank works
 //   list-P       remaining ranks of P
-// Threads: one; beat() may run on another. Errors: Error("train", ...) with file and reason;
-// TransportError that names a rank, also on a rank of an older run than the newest.
+// Threads: one; send_heartbeat() may run on another. Errors: Error("train", ...) with file and
+// reason; TransportError that names a rank, also on a rank of an older run than the newest.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct GroupMembers {
 };
 
 // The reports of a group's ranks after it has failed.
-struct Roll {
+struct FailureReports {
   std::vector<int> absent;  // ranks that have ended, or did not report before the deadline
   std::map<int, std::string> failures;  // texts of ranks that end with their own error
 };
@@ -77,15 +77,16 @@ class MeetingFolder {
   void require_newest() const;
 
   // Called after `group` has failed: reports it for rank `own`, and waits until all others have
-  // reported or ended. The deadline of a rank that works (beat()) is extended. failure: the error
-  // with which this rank ends; empty: another rank caused the failure.
-  Roll call_roll(const GroupMembers& group, int own, const std::string& failure, Deadline deadline);
+  // reported or ended. The deadline of a rank that works (send_heartbeat()) is extended. failure:
+  // the error with which this rank ends; empty: another rank caused the failure.
+  FailureReports collect_reports(const GroupMembers& group, int own, const std::string& failure,
+                                 Deadline deadline);
   // The same without waiting.
-  void sign_roll(const GroupMembers& group, int own, const std::string& failure);
+  void report_failure(const GroupMembers& group, int own, const std::string& failure);
   // Called by `own` during work of unlimited duration.
-  void beat(const GroupMembers& group, int own);
-  // As call_roll(); the ranks that are alive and continue then form a new group, the same on all of
-  // them. Throws TransportError if that group does not contain `own`.
+  void send_heartbeat(const GroupMembers& group, int own);
+  // As collect_reports(); the ranks that are alive and continue then form a new group, the same on
+  // all of them. Throws TransportError if that group does not contain `own`.
   GroupMembers agree(const GroupMembers& group, int own, Deadline deadline);
 
   // Returns the first value that any rank gave to `key`, the same on all ranks.
@@ -97,13 +98,14 @@ class MeetingFolder {
   bool has_living_ranks() const;
   void remove_old(const std::string& prefix) const;
   void start_run(int rank, const std::string& prefix, Deadline deadline);
-  Roll roll_of(const GroupMembers& group, Deadline deadline, const std::string& decision) const;
+  FailureReports reports_of(const GroupMembers& group, Deadline deadline,
+                            const std::string& decision) const;
 
   const std::filesystem::path path_;
   std::string token_;
   std::string run_;  // prefix of the run's first group; empty: not in a run
   int number_ = 0;
-  std::uint64_t beats_ = 0;
+  std::uint64_t heartbeats_ = 0;
   std::filesystem::path own_;  // "": no file yet
   int lock_ = -1;
 };

@@ -172,7 +172,7 @@ void run_ranks_of(training::PipelineTrainer& trainer, Ranks& ranks, const TrainO
     std::signal(SIGINT, stop_pipeline);
     trainer.run(ranks.group());
   } catch (const transport::TransportError& error) {
-    throw ranks.explained(error);
+    throw ranks.with_lost_ranks(error);
   } catch (const std::exception& error) {
     ranks.abort(error.what());
     throw;
@@ -219,6 +219,7 @@ void add_pipeline_options(CLI::App& command, PipelineChoice& choice) {
                   "first layer of the second stage, of the third, ...: 0 is the embedding, then "
                   "the blocks, then the output (default: equal numbers of layers)")
       ->delimiter(',')
+      ->default_str("")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(group);
   command

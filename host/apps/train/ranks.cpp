@@ -225,48 +225,49 @@ void Ranks::abort(const std::string& failure) noexcept {
   if (!group_) return;
   try {
     if (!group_->broken()) group_->abort(failure);
-    if (folder_) folder_->sign_roll(members_, number_, failure);
+    if (folder_) folder_->report_failure(members_, number_, failure);
   } catch (const std::exception& error) {
     spdlog::warn("{}; so the other ranks may name another cause", error.what());
   }
 }
 
-void Ranks::say_at_work() noexcept {
+void Ranks::send_heartbeat() noexcept {
   if (!folder_ || !group_) return;
   try {
-    folder_->beat(members_, number_);
+    folder_->send_heartbeat(members_, number_);
   } catch (const std::exception&) {
     return;  // the next call of this rank fails by itself
   }
 }
 
-transport::TransportError Ranks::explained(const transport::TransportError& error) {
+transport::TransportError Ranks::with_lost_ranks(const transport::TransportError& error) {
   using transport::TransportError;
   const TransportError cause = transport::first_cause(error);
   if (!folder_) return cause;
-  Roll roll;
+  FailureReports reports;
   try {
-    roll = folder_->call_roll(members_, number_, "", deadline_of(options_));
+    reports = folder_->collect_reports(members_, number_, "", deadline_of(options_));
   } catch (const Error& unusable) {
     spdlog::warn("{}; a rank that is lost may not be named", unusable.what());
     return cause;
   }
-  const bool told_why = cause.kind() == TransportError::Kind::kAborted &&
-                        std::ranges::find(roll.absent, cause.peer()) != roll.absent.end();
-  if (told_why && !folder_->lives(cause.peer())) return cause;  // it ended after its abort
-  if (!roll.absent.empty()) {
-    const bool silent = std::ranges::any_of(roll.absent, [&](int n) { return folder_->lives(n); });
-    const bool one = roll.absent.size() == 1;
+  const bool gave_reason = cause.kind() == TransportError::Kind::kAborted &&
+                           std::ranges::find(reports.absent, cause.peer()) != reports.absent.end();
+  if (gave_reason && !folder_->lives(cause.peer())) return cause;  // it ended after its abort
+  if (!reports.absent.empty()) {
+    const bool silent =
+        std::ranges::any_of(reports.absent, [&](int n) { return folder_->lives(n); });
+    const bool one = reports.absent.size() == 1;
     return {
-        cause.kind(), roll.absent.front(),
-        list_of(roll.absent) + (one ? " is lost: " : " are lost: ") +
+        cause.kind(), reports.absent.front(),
+        list_of(reports.absent) + (one ? " is lost: " : " are lost: ") +
             (silent ? "no word for " + std::to_string(timeout_of(options_).count()) + " ms"
                     : std::string(one ? "its process has" : "their processes have") + " ended") +
             "; --resume continues from the last checkpoint",
         "train"};
   }
-  if (roll.failures.empty()) return cause;
-  const auto& [rank, failure] = *roll.failures.begin();
+  if (reports.failures.empty()) return cause;
+  const auto& [rank, failure] = *reports.failures.begin();
   return {cause.kind(), rank, "rank " + std::to_string(rank) + " ended: " + failure, "train"};
 }
 

@@ -4,8 +4,8 @@
 //
 // Under mpirun the ranks use MPI. Otherwise, and with --elastic, they use gloo and meet in a folder
 // that all can access; it also shows which ranks have died. MPI ranks work without the folder if it
-// cannot be used. Threads: one; say_at_work() may run on another. Errors: Error("train", ...) about
-// the folder; TransportError that names a rank that did not come.
+// cannot be used. Threads: one; send_heartbeat() may run on another. Errors: Error("train", ...)
+// about the folder; TransportError that names a rank that did not come.
 #pragma once
 
 #include <functional>
@@ -44,13 +44,13 @@ class Ranks {
   // Call it after a TransportError without --elastic. Returns the error for this rank, with the
   // lost ranks if the ranks met in a folder. Waits until the other ranks have noticed the failure,
   // at most for the timeout. Returns `error` itself if the folder cannot be used.
-  transport::TransportError explained(const transport::TransportError& error);
+  transport::TransportError with_lost_ranks(const transport::TransportError& error);
   // Call it before this rank ends with its own error: the other ranks receive the text. Throws
   // nothing.
   void abort(const std::string& failure) noexcept;
   // Call it during work of unlimited duration: ranks that agree about a loss then wait for this
   // rank.
-  void say_at_work() noexcept;
+  void send_heartbeat() noexcept;
 
   // Elastic ranks. Call it after a TransportError: forms the group of the remaining ranks, even if
   // more are lost meanwhile. Returns the numbers of the lost ranks, as the launcher assigned them.

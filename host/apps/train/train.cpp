@@ -120,7 +120,7 @@ void run_ranks(training::Trainer& trainer, Ranks& ranks, bool elastic, const Com
       if (!trainer.wants_ranks()) return;
       take_in(ranks, compare);
     } catch (const transport::TransportError& error) {
-      if (!elastic) throw ranks.explained(error);
+      if (!elastic) throw ranks.with_lost_ranks(error);
       go_on_without(ranks, error);
     } catch (const std::exception& error) {
       ranks.abort(error.what());
@@ -152,8 +152,14 @@ void check_inputs(const TrainOptions& options) {
   }
 }
 
-// Completes options that were not given.
+// Completes options that were not given, and the places of files.
 void complete(TrainOptions& options) {
+  const fs::path beside = fs::path(options.config).parent_path();
+  for (std::string* file : {&options.text, &options.data, &options.valid, &options.model_config,
+                            &options.from, &options.tokenizer}) {
+    if (options.config.empty() || file->empty() || fs::exists(*file)) continue;
+    if (fs::exists(beside / *file)) *file = (beside / *file).string();
+  }
   if (options.out.empty() && !options.resume.empty()) options.out = options.resume;
   if (options.meeting.join) options.resume = options.out;
   options.meeting.elastic = options.meeting.elastic || options.meeting.join;
@@ -201,7 +207,7 @@ void compare_first(const TrainOptions& options, training::Trainer& trainer, Rank
     compare(*ranks.group());
     if (options.meeting.join) ranks.confirm();
   } catch (const transport::TransportError& error) {
-    throw ranks.explained(error);
+    throw ranks.with_lost_ranks(error);
   }
 }
 
@@ -291,7 +297,7 @@ void run(TrainOptions options) {
   training::Trainer trainer(
       settings, {job->task(), job->parameters(),
                  [&](std::uint64_t step) { return open_logs(options, step, page, logs); },
-                 [&] { return ranks->ranks_wait(); }, [&] { ranks->say_at_work(); }});
+                 [&] { return ranks->ranks_wait(); }, [&] { ranks->send_heartbeat(); }});
   if (checkpoint) {
     trainer.resume(*checkpoint);
     warn_of_resume(options, *checkpoint, settings.described, place.rank == 0);
@@ -312,6 +318,7 @@ void add_train(CLI::App& app) {
   auto options = std::make_shared<TrainOptions>();
   // The command line follows the options of --config.
   command->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  command->option_defaults()->always_capture_default();
   add_train_options(*command, *options);
   add_export(*command);
   command->require_subcommand(0, 1);

@@ -51,6 +51,7 @@ void add_run_options(CLI::App& command, TrainOptions& o) {
   const char* group = "Run";
   command.add_option("--steps", o.steps, "steps of the whole run, also of a resumed one")
       ->check(count_value())
+      ->default_str("")  // has to be given
       ->group(group);
   command.add_option("--batch", o.batch, "windows or samples of each rank in a pass")
       ->check(CLI::Range(1, kMost))
@@ -116,6 +117,28 @@ void add_optimizer_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--momentum", o.momentum, "of sgd")->group(group);
   command.add_option("--clip", o.clip, "norm of the gradient above which it is scaled (0: none)")
       ->check(not_negative())
+      ->group(group);
+}
+
+void add_pruning_options(CLI::App& command, training::Pruning& pruning) {
+  const char* group = "Pruning";
+  command
+      .add_option(
+          "--prune", pruning.share,
+          "share of the weights of a decoder's blocks that are zero at the end; they become "
+          "zero in steps, the smallest first (0: none)")
+      ->check(in_range(0, 1))
+      ->group(group);
+  command.add_option("--prune-from", pruning.begin, "share of the run before the first cut")
+      ->check(in_range(0, 1))
+      ->group(group);
+  command.add_option("--prune-to", pruning.end, "share of the run after which nothing is cut")
+      ->check(in_range(0, 1))
+      ->group(group);
+  command
+      .add_option("--prune-every", pruning.every,
+                  "steps between two cuts (0: a twentieth of the time between both)")
+      ->check(count_value())
       ->group(group);
 }
 
@@ -242,11 +265,14 @@ training::OnNaN on_nan_of(const std::string& name) {
 }  // namespace
 
 void add_train_options(CLI::App& command, TrainOptions& options) {
-  command.add_option("--config", options.config,
-                     "TOML file with these options, without their dashes");
+  command.add_option(
+      "--config", options.config,
+      "TOML file with these options, without their dashes; a file to read that is not in "
+      "the current folder is looked for beside it");
   add_model_options(command, options);
   add_run_options(command, options);
   add_optimizer_options(command, options);
+  add_pruning_options(command, options.pruning);
   add_reduce_options(command, options);
   add_rank_options(command, options);
   add_pipeline_options(command, options.pipeline);
@@ -268,6 +294,7 @@ training::TrainerOptions trainer_options(const TrainOptions& o) {
   options.table_rate = o.table_rate;
   options.offload = offload_of(o.offload);
   options.clip = o.clip;
+  options.pruning = o.pruning;
   options.on_nan = on_nan_of(o.on_nan);
   options.reduce.choice = training::parse_reduce(o.reduce);
   options.reduce.scheme = o.scheme;
@@ -309,6 +336,10 @@ training::OptionValues described_options(const TrainOptions& o) {
           {"--beta2", number(o.beta2)},
           {"--momentum", number(o.momentum)},
           {"--clip", number(o.clip)},
+          {"--prune", number(o.pruning.share)},
+          {"--prune-from", number(o.pruning.begin)},
+          {"--prune-to", number(o.pruning.end)},
+          {"--prune-every", number(o.pruning.every)},
           {"--on-nan", o.on_nan},
           {"--precision", o.precision}};
 }

@@ -50,6 +50,7 @@ struct TrainOptions {
   std::uint64_t log_every = 1, save_every = 0, evaluate_every = 0;
   int keep = 2, threads = 0;
   std::string ui, ui_keys;  // address of the page; empty: none
+  training::Pruning pruning;
   MeetingOptions meeting;
   PipelineChoice pipeline;
 };

@@ -69,6 +69,7 @@ void check_rule(const UpdateRule& rule) {
   std::visit(Overloaded{[](const Sgd& sgd) {
                           check_share("momentum", sgd.momentum);
                           check_not_negative("weight_decay", sgd.weight_decay);
+                          check_not_negative("step_rate", sgd.step_rate);
                           if (sgd.nesterov && sgd.momentum == 0) {
                             throw Error("training", "nesterov needs a momentum above 0");
                           }
@@ -95,6 +96,10 @@ SgdFactors factors_of(const Sgd& rule, const StepFactors& step) {
   factors.momentum = narrow(rule.momentum);
   factors.decay = narrow(rule.weight_decay);
   factors.nesterov = rule.nesterov;
+  if (rule.step_rate > 0) {  // the decay follows the learning rate
+    factors.rate = narrow(rule.step_rate);
+    factors.decay = narrow(rule.weight_decay * step.learning_rate / rule.step_rate);
+  }
   return factors;
 }
 

@@ -27,6 +27,8 @@ struct Sgd {
   double momentum = 0;  // 0: no state
   bool nesterov = false;
   double weight_decay = 0;  // L2
+  // If it is above 0, gradients are steps: they are multiplied by it in place of the learning rate.
+  double step_rate = 0;
 };
 
 // torch.optim.AdamW, or Adam with kL2. Only for whole ranges.

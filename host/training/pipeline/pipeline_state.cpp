@@ -16,7 +16,7 @@
 #include "training/pipeline/migration.h"
 #include "training/pipeline/pipeline_profile.h"
 #include "training/trainer/dense_update.h"
-#include "training/trainer/together.h"
+#include "training/trainer/run_with_heartbeat.h"
 
 namespace tandem::training {
 namespace {
@@ -196,7 +196,7 @@ void PipelineTrainer::write_parts_of(const std::string& folder) {
 
 void PipelineTrainer::save() {
   std::unique_ptr<CheckpointWriter> writer;
-  const std::string folder = together(group_, patience(), [&]() -> std::string {
+  const std::string folder = run_with_heartbeat(group_, patience(), [&]() -> std::string {
     if (rank() != 0) return "";
     writer = std::make_unique<CheckpointWriter>(options_.out, step_);
     create_tensors(writer->files() + "/" + kModelFile, model_places(parts_.parameters));
@@ -208,11 +208,11 @@ void PipelineTrainer::save() {
     }
     return writer->files();
   });
-  together(group_, patience(), [&] {
+  run_with_heartbeat(group_, patience(), [&] {
     write_parts_of(folder);
     return "";
   });
-  together(group_, patience(), [&] {
+  run_with_heartbeat(group_, patience(), [&] {
     if (!writer) return "";
     writer->seal(checkpoint_fields());
     writer->publish(options_.keep);

@@ -81,6 +81,8 @@ PipelineTrainer::PipelineTrainer(const TrainerOptions& options, const PipelineOp
       profile_(std::make_unique<Profile>()) {
   check_schedule(options.schedule);
   check_rule(options.rule);
+  check_pruning(options.pruning);
+  require_pruned(options.pruning, parts_.parameters);
 }
 
 PipelineTrainer::~PipelineTrainer() = default;
@@ -251,7 +253,7 @@ PipelineTrainer::Sums PipelineTrainer::sum_up(const StepOutcome& outcome) {
                              static_cast<double>(outcome.losses.size())};
   own.insert(own.end(), outcome.losses.begin(), outcome.losses.end());
   for (const auto& [number, layer] : layers_) {
-    const std::vector<double> squares = layer->squares();
+    const std::vector<double> squares = layer->squares(options_.pruning.is_on());
     for (std::size_t at = 0; at < squares.size(); ++at) {
       own.push_back(static_cast<double>(layer->spec().numbers[at]));
       own.push_back(squares[at]);
@@ -286,7 +288,10 @@ void PipelineTrainer::update(const Sums& sums, int first_trained) {
   for (const auto& [number, layer] : layers_) {
     // As the output matrix it learns to the end.
     const bool learns = number >= first_trained || (number == 0 && layer->spec().tied);
-    if (learns) layer->update(factors);
+    if (!learns) continue;
+    KeptZeros zeros(options_.pruning, layer->parameters());
+    layer->update(factors);
+    zeros.restore(step_ + 1, options_.steps);
   }
 }
 

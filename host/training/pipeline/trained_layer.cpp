@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "common/error.h"
-#include "training/squares.h"
 #include "training/trainer/dense_update.h"
+#include "training/trainer/pruning.h"
 
 namespace tandem::training {
 namespace {
@@ -36,10 +36,11 @@ TrainedLayer::TrainedLayer(const LayerSpec& spec, const LayerTools& tools)
   }
 }
 
-std::vector<double> TrainedLayer::squares() {
+std::vector<double> TrainedLayer::squares(bool prunes) {
   std::vector<double> squares;
   for (std::size_t parameter = 0; parameter < numbers_.size(); ++parameter) {
-    squares.push_back(sum_of_squares(parameters_.gradient(parameter)));
+    squares.push_back(gradient_squares(parameters_.spec(parameter), parameters_.values(parameter),
+                                       parameters_.gradient(parameter), prunes));
   }
   return squares;
 }

@@ -37,8 +37,8 @@ class TrainedLayer {
   // Of the embedding, or of the output's copy of it.
   std::size_t shared_matrix() const { return spec_.is_tied_output() ? spec_.numbers.size() : 0; }
 
-  // Of its own parameters' gradients, one each.
-  std::vector<double> squares();
+  // Of its own parameters' gradients, one each. prunes: without those of weights that are zero.
+  std::vector<double> squares(bool prunes);
   void update(const StepFactors& step);
   std::vector<StateView> state() { return optimizer_.state(); }
 

@@ -18,7 +18,7 @@
 #include "training/reducer/gradient_devices.h"
 #include "training/reducer/options.h"
 #include "training/reducer/parameters.h"
-#include "training/reducer/pays_trial.h"
+#include "training/reducer/sparsity_trial.h"
 
 namespace tandem::training {
 
@@ -26,7 +26,7 @@ struct CallContext {
   collectives::Group& group;
   const ReducerOptions& options;
   ErrorFeedback& feedback;
-  PaysTrial& trial;
+  SparsityTrial& trial;
   GradientDevices& devices;
 };
 

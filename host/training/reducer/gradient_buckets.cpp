@@ -28,15 +28,15 @@ GradientBuckets::GradientBuckets(Reducer& reducer, std::uint64_t bucket_bytes,
     for (const std::int64_t size : shape) slot.num_values *= static_cast<std::uint64_t>(size);
     backwards.insert(backwards.begin(), static_cast<std::uint32_t>(slots_.size() - 1));
   }
-  settled_ = !order.empty();
-  if (settled_ && !std::ranges::is_permutation(order, backwards)) {
+  order_fixed_ = !order.empty();
+  if (order_fixed_ && !std::ranges::is_permutation(order, backwards)) {
     throw Error("training", "the order of the buckets is of another model");
   }
-  compose(settled_ ? order : backwards);
+  compose(order_fixed_ ? order : backwards);
 }
 
 std::vector<std::uint32_t> GradientBuckets::order() const {
-  if (!settled_ || !order_.empty()) return order_;
+  if (!order_fixed_ || !order_.empty()) return order_;
   std::vector<std::uint32_t> order;
   for (const OpenBucket& bucket : buckets_) {
     order.insert(order.end(), bucket.parameters.begin(), bucket.parameters.end());
@@ -109,7 +109,7 @@ void GradientBuckets::ready(std::size_t parameter, std::span<float> gradient) {
   std::ranges::copy(gradient, values_of(slot));
   slot.gradient = gradient;
   slot.is_ready = true;
-  if (!settled_) arrived_.push_back(static_cast<std::uint32_t>(parameter));
+  if (!order_fixed_) arrived_.push_back(static_cast<std::uint32_t>(parameter));
   --buckets_[slot.bucket].missing;
   submit_complete();
 }
@@ -152,7 +152,7 @@ void GradientBuckets::finish(Deadline deadline, Means means) {
     if (slot.is_ready && means == Means::kWrite)
       std::copy_n(values_of(slot), slot.num_values, slot.gradient.begin());
   }
-  if (settled_) {
+  if (order_fixed_) {
     begin_step();
   } else {
     agree_on_order();
@@ -167,7 +167,7 @@ void GradientBuckets::agree_on_order() {
     }
   }
   reducer_.wait(reducer_.broadcast(order, 0), Deadline::never());
-  settled_ = true;
+  order_fixed_ = true;
   order_ = std::move(order);
   begin_step();
 }

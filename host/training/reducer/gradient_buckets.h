@@ -102,7 +102,7 @@ class GradientBuckets {
   std::vector<std::uint32_t> arrived_;  // order of arrival in the first step
   std::size_t next_ = 0;                // bucket to submit
   std::vector<std::uint32_t> order_;    // order of the next step's composition
-  bool settled_ = false;                // the order of the first step is in use
+  bool order_fixed_ = false;            // the order of the first step is in use
   bool stuck_ = false;                  // a deadline has passed
 };
 

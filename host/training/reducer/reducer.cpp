@@ -109,7 +109,7 @@ class Reducer::State {
   // Used on the queue's thread only.
   GradientDevices devices_;
   ErrorFeedback feedback_;
-  PaysTrial trial_;
+  SparsityTrial trial_;
   std::exception_ptr failure_;  // the first that broke the group
 
   StatisticsTable statistics_;

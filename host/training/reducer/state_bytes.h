@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "training/reducer/error_feedback.h"
-#include "training/reducer/pays_trial.h"
+#include "training/reducer/sparsity_trial.h"
 
 namespace tandem::training {
 

@@ -15,7 +15,7 @@
 
 #include "training/reducer/call_queue.h"
 #include "training/reducer/calls.h"
-#include "training/reducer/pays_trial.h"
+#include "training/reducer/sparsity_trial.h"
 
 namespace tandem::training {
 
@@ -51,7 +51,7 @@ struct ReducerStatistics {
   double hidden_seconds = 0;
   double exposed_seconds = 0;
   std::uint64_t warmup_steps = 0;         // as given, or chosen by the density
-  PaysTrial::Outcome trial;               // of the sparsifier auto
+  SparsityTrial::Outcome trial;           // of the sparsifier auto
   std::vector<BucketStatistics> buckets;  // in the order of their first calls
 };
 

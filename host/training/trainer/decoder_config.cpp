@@ -17,6 +17,8 @@ DecoderConfig of_toml(FieldReader& reader) {
   reader.take("family", family);
   if (family != "llama") reader.fail("family", "is '" + family + "'; decoders are llama");
   reader.take("name", config.name);
+  reader.take("description", config.description);
+  reader.take("license", config.license);
   reader.take("layers", config.layers, true);
   reader.take("width", config.width, true);
   reader.take("heads", config.heads, true);

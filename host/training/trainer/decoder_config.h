@@ -3,9 +3,9 @@
 // DecoderConfig: the sizes of a decoder to train from scratch, read from a file.
 //
 // TOML: layers, width, heads, kv_heads, head_dim, ffn, context, rope_base, norm_epsilon, tied,
-// name, tokenizer (a path relative to the file, or "bytes"). JSON: the fields of a published
-// LlamaForCausalLM's config.json. Threads: any; pure functions. Errors: Error("train", "FILE: field
-// 'width': ...") for a field that is unknown, missing or out of range.
+// name, description, license, tokenizer (a path relative to the file, or "bytes"). JSON: the fields
+// of a published LlamaForCausalLM's config.json. Threads: any; pure functions. Errors:
+// Error("train", "FILE: field 'width': ...") for a field that is unknown, missing or out of range.
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@ namespace tandem::training {
 
 struct DecoderConfig {
   std::string name = "tandem";
+  std::string description, license;  // for the exported file; empty: none
   int layers = 0, width = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, context = 0;
   double rope_base = 10000, norm_epsilon = 1e-5;
   bool tied = true;

@@ -56,6 +56,8 @@ void set_sizes(const DecoderConfig& config, GgufWriter& to) {
   };
   to.set_string("general.architecture", "llama");
   to.set_string("general.name", config.name);
+  if (!config.description.empty()) to.set_string("general.description", config.description);
+  if (!config.license.empty()) to.set_string("general.license", config.license);
   u32("block_count", config.layers);
   u32("embedding_length", config.width);
   u32("context_length", config.context);

@@ -21,7 +21,7 @@ UpdateRule rule_of_parameter(const ParameterSet& parameters, std::size_t paramet
                              const DenseUpdateOptions& options) {
   const UpdateRule rule = rule_of(parameters.spec(parameter), options.rule);
   const bool directions = !options.directions.empty() && options.directions[parameter];
-  return directions ? rule_of_directions(rule) : rule;
+  return directions ? rule_of_directions(rule, options.rate_of_directions) : rule;
 }
 
 class UpdateInPlace final : public DenseUpdate {

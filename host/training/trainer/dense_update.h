@@ -46,6 +46,7 @@ struct DenseUpdateOptions {
   // By parameter: true if its means are directions, which rule_of_directions() applies. Empty: none
   // are.
   std::vector<bool> directions = {};
+  double rate_of_directions = 1;
 };
 
 std::unique_ptr<DenseUpdate> make_update_in_place(ParameterSet& parameters,

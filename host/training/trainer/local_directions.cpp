@@ -12,6 +12,7 @@
 #include "common/error.h"
 #include "training/optimizer/kernels.h"
 #include "training/squares.h"
+#include "training/trainer/pruning.h"
 
 namespace tandem::training {
 namespace {
@@ -25,8 +26,9 @@ bool has_directions(const UpdateRule& rule) {
   return std::holds_alternative<Adam>(rule);
 }
 
-UpdateRule rule_of_directions(const UpdateRule& rule) {
-  return Sgd{.weight_decay = std::visit([](const auto& one) { return one.weight_decay; }, rule)};
+UpdateRule rule_of_directions(const UpdateRule& rule, double rate) {
+  return Sgd{.weight_decay = std::visit([](const auto& one) { return one.weight_decay; }, rule),
+             .step_rate = rate};
 }
 
 LocalDirections::LocalDirections(ParameterSet& parameters, DirectionOptions options,
@@ -45,15 +47,20 @@ LocalDirections::LocalDirections(ParameterSet& parameters, DirectionOptions opti
   }
 }
 
-void LocalDirections::begin(std::uint64_t iteration) {
+void LocalDirections::begin(std::uint64_t iteration, double share) {
   iteration_ = iteration;
+  share_ = static_cast<float>(share);
   squares_ = 0;
   waiting_.clear();
 }
 
 void LocalDirections::ready(std::size_t parameter) {
   const double squares = sum_of_squares(parameters_.gradient(parameter));
-  squares_ += squares;
+  const bool leaves_out = options_.prunes && std::isfinite(squares);
+  squares_ += leaves_out
+                  ? gradient_squares(parameters_.spec(parameter), parameters_.values(parameter),
+                                     parameters_.gradient(parameter), true)
+                  : squares;
   if (options_.clip > 0) return waiting_.push_back(parameter);
   if (std::isfinite(squares)) turn(parameter, 1);
   next_.ready(parameter);
@@ -101,6 +108,8 @@ void LocalDirections::turn(std::size_t parameter, double scale) {
     } else {
       apply_sgd_direction(sgd_factors, values, count);
     }
+    if (share_ == 1) return;
+    for (float& value : gradient.subspan(begin, count)) value *= share_;
   });
 }
 

@@ -6,10 +6,10 @@
 // A sparsifier delays small values and sends their sum later. Adam's moments treat a late sum of
 // gradients as one huge gradient, but a late sum of steps is correct. This is momentum correction
 // (Lin et al., ICLR 2018, section 3.1) for any rule with moments. Each rank has moments of its own
-// gradients. Weights change by rate * (mean direction + decay * weight). Adam's second moment is
-// scaled to that of the mean over ranks. Gradients are clipped by the own norm over the root of the
-// number of ranks. A gradient with a NaN or infinity is passed on unchanged. Ownership: borrows
-// parameters and listener. Threads: one. Errors: Error("train", ...) for a state of another model.
+// gradients. A direction is delayed with its step's learning rate. Adam's second moment is scaled
+// to that of the mean over ranks. Gradients are clipped by the own norm over the root of the number
+// of ranks. A gradient with a NaN or infinity is passed on unchanged. Ownership: borrows parameters
+// and listener. Threads: one. Errors: Error("train", ...) for a state of another model.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,9 @@ namespace tandem::training {
 // Whether the rule has moments, so that its steps differ from its gradients.
 bool has_directions(const UpdateRule& rule);
 
-// The rule that applies mean directions: rate * (direction + decay * weight).
-UpdateRule rule_of_directions(const UpdateRule& rule);
+// The rule that applies mean directions, which are shares of `rate`: rate * direction, and the
+// decay at the step's own learning rate.
+UpdateRule rule_of_directions(const UpdateRule& rule, double rate);
 
 struct DirectionOptions {
   std::vector<bool> chosen;  // parameters whose gradients are converted
@@ -35,14 +36,16 @@ struct DirectionOptions {
   int ranks = 1;
   double clip = 0;  // limit of the mean's norm; 0: none
   int threads = 1;
+  bool prunes = false;  // the norm leaves out gradients of weights that are zero (pruning.h)
 };
 
 class LocalDirections final : public GradientListener {
  public:
   LocalDirections(ParameterSet& parameters, DirectionOptions options, GradientListener& next);
 
-  // Call it before a pass. iteration: from 1.
-  void begin(std::uint64_t iteration);
+  // Call it before a pass. iteration: from 1. share: the step's learning rate / that of
+  // rule_of_directions(). What is sent late has the rate of the step that it belongs to.
+  void begin(std::uint64_t iteration, double share = 1);
   // Converts the gradient and calls the next listener. With a clip, both happen in finish().
   void ready(std::size_t parameter) override;
   void finish();
@@ -68,6 +71,7 @@ class LocalDirections final : public GradientListener {
   std::vector<Moments> moments_;      // by parameter; empty if it is not converted
   std::vector<std::size_t> waiting_;  // parameters that wait for the norm, in the order of arrival
   std::uint64_t iteration_ = 1;
+  float share_ = 1;
   double squares_ = 0;
 };
 

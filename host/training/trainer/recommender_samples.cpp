@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A line is parsed when it is read; opening finds the beginnings of lines.
+// Opening finds the beginnings of lines and checks them all, by all threads.
 #include "training/trainer/recommender_samples.h"
 
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <string_view>
 #include <vector>
 
 #include "common/error.h"
+#include "common/thread_pool.h"
 #include "model/loader/mapped_file.h"
 #include "training/trainer/input_file.h"
 #include "training/trainer/synthetic_samples.h"
@@ -21,6 +23,7 @@ namespace tandem::training {
 namespace {
 
 constexpr int kNumbers = 13, kWords = 26;
+constexpr std::uint64_t kCheckedLines = 4096;  // that a thread takes at once
 
 class CriteoFile final : public RecommenderSamples {
  public:
@@ -35,13 +38,16 @@ class CriteoFile final : public RecommenderSamples {
                   "'" + path +
                       "' has no samples; give --data a file with a sample per line, or the word "
                       "synthetic");
+    check_lines();
   }
 
   std::uint64_t size() const override { return lines_.size() - 1; }
   void read(std::uint64_t number, RecommenderSample& to) const override {
     read_in_order(order_.begin(number), to);
   }
-  void read_in_order(std::uint64_t number, RecommenderSample& to) const override;
+  void read_in_order(std::uint64_t number, RecommenderSample& to) const override {
+    parse(number, &to);
+  }
   std::uint64_t checksum() const override {
     return XXH64(text().data(), text().size(), rows_.size());
   }
@@ -62,15 +68,20 @@ class CriteoFile final : public RecommenderSamples {
   [[noreturn]] void fail(std::uint64_t number, const std::string& what) const {
     throw Error("train", "'" + path_ + "' line " + std::to_string(number + 1) + ": " + what);
   }
-  float number_of(std::uint64_t line, std::string_view field) const {
+  long long number_of(std::uint64_t line, std::string_view field) const {
     long long value = 0;
     if (field.empty()) return 0;
     const auto parsed = std::from_chars(field.data(), field.data() + field.size(), value);
     if (parsed.ec != std::errc() || parsed.ptr != field.data() + field.size()) {
       fail(line, "'" + std::string(field) + "' is not a whole number");
     }
-    return static_cast<float>(std::log1p(static_cast<double>(std::max(value, 0ll))));
+    return value;
   }
+
+  // Throws for the first bad line of the file.
+  void check_lines() const;
+  // to: null only checks the line.
+  void parse(std::uint64_t number, RecommenderSample* to) const;
 
   std::string path_;
   model::MappedFile file_;
@@ -79,7 +90,26 @@ class CriteoFile final : public RecommenderSamples {
   Windows order_;
 };
 
-void CriteoFile::read_in_order(std::uint64_t number, RecommenderSample& to) const {
+// Parts begin in the order of the file, so the first bad line lies in a part that is checked.
+void CriteoFile::check_lines() const {
+  std::atomic<std::uint64_t> first_bad = size();
+  ThreadPool pool;
+  pool.run((size() + kCheckedLines - 1) / kCheckedLines, [&](std::size_t part) {
+    const std::uint64_t end = std::min(size(), (part + 1) * kCheckedLines);
+    std::uint64_t line = part * kCheckedLines;
+    if (line > first_bad) return;
+    try {
+      for (; line < end; ++line) parse(line, nullptr);
+    } catch (const Error&) {
+      std::uint64_t before = first_bad;
+      while (line < before && !first_bad.compare_exchange_weak(before, line)) {
+      }
+    }
+  });
+  if (first_bad < size()) parse(first_bad, nullptr);
+}
+
+void CriteoFile::parse(std::uint64_t number, RecommenderSample* to) const {
   std::string_view left = text().substr(lines_[number], lines_[number + 1] - lines_[number]);
   while (left.ends_with('\n') || left.ends_with('\r')) left.remove_suffix(1);
   int fields = 0;
@@ -90,12 +120,15 @@ void CriteoFile::read_in_order(std::uint64_t number, RecommenderSample& to) cons
     left.remove_prefix(more ? tab + 1 : left.size());
     if (fields == 0) {
       if (field != "0" && field != "1") fail(number, "the label is neither 0 nor 1");
-      to.label = field == "1" ? 1.0f : 0.0f;
+      if (to != nullptr) to->label = field == "1" ? 1.0f : 0.0f;
     } else if (fields <= kNumbers) {
-      to.dense[static_cast<std::size_t>(fields - 1)] = number_of(number, field);
-    } else if (fields <= kNumbers + kWords) {
+      const long long value = number_of(number, field);
+      if (to == nullptr) continue;
+      const double logarithm = std::log1p(static_cast<double>(std::max(value, 0ll)));
+      to->dense[static_cast<std::size_t>(fields - 1)] = static_cast<float>(logarithm);
+    } else if (fields <= kNumbers + kWords && to != nullptr) {
       const auto table = static_cast<std::size_t>(fields - 1 - kNumbers);
-      to.rows[table] =
+      to->rows[table] =
           static_cast<std::uint32_t>(XXH64(field.data(), field.size(), table) % rows_[table]);
     }
   }

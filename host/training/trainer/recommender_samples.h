@@ -6,7 +6,8 @@
 // from a hidden model, in which every row and number has a weight, so that a model can learn them.
 // Low rows are more frequent, as in click logs. A file in Criteo's format has one sample per line:
 // label, 13 whole numbers, 26 words; fields are separated by tabs and may be empty. Numbers become
-// log(1 + max(x, 0)); words are hashed (XXH64) to rows. Order: as windows.h. The file stays mapped.
+// log(1 + max(x, 0)); words are hashed (XXH64) to rows. Order: as windows.h. The file stays mapped;
+// opening it checks every line.
 // Threads: any. Errors: Error("train", ...) with the file and line.
 #pragma once
 

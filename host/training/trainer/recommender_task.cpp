@@ -10,8 +10,8 @@
 #include "collectives/collective.h"
 #include "common/error.h"
 #include "training/trainer/mixing.h"
+#include "training/trainer/run_with_heartbeat.h"
 #include "training/trainer/score.h"
-#include "training/trainer/together.h"
 
 namespace tandem::training {
 namespace {
@@ -156,7 +156,7 @@ std::optional<EvaluationFigures> RecommenderTask::evaluate(collectives::Group* g
   const std::uint64_t there = parts_.evaluated->size();
   const std::uint64_t all = there > 0 ? there : kSyntheticScored;
   std::vector<float> own;
-  together(group, patience, [&] {
+  run_with_heartbeat(group, patience, [&] {
     own = score(*parts_.evaluated, all * rank / world, all * (rank + 1) / world);
     return "";
   });

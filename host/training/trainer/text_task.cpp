@@ -7,7 +7,7 @@
 
 #include "collectives/collective.h"
 #include "training/trainer/checkpoint.h"
-#include "training/trainer/together.h"
+#include "training/trainer/run_with_heartbeat.h"
 
 namespace tandem::training {
 namespace {
@@ -33,7 +33,7 @@ std::optional<EvaluationFigures> TextTask::evaluate(collectives::Group* group,
   const int rank = group == nullptr ? 0 : group->rank();
   const int world = group == nullptr ? 1 : group->world();
   Likelihood own;
-  together(group, patience, [&] {
+  run_with_heartbeat(group, patience, [&] {
     own = training::evaluate(parts_.computation, *parts_.evaluated, batches_.rows(),
                              parts_.model.tokenizer->bos(), {rank, world});
     return "";

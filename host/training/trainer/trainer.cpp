@@ -12,9 +12,8 @@
 #include <utility>
 
 #include "common/error.h"
-#include "training/squares.h"
 #include "training/trainer/offload_choice.h"
-#include "training/trainer/together.h"
+#include "training/trainer/run_with_heartbeat.h"
 #include "training/trainer/trainer_interval.h"
 #include "transport/transport_error.h"
 
@@ -34,6 +33,12 @@ Trainer::Trainer(const TrainerOptions& options, const TrainerParts& parts)
     : options_(options), parts_(parts) {
   check_schedule(options.schedule);
   check_rule(options.rule);
+  check_pruning(options.pruning);
+  std::vector<ParameterSpec> specs;
+  for (std::size_t at = 0; at < parts.parameters.size(); ++at) {
+    specs.push_back(parts.parameters.spec(at));
+  }
+  require_pruned(options.pruning, specs);
 }
 
 Trainer::~Trainer() = default;
@@ -76,7 +81,8 @@ void Trainer::run(collectives::Group* group) {
 
 // Ranks that a loss has interrupted may have heard of different checkpoints: rank 0's counts.
 void Trainer::restore() {
-  const std::string newest = together(group_, patience(), [&] { return newest_checkpoint(); });
+  const std::string newest =
+      run_with_heartbeat(group_, patience(), [&] { return newest_checkpoint(); });
   const bool again = std::exchange(has_run_, true);
   if (again) last_ = newest;
   if (last_.empty()) {
@@ -108,7 +114,8 @@ void Trainer::drop_updates() {
 
 // Only if no later decision can undo the step, except one that restores all weights.
 bool Trainer::updates_early() const {
-  return offloaded_ && options_.clip == 0 && options_.on_nan != OnNaN::kSkip;
+  return offloaded_ && options_.clip == 0 && options_.on_nan != OnNaN::kSkip &&
+         !options_.pruning.is_on();
 }
 
 void Trainer::choose_place() {
@@ -143,8 +150,12 @@ std::vector<bool> Trainer::parameters_with_directions() const {
 
 void Trainer::make_updates() {
   drop_updates();
-  DenseUpdateOptions dense{options_.rule, options_.threads, updates_early(),
-                           options_.reduce.timeout, parameters_with_directions()};
+  DenseUpdateOptions dense{options_.rule,
+                           options_.threads,
+                           updates_early(),
+                           options_.reduce.timeout,
+                           parameters_with_directions(),
+                           options_.schedule.rate};
   ReduceOptions reduce = reduce_;
   reduce.steps = !dense.directions.empty();
   if (offloaded_) {
@@ -158,7 +169,8 @@ void Trainer::make_updates() {
   if (!dense.directions.empty()) {
     directions_ = std::make_unique<LocalDirections>(
         parts_.parameters,
-        DirectionOptions{dense.directions, options_.rule, world(), options_.clip, options_.threads},
+        DirectionOptions{dense.directions, options_.rule, world(), options_.clip, options_.threads,
+                         options_.pruning.is_on()},
         *mean_);
   }
 }
@@ -232,7 +244,9 @@ bool Trainer::ranks_wait() const { return rank() == 0 && parts_.ranks_wait && pa
 // numbers: this rank's; then their means, with the loss and the squares of directions.
 void Trainer::reduce_gradients(GradientMean::Numbers& numbers, Interval& interval) {
   dense_->begin(step_factors());
-  if (directions_) directions_->begin(step_ + 1);
+  if (directions_) {
+    directions_->begin(step_ + 1, rate_of(options_.schedule, step_) / options_.schedule.rate);
+  }
   numbers[0] = static_cast<float>(Interval::timed(interval.backward_s, [&] { return backward(); }));
   if (directions_) {
     directions_->finish();
@@ -267,7 +281,9 @@ double Trainer::gradient_norm(const GradientMean::Numbers& numbers) {
   double squares = tables_ ? tables_->sum_gradients() / (ranks * ranks) : 0;
   if (directions_) return std::sqrt(squares + numbers[3] / ranks);
   for (std::size_t parameter = 0; parameter < parts_.parameters.size(); ++parameter) {
-    squares += sum_of_squares(mean_->gradient(parameter));
+    squares +=
+        gradient_squares(parts_.parameters.spec(parameter), parts_.parameters.values(parameter),
+                         mean_->gradient(parameter), options_.pruning.is_on());
   }
   return std::sqrt(squares);
 }
@@ -277,7 +293,9 @@ void Trainer::update(double norm) {
   if (options_.clip > 0 && norm > options_.clip) factors.gradient_scale = options_.clip / norm;
   StepFactors dense = factors;
   if (directions_) dense.gradient_scale = 1;  // the ranks have clipped
+  KeptZeros zeros(options_.pruning, parts_.parameters);
   dense_->apply(dense);
+  zeros.restore(step_ + 1, options_.steps);
   if (!tables_) return;
   Schedule schedule = options_.schedule;
   schedule.rate = options_.table_rate;

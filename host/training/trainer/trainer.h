@@ -26,9 +26,10 @@
 #include "training/trainer/gradient_mean.h"
 #include "training/trainer/local_directions.h"
 #include "training/trainer/option_agreement.h"
+#include "training/trainer/pruning.h"
+#include "training/trainer/run_with_heartbeat.h"
 #include "training/trainer/schedule.h"
 #include "training/trainer/table_update.h"
-#include "training/trainer/together.h"
 #include "training/trainer/training_log.h"
 #include "training/trainer/training_task.h"
 
@@ -70,6 +71,7 @@ struct TrainerOptions {
   std::function<CardFacts()> card_facts;   // see TableUpdateOptions
   bool try_cards = false;                  // see TableUpdateOptions; equal on all ranks
   OnNaN on_nan = OnNaN::kStop;
+  Pruning pruning;
   ReduceOptions reduce;
   std::uint64_t log_every = 1;
   std::uint64_t save_every = 0;  // interval in steps; 0: only at the end

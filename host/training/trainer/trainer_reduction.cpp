@@ -18,7 +18,7 @@
 #include "collectives/collective.h"
 #include "common/median.h"
 #include "training/reducer/options.h"
-#include "training/trainer/together.h"
+#include "training/trainer/run_with_heartbeat.h"
 #include "training/trainer/trainer.h"
 #include "training/trainer/trainer_interval.h"
 
@@ -88,7 +88,7 @@ void Trainer::try_steps(const ReduceChoice& choice, std::vector<double>& seconds
 void Trainer::choose_reduction() {
   reduce_ = options_.reduce;
   if (reduce_.choice.sparsifier != kAuto) return;
-  const std::string known = together(group_, patience(), [&] {
+  const std::string known = run_with_heartbeat(group_, patience(), [&] {
     return chosen_ && chosen_world_ == world() ? to_string(*chosen_) : "";
   });
   if (!known.empty() || world() == 1) {

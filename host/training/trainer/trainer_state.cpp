@@ -12,7 +12,7 @@
 
 #include "common/error.h"
 #include "training/reducer/options.h"
-#include "training/trainer/together.h"
+#include "training/trainer/run_with_heartbeat.h"
 #include "training/trainer/trainer.h"
 
 namespace tandem::training {
@@ -133,26 +133,26 @@ void Trainer::save() {
   const ReduceState reduce = mean_->state();
   const Patience patience = this->patience();
   std::unique_ptr<CheckpointWriter> writer;
-  const std::string folder = together(group_, patience, [&] {
+  const std::string folder = run_with_heartbeat(group_, patience, [&] {
     if (rank() == 0) writer = std::make_unique<CheckpointWriter>(options_.out, step_);
     return writer ? writer->files() : "";
   });
-  together(group_, patience, [&] {
+  run_with_heartbeat(group_, patience, [&] {
     if (rank() == 0) write_files(folder);
     if (!reduce.reducer.empty()) write_bytes(folder + "/" + reducer_file(rank()), reduce.reducer);
     if (directions_) write_bytes(folder + "/" + directions_file(rank()), directions_->bytes());
     return "";
   });
-  together(group_, patience, [&] {
+  run_with_heartbeat(group_, patience, [&] {
     write_state(folder + "/" + kOptimizerFile, state(rank() == 0 || offloaded_, false));
     return "";
   });
-  together(group_, patience, [&] {
+  run_with_heartbeat(group_, patience, [&] {
     if (writer) writer->seal(checkpoint_fields(reduce));
     return "";
   });
   // All ranks are here between the two, so an excluded rank that resumes publishes nothing.
-  together(group_, patience, [&] {
+  run_with_heartbeat(group_, patience, [&] {
     if (!writer) return "";
     writer->publish(options_.keep);
     has_saved_ = true;

@@ -18,7 +18,7 @@
 
 #include "collectives/group.h"
 #include "training/trainer/computation.h"
-#include "training/trainer/together.h"
+#include "training/trainer/run_with_heartbeat.h"
 #include "training/trainer/training_log.h"
 
 namespace tandem::training {

@@ -187,16 +187,16 @@ TEST_F(MeetingFolderTest, AProcessThatDiedWaitsNoMore) {
   EXPECT_FALSE(fs::exists(path("place-0123456789abcdef")));
 }
 
-TEST_F(MeetingFolderTest, TheRollNamesTheDead) {
+TEST_F(MeetingFolderTest, ReportsNameTheDead) {
   auto all = ranks(3);
   all[2].reset();
-  Roll first;
-  std::thread other([&] { first = all[0]->call_roll(group_, 0, "", Deadline::never()); });
-  const Roll second = all[1]->call_roll(group_, 1, "", Deadline::never());
+  FailureReports first;
+  std::thread other([&] { first = all[0]->collect_reports(group_, 0, "", Deadline::never()); });
+  const FailureReports second = all[1]->collect_reports(group_, 1, "", Deadline::never());
   other.join();
-  for (const Roll& roll : {first, second}) {
-    EXPECT_THAT(roll.absent, ElementsAre(2));
-    EXPECT_THAT(roll.failures, IsEmpty());
+  for (const FailureReports& reports : {first, second}) {
+    EXPECT_THAT(reports.absent, ElementsAre(2));
+    EXPECT_THAT(reports.failures, IsEmpty());
   }
 }
 
@@ -245,9 +245,9 @@ TEST_F(MeetingFolderTest, ARankOfAnOlderRunActsNoMore) {
   const std::string words = "a newer run has begun in '" + path() + "', so rank 2";
   for (const std::function<void()>& act : std::vector<std::function<void()>>{
            [&] { woken.agree(group, 2, never()); },
-           [&] { woken.call_roll(group, 2, "", never()); },
-           [&] { woken.sign_roll(group, 2, ""); },
-           [&] { woken.beat(group, 2); },
+           [&] { woken.collect_reports(group, 2, "", never()); },
+           [&] { woken.report_failure(group, 2, ""); },
+           [&] { woken.send_heartbeat(group, 2); },
            [&] { woken.decide("list-x", "yes"); },
            [&] {
              woken.give(names[0], {"x", 1, 2, 7});
@@ -257,7 +257,7 @@ TEST_F(MeetingFolderTest, ARankOfAnOlderRunActsNoMore) {
     EXPECT_THAT(refusal(act), HasSubstr(words));
   }
   EXPECT_FALSE(fs::exists(path("list-" + group.prefix)));
-  EXPECT_FALSE(fs::exists(path("roll-" + group.prefix + "-2")));
+  EXPECT_FALSE(fs::exists(path("report-" + group.prefix + "-2")));
   newer[0]->give(names[0], {"joined", 2, 3, 7});
   waits.join();
   joins->require_newest();  // a rank that has joined is of the newest
@@ -275,45 +275,45 @@ TEST_F(MeetingFolderTest, ANumberIsGivenOnce) {
   EXPECT_EQ(next(), 2);  // of another run
 }
 
-TEST_F(MeetingFolderTest, TheRollWaitsForThoseThatLiveUntilTheDeadline) {
+TEST_F(MeetingFolderTest, ReportsAreAwaitedFromThoseThatLiveUntilTheDeadline) {
   auto all = ranks(2);
-  const Roll roll = all[0]->call_roll(group_, 0, "", at_once());
-  EXPECT_THAT(roll.absent, ElementsAre(1));
+  const FailureReports reports = all[0]->collect_reports(group_, 0, "", at_once());
+  EXPECT_THAT(reports.absent, ElementsAre(1));
   EXPECT_TRUE(all[0]->lives(1));
 }
 
 TEST_F(MeetingFolderTest, ARankThatSignedIsNotAbsentWhenItEnds) {
   auto all = ranks(3);
-  all[1]->sign_roll(group_, 1, "the disk is full");
-  all[2]->sign_roll(group_, 2, "");
+  all[1]->report_failure(group_, 1, "the disk is full");
+  all[2]->report_failure(group_, 2, "");
   all[1].reset();
   all[2].reset();
-  const Roll roll = all[0]->call_roll(group_, 0, "", Deadline::never());
-  EXPECT_THAT(roll.absent, IsEmpty());
-  EXPECT_THAT(roll.failures, ElementsAre(Pair(1, "the disk is full")));
+  const FailureReports reports = all[0]->collect_reports(group_, 0, "", Deadline::never());
+  EXPECT_THAT(reports.absent, IsEmpty());
+  EXPECT_THAT(reports.failures, ElementsAre(Pair(1, "the disk is full")));
 }
 
-// Without its word the roll would end at the deadline, and call it absent.
-TEST_F(MeetingFolderTest, TheRollWaitsLongerForARankThatIsAtWork) {
+// Without heartbeats the wait ends at the deadline, and the rank counts as absent.
+TEST_F(MeetingFolderTest, ReportsAreAwaitedLongerFromARankThatIsAtWork) {
   auto all = ranks(2);
   std::atomic<bool> over = false;
   std::thread works([&] {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
-    while (std::chrono::steady_clock::now() < end) all[1]->beat(group_, 1);
+    while (std::chrono::steady_clock::now() < end) all[1]->send_heartbeat(group_, 1);
     over = true;
-    all[1]->sign_roll(group_, 1, "");
+    all[1]->report_failure(group_, 1, "");
   });
-  const Roll roll =
-      all[0]->call_roll(group_, 0, "", Deadline::after(std::chrono::milliseconds(1500)));
+  const FailureReports reports =
+      all[0]->collect_reports(group_, 0, "", Deadline::after(std::chrono::milliseconds(1500)));
   EXPECT_TRUE(over);
   works.join();
-  EXPECT_THAT(roll.absent, IsEmpty());
+  EXPECT_THAT(reports.absent, IsEmpty());
 }
 
 TEST_F(MeetingFolderTest, ARankThatEndsByAnErrorOfItsOwnIsNotLeft) {
   auto all = ranks(3);
-  all[1]->sign_roll(group_, 1, "the disk is full");
-  all[2]->sign_roll(group_, 2, "");
+  all[1]->report_failure(group_, 1, "the disk is full");
+  all[2]->report_failure(group_, 2, "");
   EXPECT_THAT(all[0]->agree(group_, 0, never()).numbers, ElementsAre(0, 2));
 }
 
@@ -326,7 +326,7 @@ TEST_F(MeetingFolderTest, WhatIsDecidedIsNotWaitedFor) {
 TEST_F(MeetingFolderTest, ThoseThatLiveAgree) {
   auto all = ranks(4);
   all[1].reset();
-  all[2]->sign_roll(group_, 2, "");  // it dies while the others agree
+  all[2]->report_failure(group_, 2, "");  // it dies while the others agree
   all[2].reset();
   GroupMembers first;
   std::thread other([&] { first = all[0]->agree(group_, 0, Deadline::never()); });
@@ -340,7 +340,7 @@ TEST_F(MeetingFolderTest, ThoseThatLiveAgree) {
 
 TEST_F(MeetingFolderTest, ARankThatComesTooLateIsTold) {
   auto all = ranks(3);
-  all[1]->sign_roll(group_, 1, "");
+  all[1]->report_failure(group_, 1, "");
   EXPECT_THAT(all[0]->agree(group_, 0, at_once()).numbers, ElementsAre(0, 1));
   EXPECT_THAT(all[1]->agree(group_, 1, never()).numbers, ElementsAre(0, 1));
   EXPECT_THAT(refusal([&] { all[2]->agree(group_, 2, at_once()); }),
@@ -358,16 +358,16 @@ TEST_F(MeetingFolderTest, TheFirstWordDecides) {
 TEST_F(MeetingFolderTest, AMeetingRemovesWhatEarlierRunsSaid) {
   {
     auto all = ranks(2);
-    all[0]->sign_roll(group_, 0, "");
+    all[0]->report_failure(group_, 0, "");
     all[1]->decide("list-" + group_.prefix, "x");
   }
   const std::string old = group_.prefix;
   EXPECT_TRUE(fs::exists(path("list-" + old)));
   const auto all = ranks(1);
-  all[0]->sign_roll(group_, 0, "");
+  all[0]->report_failure(group_, 0, "");
   EXPECT_FALSE(fs::exists(path("list-" + old)));
-  EXPECT_FALSE(fs::exists(path("roll-" + old + "-0")));
-  EXPECT_TRUE(fs::exists(path("roll-" + group_.prefix + "-0")));
+  EXPECT_FALSE(fs::exists(path("report-" + old + "-0")));
+  EXPECT_TRUE(fs::exists(path("report-" + group_.prefix + "-0")));
 }
 
 }  // namespace

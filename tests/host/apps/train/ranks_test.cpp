@@ -167,7 +167,7 @@ TEST_F(TwoLossesTest, ALossWhileTheOthersConnectIsAnotherLoss) {
 TEST_F(RanksTest, EveryRankNamesTheOneThatDied) {
   run(3, [&](Ranks& ranks) {
     if (ranks.group()->rank() == 2) return;
-    const TransportError error = ranks.explained(neighbours_error());
+    const TransportError error = ranks.with_lost_ranks(neighbours_error());
     EXPECT_EQ(error.peer(), 2);
     EXPECT_THAT(error.what(), HasSubstr("rank 2 is lost: its process has ended; --resume"));
   });
@@ -176,7 +176,7 @@ TEST_F(RanksTest, EveryRankNamesTheOneThatDied) {
 TEST_F(RanksTest, RanksThatDiedTogetherAreAllNamed) {
   run(3, [&](Ranks& ranks) {
     if (ranks.group()->rank() != 1) return;
-    EXPECT_THAT(ranks.explained(neighbours_error()).what(),
+    EXPECT_THAT(ranks.with_lost_ranks(neighbours_error()).what(),
                 HasSubstr("ranks 0, 2 are lost: their processes have ended"));
   });
 }
@@ -186,7 +186,7 @@ TEST_F(RanksTest, ARankThatIsSilentIsNamed) {
   std::latch ended(2);
   run(2, [&](Ranks& ranks) {
     if (ranks.group()->rank() == 0) {
-      EXPECT_THAT(ranks.explained(neighbours_error()).what(),
+      EXPECT_THAT(ranks.with_lost_ranks(neighbours_error()).what(),
                   HasSubstr("rank 1 is lost: no word for 4000 ms"));
     }
     ended.arrive_and_wait();
@@ -196,7 +196,7 @@ TEST_F(RanksTest, ARankThatIsSilentIsNamed) {
 TEST_F(RanksTest, EveryRankTellsTheErrorOfTheOneThatFailed) {
   run(3, [&](Ranks& ranks) {
     if (ranks.group()->rank() == 2) return ranks.abort("the disk is full");
-    const TransportError error = ranks.explained(neighbours_error());
+    const TransportError error = ranks.with_lost_ranks(neighbours_error());
     EXPECT_EQ(error.peer(), 2);
     EXPECT_THAT(error.what(), HasSubstr("rank 2 ended: the disk is full"));
   });
@@ -211,13 +211,14 @@ TEST_F(RanksTest, AFolderThatCannotBeWrittenDoesNotHideTheError) {
     gone.arrive_and_wait();
     if (ranks.group()->rank() == 2) {
       ranks.abort("the disk is full");
-      ranks.say_at_work();
+      ranks.send_heartbeat();
     } else {
       try {
         sum_over(*ranks.group());
         ADD_FAILURE();
       } catch (const TransportError& error) {
-        EXPECT_THAT(ranks.explained(error).what(), HasSubstr("rank 2 aborted: the disk is full"));
+        EXPECT_THAT(ranks.with_lost_ranks(error).what(),
+                    HasSubstr("rank 2 aborted: the disk is full"));
       }
     }
     ended.arrive_and_wait();
@@ -231,7 +232,8 @@ TEST_F(RanksTest, ARankThatEndsBehindItsAbortIsQuoted) {
       sum_over(*ranks.group());
       ADD_FAILURE();
     } catch (const TransportError& error) {
-      EXPECT_THAT(ranks.explained(error).what(), HasSubstr("rank 2 aborted: the disk is full"));
+      EXPECT_THAT(ranks.with_lost_ranks(error).what(),
+                  HasSubstr("rank 2 aborted: the disk is full"));
     }
   });
 }
@@ -243,7 +245,7 @@ TEST_F(RanksTest, ARankWhoseGroupIsBrokenTellsItsErrorToo) {
       return ranks.abort("the disk is full");
     }
     ranks.group()->abort("a neighbour is lost");
-    EXPECT_THAT(ranks.explained(neighbours_error()).what(),
+    EXPECT_THAT(ranks.with_lost_ranks(neighbours_error()).what(),
                 HasSubstr("rank 1 ended: the disk is full"));
   });
 }
@@ -263,7 +265,7 @@ TEST_F(RanksTest, ABusyRankIsNotLeftOut) {
 
 TEST_F(RanksTest, WithoutALossTheErrorStays) {
   run(2, [&](Ranks& ranks) {
-    EXPECT_STREQ(ranks.explained(neighbours_error()).what(), neighbours_error().what());
+    EXPECT_STREQ(ranks.with_lost_ranks(neighbours_error()).what(), neighbours_error().what());
   });
 }
 

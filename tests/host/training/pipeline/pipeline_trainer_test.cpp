@@ -70,6 +70,7 @@ struct RunOptions {
   PipelineOptions pipeline;
   std::uint64_t steps = 6;
   std::string out, resume;
+  Pruning pruning = {};
 };
 
 class PipelineTrainerTest : public testing::Test {
@@ -82,6 +83,7 @@ class PipelineTrainerTest : public testing::Test {
     trainer.accumulate = 4;
     trainer.schedule = {0.05, 0, 6, RateDecay::kConstant, 1};
     trainer.clip = 0.2;
+    trainer.pruning = options.pruning;
     trainer.save_every = 3;
     return trainer;
   }
@@ -238,6 +240,31 @@ TEST(FrozenLayers, FollowTheCubicScheduleAndNeverReachTheOutput) {
   EXPECT_EQ(frozen_layers(0.125, 4, 25, 100), 2);  // (5/8)^3 = 0.244
   EXPECT_EQ(frozen_layers(0.125, 4, 99, 100), 3);
   EXPECT_EQ(frozen_layers(0.001, 2, 99, 100), 1);
+}
+
+TEST_F(PipelineTrainerTest, PrunedWeightsStayZeroWhereverTheirLayersMove) {
+  RunOptions options;
+  options.pruning = {0.75, 0, 0.6, 1};
+  const RunResult one = run(options), whole = run({});
+  EXPECT_NE(one.losses.at(6), whole.losses.at(6));
+  for (const auto& [name, values] : one.weights) {
+    const auto zeros = std::ranges::count(values, 0.0f);
+    const auto expected = name.starts_with("blk.") ? static_cast<int>(values.size()) * 3 / 4 : 0;
+    EXPECT_EQ(zeros, expected) << name;
+  }
+  options.ranks = 3;
+  options.pipeline.rebalance_every = 1;
+  options.pipeline.choose = restless;
+  expect_same(one, run(options));
+}
+
+TEST_F(PipelineTrainerTest, APrunedRunResumesWithItsZeros) {
+  RunOptions options{.ranks = 2, .out = folder_.string()};
+  options.pruning = {0.75, 0, 0.6, 1};
+  const RunResult whole = run(options);
+  RunOptions second{.ranks = 3, .resume = folder_.string() + "/step-00000003"};
+  second.pruning = options.pruning;
+  EXPECT_EQ(run(second).weights, whole.weights);
 }
 
 TEST_F(PipelineTrainerTest, ACheckpointOfThreeRanksGoesOnWithTwo) {

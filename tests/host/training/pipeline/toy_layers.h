@@ -24,7 +24,7 @@ inline std::vector<training::ParameterSpec> toy_parameters(int num_blocks, bool 
   std::vector<training::ParameterSpec> specs = {
       {"token_embd.weight", {kToyVocabulary, kToyWidth}, 0.7f, 0}};
   for (int block = 0; block < num_blocks; ++block) {
-    specs.push_back({"blk." + std::to_string(block) + ".scale.weight", {kToyWidth}, 0.9f, 0});
+    specs.push_back({"blk." + std::to_string(block) + ".scale.weight", {1, kToyWidth}, 0.9f, 0});
   }
   specs.push_back({"output_norm.weight", {kToyWidth}, 0, 1});
   if (!tied) specs.push_back({"output.weight", {kToyVocabulary, kToyWidth}, 0.8f, 0});

@@ -37,8 +37,7 @@ class CriteoTest : public testing::Test {
   }
   std::string refusal(const std::string& text) {
     try {
-      const auto samples = open_samples(write(text), config_, 1);
-      for (std::uint64_t at = 0; at < samples->size(); ++at) samples->read_in_order(at, sample_);
+      open_samples(write(text), config_, 1);
     } catch (const Error& error) {
       return error.what();
     }
@@ -104,6 +103,15 @@ TEST_F(CriteoTest, NamesWhatIsWrongWithItsLine) {
   EXPECT_THAT(refusal("0\t1\t2\n"), HasSubstr("line 1: has 3 fields"));
   config_.rows.pop_back();
   EXPECT_THAT(refusal(line("0", "1")), HasSubstr("has 25 tables"));
+}
+
+TEST_F(CriteoTest, OpeningFindsTheFirstBadLineOfALongFile) {
+  std::string text;
+  for (int at = 1; at <= 30'000; ++at) {
+    const bool bad = at == 12'345 || at == 12'346 || at == 29'999;
+    text += line(bad ? "7" : "1", at == 17'000 ? "y" : "3");
+  }
+  EXPECT_THAT(refusal(text), HasSubstr("clicks.tsv' line 12345: the label is neither"));
 }
 
 TEST_F(CriteoTest, ConfigurationsAreRead) {

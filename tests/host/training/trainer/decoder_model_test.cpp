@@ -46,7 +46,11 @@ class DecoderModelTest : public testing::Test {
 };
 
 TEST_F(DecoderModelTest, IsMadeFromToml) {
-  const DecoderModel model = make_decoder(write("model.toml", good_ + "tied = false\n"), "");
+  const DecoderModel model = make_decoder(
+      write("model.toml", good_ + "tied = false\nlicense = \"cdla\"\ndescription = \"tells\"\n"),
+      "");
+  EXPECT_THAT(model.skeleton, HasSubstr("cdla"));
+  EXPECT_THAT(model.skeleton, HasSubstr("tells"));
   EXPECT_EQ(model.config.name, "small");
   EXPECT_EQ(model.config.head_dim, 8);
   EXPECT_EQ(model.config.kv_heads, 2);

@@ -31,12 +31,12 @@ class LocalDirectionsTest : public testing::Test {
   LocalDirectionsTest() { parameters_.draw(3); }
 
   // Of a step: both gradients are set, turned and told of.
-  void step(LocalDirections& directions, int iteration) {
+  void step(LocalDirections& directions, int iteration, double share = 1) {
     for (const std::size_t parameter : {std::size_t{0}, std::size_t{1}}) {
       const auto gradient = parameters_.gradient(parameter);
       for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = gradient_at(i, iteration);
     }
-    directions.begin(static_cast<std::uint64_t>(iteration));
+    directions.begin(static_cast<std::uint64_t>(iteration), share);
     directions.ready(1);
     directions.ready(0);
     directions.finish();
@@ -76,21 +76,44 @@ TEST_F(LocalDirectionsTest, OfOneRankAllDirectionsAreTheStepsOfTheRule) {
     const auto add = [](Optimizer& optimizer, const UpdateRule& one) {
       return optimizer.add({.name = "w", .count = 45, .width = 5, .rule = one});
     };
-    const auto mine = add(turned, rule_of_directions(rule)), theirs = add(whole, rule);
+    const auto mine = add(turned, rule_of_directions(rule, 0.02)), theirs = add(whole, rule);
     std::vector<float> weights(45, 0.5f), expected = weights, gradient(45);
     LocalDirections directions(parameters_, of(rule), next_);
     for (int t = 1; t <= 4; ++t) {
-      const StepFactors factors{static_cast<std::uint64_t>(t), 0.01, 1};
+      const double rate = 0.005 * t;
+      const StepFactors factors{static_cast<std::uint64_t>(t), rate, 1};
       for (std::size_t i = 0; i < 45; ++i) gradient[i] = gradient_at(i, t);
       whole.update(factors,
                    {.parameter = theirs, .weights = expected, .gradient = gradient, .copy = {}});
-      step(directions, t);
+      step(directions, t, rate / 0.02);
       turned.update(
           factors,
           {.parameter = mine, .weights = weights, .gradient = parameters_.gradient(0), .copy = {}});
       for (std::size_t i = 0; i < 45; ++i) ASSERT_NEAR(weights[i], expected[i], 1e-6);
     }
   }
+}
+
+// A direction that is kept back changes the weights as it would have in its own step.
+TEST_F(LocalDirectionsTest, WhatIsSentLateHasTheRateOfItsStep) {
+  const UpdateRule rule = Adam{.weight_decay = 0};
+  ThreadPool pool(1);
+  Optimizer turned(pool), whole(pool);
+  const auto mine =
+      turned.add({.name = "w", .count = 45, .width = 5, .rule = rule_of_directions(rule, 0.02)});
+  const auto theirs = whole.add({.name = "w", .count = 45, .width = 5, .rule = rule});
+  std::vector<float> weights(45, 0.5f), expected = weights, gradient(45), kept(45);
+  LocalDirections directions(parameters_, of(rule), next_);
+  for (int t = 1; t <= 3; ++t) {
+    const double rate = 0.02 / t;
+    for (std::size_t i = 0; i < 45; ++i) gradient[i] = gradient_at(i, t);
+    whole.update({static_cast<std::uint64_t>(t), rate, 1},
+                 {.parameter = theirs, .weights = expected, .gradient = gradient, .copy = {}});
+    step(directions, t, rate / 0.02);
+    for (std::size_t i = 0; i < 45; ++i) kept[i] += parameters_.gradient(0)[i];
+  }
+  turned.update({3, 0, 1}, {.parameter = mine, .weights = weights, .gradient = kept, .copy = {}});
+  for (std::size_t i = 0; i < 45; ++i) ASSERT_NEAR(weights[i], expected[i], 1e-6);
 }
 
 TEST_F(LocalDirectionsTest, AClipIsOfTheNormThatTheMeanOverRanksHas) {
@@ -105,6 +128,19 @@ TEST_F(LocalDirectionsTest, AClipIsOfTheNormThatTheMeanOverRanksHas) {
   EXPECT_NEAR(parameters_.gradient(0)[7], scale * gradient_at(7, 1), 1e-6);
   EXPECT_NEAR(parameters_.gradient(1)[2], scale * gradient_at(2, 1), 1e-6);
   EXPECT_THAT(next_.told, testing::ElementsAre(1, 0));
+}
+
+TEST_F(LocalDirectionsTest, GradientsOfPrunedWeightsAreNotInTheNorm) {
+  ParameterSet parameters({{"blk.0.w", {2, 2}, 0.5f, 0}});
+  std::ranges::copy(std::vector<float>{0, 1, 0, 1}, parameters.values(0).begin());
+  for (const bool prunes : {false, true}) {
+    LocalDirections directions(parameters, {{true}, Sgd{.momentum = 0.5}, 1, 0, 1, prunes}, next_);
+    std::ranges::copy(std::vector<float>{3, 4, 5, 6}, parameters.gradient(0).begin());
+    directions.begin(1);
+    directions.ready(0);
+    directions.finish();
+    EXPECT_EQ(directions.squares(), prunes ? 52 : 86);
+  }
 }
 
 TEST_F(LocalDirectionsTest, AGradientThatIsNoNumberPassesAndLeavesTheMoments) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// together(): runs work that may take one rank long while others wait, such as saving or scoring.
+// run_with_heartbeat(): runs work that may take one rank long while others wait, such as saving or
+// scoring.
 //
 // Collective: all ranks of the group call it, each with its own part, which may be empty. The part
 // runs in the calling thread. A second thread tells the other ranks every second that this rank is
@@ -25,7 +26,7 @@ struct Patience {
 };
 
 // group: null for one rank.
-std::string together(collectives::Group* group, const Patience& patience,
-                     const std::function<std::string()>& part);
+std::string run_with_heartbeat(collectives::Group* group, const Patience& patience,
+                               const std::function<std::string()>& part);
 
 }  // namespace tandem::training

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PaysTrial: measures whether sparsifying is faster on these ranks and links, for the sparsifier
-// `auto`.
+// SparsityTrial: measures whether sparsifying is faster on these ranks and links, for the
+// sparsifier `auto`.
 //
 // Dense and sparse steps alternate during the trial. The time of a step is that between its first
 // call and the first call of the next step; the first pair of steps does not count. Then the ranks
@@ -22,7 +22,7 @@ namespace tandem::training {
 
 enum class Payoff : std::uint8_t { kOpen, kDense, kSparse };
 
-class PaysTrial {
+class SparsityTrial {
  public:
   static constexpr std::uint64_t kPairs = 9;
   // sparse steps must take at most this part of the dense time

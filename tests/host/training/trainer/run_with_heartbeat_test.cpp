@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Parts that last longer than the ranks' timeout, parts that fail, ranks that are lost amid them.
-#include "training/trainer/together.h"
+#include "training/trainer/run_with_heartbeat.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,23 +21,23 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kTimeout{2000};
 
-TEST(Together, APartMayLastLongerThanTheTimeout) {
+TEST(RunWithHeartbeat, APartMayLastLongerThanTheTimeout) {
   test::run_ranks(3, [](std::unique_ptr<transport::Transport> transport) {
     collectives::Group group(std::move(transport));
-    const std::string text = together(&group, {kTimeout}, [&]() -> std::string {
+    const std::string text = run_with_heartbeat(&group, {kTimeout}, [&]() -> std::string {
       if (group.rank() == 1) std::this_thread::sleep_for(kTimeout + milliseconds(1500));
       return "of rank " + std::to_string(group.rank());
     });
     EXPECT_EQ(text, "of rank 0");
-    EXPECT_EQ(together(&group, {kTimeout}, [] { return ""; }), "");  // the group goes on
+    EXPECT_EQ(run_with_heartbeat(&group, {kTimeout}, [] { return ""; }), "");  // the group goes on
   });
 }
 
-TEST(Together, AnErrorOfOneRankIsThatOfAll) {
+TEST(RunWithHeartbeat, AnErrorOfOneRankIsThatOfAll) {
   test::run_ranks(3, [](std::unique_ptr<transport::Transport> transport) {
     collectives::Group group(std::move(transport));
     try {
-      together(&group, {kTimeout}, [&] {
+      run_with_heartbeat(&group, {kTimeout}, [&] {
         if (group.rank() == 2) throw Error("train", "the disk is full");
         return "";
       });
@@ -49,19 +49,20 @@ TEST(Together, AnErrorOfOneRankIsThatOfAll) {
   });
 }
 
-TEST(Together, ARankThatSaysNothingIsLost) {
+TEST(RunWithHeartbeat, ARankThatSaysNothingIsLost) {
   test::run_ranks(2, [](std::unique_ptr<transport::Transport> transport) {
     collectives::Group group(std::move(transport));
     if (group.rank() == 1) {
       std::this_thread::sleep_for(kTimeout + milliseconds(500));
       return;
     }
-    EXPECT_THROW(together(&group, {kTimeout}, [] { return ""; }), transport::TransportError);
+    EXPECT_THROW(run_with_heartbeat(&group, {kTimeout}, [] { return ""; }),
+                 transport::TransportError);
   });
 }
 
 // Rank 1's loss ends the rounds; rank 0's part goes on until it has said that it is at work.
-TEST(Together, ARankWhosePartOutlastsALossSaysThatItIsAtWork) {
+TEST(RunWithHeartbeat, ARankWhosePartOutlastsALossSaysThatItIsAtWork) {
   std::latch begun(2);
   test::run_ranks(2, [&](std::unique_ptr<transport::Transport> transport) {
     collectives::Group group(std::move(transport));
@@ -72,17 +73,19 @@ TEST(Together, ARankWhosePartOutlastsALossSaysThatItIsAtWork) {
       while (told < 2) std::this_thread::yield();
       return "";
     };
-    EXPECT_THROW(together(&group, {kTimeout, [&] { ++told; }}, part), transport::TransportError);
+    EXPECT_THROW(run_with_heartbeat(&group, {kTimeout, [&] { ++told; }}, part),
+                 transport::TransportError);
     const int before = told;
     std::this_thread::yield();
     EXPECT_EQ(told, before);
   });
 }
 
-TEST(Together, OneRankOnlyRunsItsPart) {
-  EXPECT_EQ(together(nullptr, {kTimeout}, [] { return "done"; }), "done");
-  EXPECT_THROW(together(nullptr, {kTimeout}, []() -> std::string { throw Error("train", "no"); }),
-               Error);
+TEST(RunWithHeartbeat, OneRankOnlyRunsItsPart) {
+  EXPECT_EQ(run_with_heartbeat(nullptr, {kTimeout}, [] { return "done"; }), "done");
+  EXPECT_THROW(
+      run_with_heartbeat(nullptr, {kTimeout}, []() -> std::string { throw Error("train", "no"); }),
+      Error);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The ranks exchange a letter and a text in rounds until no rank is working.
-#include "training/trainer/together.h"
+#include "training/trainer/run_with_heartbeat.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -99,8 +99,8 @@ class Rounds {
 
 }  // namespace
 
-std::string together(collectives::Group* group, const Patience& patience,
-                     const std::function<std::string()>& part) {
+std::string run_with_heartbeat(collectives::Group* group, const Patience& patience,
+                               const std::function<std::string()>& part) {
   if (group == nullptr || group->world() == 1) return part();
   Rounds rounds(*group, patience);
   try {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Steps after the trial are also recorded, because the submitter may be ahead of the calls.
-#include "training/reducer/pays_trial.h"
+#include "training/reducer/sparsity_trial.h"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 namespace tandem::training {
 namespace {
 
-constexpr std::size_t kKeptSteps = 2 * PaysTrial::kPairs + 8;
+constexpr std::size_t kKeptSteps = 2 * SparsityTrial::kPairs + 8;
 constexpr std::size_t kLeastSamples = 3;
 
 using Times = std::array<double, 2>;  // dense, sparse; NaN: too few samples
@@ -39,7 +39,7 @@ Times slowest(const std::vector<RawVector<std::byte>>& received) {
   return all;
 }
 
-void log_outcome(const PaysTrial::Outcome& outcome) {
+void log_outcome(const SparsityTrial::Outcome& outcome) {
   const std::array<LogField, 3> fields = {{{"gradients", name_of(outcome.payoff)},
                                            {"dense_step_ms", outcome.dense_seconds * 1e3},
                                            {"sparse_step_ms", outcome.sparse_seconds * 1e3}}};
@@ -60,15 +60,15 @@ const char* name_of(Payoff payoff) {
   return "open";
 }
 
-void PaysTrial::step_begins(std::uint64_t step, Clock::TimePoint at) {
+void SparsityTrial::step_begins(std::uint64_t step, Clock::TimePoint at) {
   const std::lock_guard lock(mutex_);
   if (ended_ || (!begins_.empty() && begins_.back().first == step)) return;
   if (begins_.size() == kKeptSteps) begins_.erase(begins_.begin());
   begins_.emplace_back(step, at);
 }
 
-bool PaysTrial::sparsifies(collectives::Group& group, std::uint64_t step,
-                           const collectives::CallOptions& options) {
+bool SparsityTrial::sparsifies(collectives::Group& group, std::uint64_t step,
+                               const collectives::CallOptions& options) {
   if (outcome_.payoff == Payoff::kOpen) {
     if (!first_step_) first_step_ = step;
     if (step - *first_step_ < 2 * kPairs) return (step - *first_step_) % 2 == 1;
@@ -81,9 +81,9 @@ bool PaysTrial::sparsifies(collectives::Group& group, std::uint64_t step,
   return outcome_.payoff == Payoff::kSparse;
 }
 
-void PaysTrial::interrupt() { first_step_.reset(); }
+void SparsityTrial::interrupt() { first_step_.reset(); }
 
-void PaysTrial::restore(Payoff payoff) {
+void SparsityTrial::restore(Payoff payoff) {
   outcome_ = {payoff, 0, 0};
   first_step_.reset();
   const std::lock_guard lock(mutex_);
@@ -92,7 +92,7 @@ void PaysTrial::restore(Payoff payoff) {
 }
 
 // Under mutex_.
-double PaysTrial::median_seconds(std::uint64_t first, bool sparse) const {
+double SparsityTrial::median_seconds(std::uint64_t first, bool sparse) const {
   std::vector<double> seconds;
   for (std::size_t i = 0; i + 1 < begins_.size(); ++i) {
     const auto [step, begin] = begins_[i];
@@ -104,7 +104,7 @@ double PaysTrial::median_seconds(std::uint64_t first, bool sparse) const {
   return median_of(seconds);
 }
 
-void PaysTrial::decide(collectives::Group& group, const collectives::CallOptions& options) {
+void SparsityTrial::decide(collectives::Group& group, const collectives::CallOptions& options) {
   Times own;
   {
     const std::lock_guard lock(mutex_);

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "host/training/reducer/reducers.h"
-#include "training/reducer/pays_trial.h"
+#include "training/reducer/sparsity_trial.h"
 
 namespace tandem::training::test {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 using std::chrono::microseconds;
 using Bytes = std::vector<std::byte>;
 
-constexpr int kTrialSteps = 2 * PaysTrial::kPairs;
+constexpr int kTrialSteps = 2 * SparsityTrial::kPairs;
 const Shapes kPaysModel = {{"a", {40, 10}}, {"b", {17, 3}}};
 const std::vector<std::vector<std::uint32_t>> kBuckets = {{1}, {0}};
 
@@ -41,7 +41,7 @@ class Rank {
     return means;
   }
   Reducer& reducer() { return *reducer_; }
-  PaysTrial::Outcome outcome() { return reducer_->statistics().trial; }
+  SparsityTrial::Outcome outcome() { return reducer_->statistics().trial; }
 
  private:
   ReducerOptions with_clock(ReducerOptions options) {
@@ -70,7 +70,7 @@ Values naive_mean(int world, std::uint64_t step) {
   return mean;
 }
 
-TEST(PaysTrial, TakesTurnsAndStaysSparseWhereSparseStepsAreFaster) {
+TEST(SparsityTrial, TakesTurnsAndStaysSparseWhereSparseStepsAreFaster) {
   expect_all_done(run_groups(2, [](Group& group) {
     Rank rank(group, {microseconds(2000), microseconds(500)});
     const auto means = rank.steps(kTrialSteps);
@@ -79,14 +79,14 @@ TEST(PaysTrial, TakesTurnsAndStaysSparseWhereSparseStepsAreFaster) {
     }
     EXPECT_EQ(rank.outcome().payoff, Payoff::kOpen);
     for (const Values& mean : rank.steps(4)) EXPECT_FALSE(is_dense(mean));
-    const PaysTrial::Outcome outcome = rank.outcome();
+    const SparsityTrial::Outcome outcome = rank.outcome();
     EXPECT_EQ(outcome.payoff, Payoff::kSparse);
     EXPECT_DOUBLE_EQ(outcome.dense_seconds, 0.002);
     EXPECT_DOUBLE_EQ(outcome.sparse_seconds, 0.0005);
   }));
 }
 
-TEST(PaysTrial, EndsDenseWhereSparseStepsAreSlowerAndSendsWhatWasKeptBack) {
+TEST(SparsityTrial, EndsDenseWhereSparseStepsAreSlowerAndSendsWhatWasKeptBack) {
   expect_all_done(run_groups(2, [](Group& group) {
     Rank rank(group, {microseconds(500), microseconds(2000)});
     const auto means = rank.steps(kTrialSteps + 3);
@@ -120,14 +120,14 @@ Payoff outcome_of(std::array<Pace, 2> paces) {
   return found[0];
 }
 
-TEST(PaysTrial, AsksForAGainOf3Percent) {
+TEST(SparsityTrial, AsksForAGainOf3Percent) {
   const Pace enough{microseconds(100'000), microseconds(97'000)};
   const Pace too_little{microseconds(100'000), microseconds(97'100)};
   EXPECT_EQ(outcome_of({enough, enough}), Payoff::kSparse);
   EXPECT_EQ(outcome_of({too_little, too_little}), Payoff::kDense);
 }
 
-TEST(PaysTrial, CountsTheSlowestRank) {
+TEST(SparsityTrial, CountsTheSlowestRank) {
   const Pace faster{microseconds(1000), microseconds(100)};
   const Pace slower{microseconds(1000), microseconds(1500)};
   EXPECT_EQ(outcome_of({faster, slower}), Payoff::kDense);
@@ -135,9 +135,9 @@ TEST(PaysTrial, CountsTheSlowestRank) {
   EXPECT_EQ(outcome_of({faster, {microseconds(1600), microseconds(1500)}}), Payoff::kSparse);
 }
 
-TEST(PaysTrial, DoesNotCountTheFirstPair) {
+TEST(SparsityTrial, DoesNotCountTheFirstPair) {
   expect_all_done(run_groups(2, [](Group& group) {
-    PaysTrial trial;
+    SparsityTrial trial;
     Clock::TimePoint now{};
     for (std::uint64_t step = 5; step < 5 + kTrialSteps; ++step) {
       trial.step_begins(step, now);
@@ -152,9 +152,9 @@ TEST(PaysTrial, DoesNotCountTheFirstPair) {
   }));
 }
 
-TEST(PaysTrial, BeginsAnewWhereARankHasTooFewTimes) {
+TEST(SparsityTrial, BeginsAnewWhereARankHasTooFewTimes) {
   expect_all_done(run_groups(2, [](Group& group) {
-    PaysTrial trial;
+    SparsityTrial trial;
     for (std::uint64_t step = 0; step <= kTrialSteps; ++step) {
       if (group.rank() == 0) trial.step_begins(step, Clock::TimePoint(microseconds(step)));
       trial.sparsifies(group, step, {});
@@ -164,7 +164,7 @@ TEST(PaysTrial, BeginsAnewWhereARankHasTooFewTimes) {
   }));
 }
 
-TEST(PaysTrial, BeginsAnewAfterAnExactCall) {
+TEST(SparsityTrial, BeginsAnewAfterAnExactCall) {
   expect_all_done(run_groups(2, [](Group& group) {
     VirtualClock clock;
     ReducerOptions options = plain_options("auto", 0.1);
@@ -184,7 +184,7 @@ TEST(PaysTrial, BeginsAnewAfterAnExactCall) {
   }));
 }
 
-TEST(PaysTrial, WaitsForTheWarmUp) {
+TEST(SparsityTrial, WaitsForTheWarmUp) {
   expect_all_done(run_groups(2, [](Group& group) {
     ReducerOptions options = plain_options("auto", 0.1);
     options.warmup_steps = 2;
@@ -198,7 +198,7 @@ TEST(PaysTrial, WaitsForTheWarmUp) {
   }));
 }
 
-TEST(PaysTrial, ItsOutcomeIsPartOfTheState) {
+TEST(SparsityTrial, ItsOutcomeIsPartOfTheState) {
   for (const Pace pace :
        {Pace{microseconds(500), microseconds(2000)}, Pace{microseconds(2000), microseconds(500)}}) {
     std::array<Bytes, 2> saved;
@@ -244,7 +244,7 @@ TEST(Flush, SendsTheResidualsOfEverySparsifierWithAnExactSum) {
   }
 }
 
-TEST(PaysTrial, LeavesNamedSparsifiersAlone) {
+TEST(SparsityTrial, LeavesNamedSparsifiersAlone) {
   expect_all_done(run_groups(2, [](Group& group) {
     ReducerOptions options = plain_options("auto", 0.1);
     options.rules = {{.match = "a", .sparsifier = "exdyna", .density = {}, .scheme = {}}};
