@@ -94,7 +94,7 @@ struct Engine::State {
   std::vector<Newcomer> newcomers();
   void publish();
   void deliver();
-  void beat() { last_beat = std::chrono::steady_clock::now(); }
+  void record_heartbeat() { last_heartbeat = std::chrono::steady_clock::now(); }
   void check_unused_units();
   bool exchange_units();
   bool is_queue_full(const std::string& caller, int count) const;
@@ -109,7 +109,8 @@ struct Engine::State {
   Clock::TimePoint metrics_set_at, units_asked_at, sequences_listed_at;
   bool lists_sequences = false;  // the engine thread's
   std::atomic<int> max_request_tokens{0};
-  std::atomic<std::chrono::steady_clock::time_point> last_beat{std::chrono::steady_clock::now()};
+  std::atomic<std::chrono::steady_clock::time_point> last_heartbeat{
+      std::chrono::steady_clock::now()};
 
   std::mutex mutex;
   std::condition_variable work, idle;
@@ -153,15 +154,15 @@ bool Engine::State::take_commands() {
     const auto has_work = [&] {
       return stopping || !incoming.empty() || !cancelled.empty() || !loop.idle();
     };
-    beat();
+    record_heartbeat();
     while (!work.wait_for(lock, options.idle_check, has_work)) {
-      beat();
+      record_heartbeat();
       lock.unlock();
       const bool lost = loop.check_units();
       if (exchange_units() || lost) publish();
       lock.lock();
     }
-    beat();
+    record_heartbeat();
     added.swap(incoming);
     has_incoming = false;
     dropped.swap(cancelled);
@@ -190,7 +191,7 @@ std::vector<Newcomer> Engine::State::newcomers() {
   return result;
 }
 
-// A silent one takes 0.1 s of the step: not often.
+// A silent unit delays the step by 0.1 s, so this check is rare.
 void Engine::State::check_unused_units() {
   const Clock::TimePoint now = options.clock->now();
   if (now - units_asked_at < std::max(options.idle_check, options.device_timeout / 4)) return;
@@ -198,7 +199,7 @@ void Engine::State::check_unused_units() {
   loop.check_units(EngineLoop::UnitsAsked::kUnused);
 }
 
-// Gives lost units away and takes those back that work again; true when there was one.
+// Hands lost units to the reviver and takes back those that work again. True if one returned.
 bool Engine::State::exchange_units() {
   if (!reviver) return false;
   reviver->add_lost(loop.take_lost_units());
@@ -218,7 +219,7 @@ void Engine::State::publish() {
   std::optional<std::vector<SequenceStatus>> listed;
   if (!lists_sequences) listed.emplace();
   if (lists_sequences && (loop.idle() || time - sequences_listed_at >= kMetricsInterval)) {
-    // An empty list delays no other: requests shorter than the interval are seen too.
+    // An empty list does not delay the next one, so that short requests are listed too.
     if (!loop.idle()) sequences_listed_at = time;
     listed = loop.sequences();
   }
@@ -259,7 +260,7 @@ bool Engine::State::is_queue_full(const std::string& caller, int count) const {
   return own + count > std::max<std::ptrdiff_t>(1, options.max_waiting / num_callers);
 }
 
-// With the lock.
+// The caller holds the mutex.
 SubmitStatus Engine::State::admission(const std::string& caller, int count) const {
   if (refusing) return SubmitStatus::kStopping;
   return is_queue_full(caller, count) ? SubmitStatus::kQueueFull : SubmitStatus::kAccepted;
@@ -304,7 +305,7 @@ SubmitAllResult Engine::submit_all(std::vector<Submission> submissions) {
     if (result.status != SubmitStatus::kAccepted) return result;
     for (int i = 0; i < count; ++i) result.ids.push_back(++s.last_id);
   }
-  // Validation and the sampler's tables take long: not under the lock.
+  // Without the lock, because validation and the sampler's tables take long.
   std::vector<std::unique_ptr<Sequence>> sequences;
   for (auto& [request, sink] : submissions) {
     sequences.push_back(std::make_unique<Sequence>(result.ids[sequences.size()], std::move(request),
@@ -344,7 +345,7 @@ bool Engine::drain(Deadline deadline) {
 }
 
 std::chrono::steady_clock::duration Engine::heartbeat_age() const {
-  return std::chrono::steady_clock::now() - state_->last_beat.load();
+  return std::chrono::steady_clock::now() - state_->last_heartbeat.load();
 }
 
 EngineStatus Engine::status() const {

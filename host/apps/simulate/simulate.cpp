@@ -48,18 +48,21 @@ void list_presets() {
 }
 
 void run_load(const SimulateOptions& options) {
-  need(options.model, "--model");
-  need(options.devices, "--devices");
-  if (options.load.empty()) need(options.trace, "--load or --trace");
+  require_option(options.model, "--model");
+  require_option(options.devices, "--devices");
+  if (options.load.empty()) require_option(options.trace, "--load or --trace");
   const simulation::ServingOptions serving = serving_options(options);
   const simulation::MachineSpec machine = machine_of(options, options.devices);
   const simulation::SimulationProgress progress = progress_line();
   const simulation::ServingResult result =
       simulation::simulate_serving(machine, serving, load_of(options), progress);
   if (progress) fmt::print(stderr, "\r\033[K");
-  const SimulatedCase of{serving.model.name, options.devices,
-                         options.load.empty() ? options.trace : options.load, options.seed,
-                         options.target_itl_ms};
+  const SimulatedCase of{serving.model.name,
+                         options.devices,
+                         options.load.empty() ? options.trace : options.load,
+                         options.seed,
+                         options.target_itl_ms,
+                         load_assumed(options)};
   const nlohmann::json object = simulation_json(of, result);
   fmt::print("{}", options.json ? object.dump(2) + "\n" : simulation_table(of, result));
   if (!options.csv.empty()) write_file(options.csv, csv_of(object));
@@ -119,6 +122,11 @@ simulation::Load load_of(const SimulateOptions& options) {
   std::ifstream file(options.trace);
   if (!file) throw Error("trace", "cannot read '" + options.trace + "': " + std::strerror(errno));
   return simulation::Load(simulation::read_trace(file));
+}
+
+std::string load_assumed(const SimulateOptions& options) {
+  if (options.load.empty()) return {};
+  return simulation::assumptions_of(simulation::parse_load(options.load));
 }
 
 void add_simulate(CLI::App& app) {

@@ -141,7 +141,7 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
   add_limits(command, options);
 }
 
-void need(const std::string& value, const char* option) {
+void require_option(const std::string& value, const char* option) {
   if (value.empty()) throw Error("simulate", std::string(option) + " is missing; see --help");
 }
 

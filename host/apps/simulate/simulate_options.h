@@ -33,7 +33,7 @@ struct SimulateOptions {
 void add_simulate_options(CLI::App& command, SimulateOptions& options);
 
 // Throws Error if this option is required here and has no value.
-void need(const std::string& value, const char* option);
+void require_option(const std::string& value, const char* option);
 
 // `model` is the name of a preset, or a model file or folder.
 planner::ModelShape shape_of(const std::string& model);

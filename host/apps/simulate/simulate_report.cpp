@@ -74,6 +74,7 @@ json simulation_json(const SimulatedCase& of, const ServingResult& result) {
   return {{"model", of.model},
           {"devices", of.devices},
           {"load", of.load},
+          {"load_assumed", of.assumed},
           {"seed", of.seed},
           {"meets_target", meets_target(of, result)},
           {"seconds", result.seconds},
@@ -104,6 +105,7 @@ std::string simulation_table(const SimulatedCase& of, const ServingResult& resul
       "{:.3f} USD per million tokens\n",
       of.model, of.devices, of.load, record.requests, record.generated_tokens, result.seconds,
       result.tokens_per_s(), result.joules_per_token(), result.price_per_million_tokens());
+  if (!of.assumed.empty()) text += "assumed of the load: " + of.assumed + "\n";
   text +=
       fmt::format("{:<22} {:>12} {:>12} {:>12} {:>12}\n", "ms", "median", "99 %", "mean", "most");
   text += times_line("first token", record.first_token);

@@ -132,6 +132,11 @@ void print_assumptions(const std::vector<simulation::ReproducedRow>& rows) {
   }
 }
 
+void print_load_assumed(const SimulateOptions& options) {
+  const std::string assumed = load_assumed(options);
+  if (!assumed.empty()) fmt::print("assumed of the load: {}\n", assumed);
+}
+
 }  // namespace
 
 void run_reproduce(const SimulateOptions& options) {
@@ -153,8 +158,8 @@ void run_reproduce(const SimulateOptions& options) {
 }
 
 void run_suggest(const SimulateOptions& options) {
-  need(options.model, "--model");
-  if (options.load.empty()) need(options.trace, "--load or --trace");
+  require_option(options.model, "--model");
+  if (options.load.empty()) require_option(options.trace, "--load or --trace");
   const double target_itl_ms = options.target_itl_ms > 0 ? options.target_itl_ms : kTargetItlMs;
   const bool shows = isatty(STDERR_FILENO) != 0;
   const std::vector<Suggestion> suggestions = simulation::suggest(
@@ -164,15 +169,18 @@ void run_suggest(const SimulateOptions& options) {
         if (shows) fmt::print(stderr, "\r\033[K{}", name);
       });
   if (shows) fmt::print(stderr, "\r\033[K");
-  if (!options.json) return print_suggestions(suggestions);
+  if (!options.json) {
+    print_load_assumed(options);
+    return print_suggestions(suggestions);
+  }
   json rows = json::array();
   for (const Suggestion& s : suggestions) rows.push_back(suggestion_json(s));
-  fmt::print("{}\n", json{{"suggestions", rows}}.dump(2));
+  fmt::print("{}\n", json{{"load_assumed", load_assumed(options)}, {"suggestions", rows}}.dump(2));
 }
 
 void run_map(const SimulateOptions& options) {
-  need(options.model, "--model");
-  need(options.devices, "--devices");
+  require_option(options.model, "--model");
+  require_option(options.devices, "--devices");
   const simulation::GainMap map =
       simulation::gain_map(machine_of(options, options.devices), serving_options(options));
   if (!options.svg.empty()) {
@@ -187,9 +195,9 @@ void run_map(const SimulateOptions& options) {
 }
 
 void run_design(const SimulateOptions& options) {
-  need(options.model, "--model");
-  need(options.devices, "--devices");
-  if (options.load.empty()) need(options.trace, "--load or --trace");
+  require_option(options.model, "--model");
+  require_option(options.devices, "--devices");
+  if (options.load.empty()) require_option(options.trace, "--load or --trace");
   const auto make_load = [&] { return load_of(options); };
   const std::vector<simulation::DesignRow> rows =
       simulation::design_gains(machine_of(options, options.devices), serving_options(options),
@@ -200,9 +208,10 @@ void run_design(const SimulateOptions& options) {
   if (options.json) {
     json list = json::array();
     for (const simulation::DesignRow& row : rows) list.push_back(row_json(row));
-    fmt::print("{}\n", json{{"rows", list}}.dump(2));
+    fmt::print("{}\n", json{{"load_assumed", load_assumed(options)}, {"rows", list}}.dump(2));
     return;
   }
+  print_load_assumed(options);
   fmt::print("{:>10} {:>7}\n", "tokens/s", "of all");
   for (const simulation::DesignRow& row : rows) {
     if (row.impossible.empty()) {

@@ -12,6 +12,8 @@
 namespace tandem::apps {
 
 simulation::Load load_of(const SimulateOptions& options);
+// What --load does not say, such as "prompt=512"; empty: it says all, or there is a trace.
+std::string load_assumed(const SimulateOptions& options);
 
 void run_reproduce(const SimulateOptions& options);
 void run_suggest(const SimulateOptions& options);

@@ -98,7 +98,8 @@ void AttentionExchange::apply_way() {
   }
 }
 
-// A unit with a ring has twins too, for the engine's thread.
+// A unit with a ring also gets rows for the engine's thread, which takes over where the ring is
+// off.
 HostRows AttentionExchange::host_rows_of(const AttentionLane& lane) const {
   return has_rings(lane) ? HostRows::kSlotAndTwins : lane.host_rows();
 }
@@ -226,7 +227,7 @@ void AttentionExchange::abort() {
     for (AttentionLane* lane : lanes_) lane->collect(i);
   }
   for (AttentionLane* lane : lanes_) lane->abort();
-  losses_.forget_refused();  // the step ends with an error as it is
+  losses_.forget_refused();  // the step ends with an error anyway
   std::vector<int> stuck = losses_.take_stuck();
   if (!stuck.empty()) set_aside_.push_back({std::move(lent_), std::move(stuck)});
 }

@@ -220,7 +220,7 @@ void AttentionRing::finish(Run& run) {
   try {
     const trace::Span span = context_.queue.trace().wait_in_thread_of(index_, run.details);
     result = guarded_wait([&] { return unit_.wait(run.ticket, context_.timeout()); });
-  } catch (const Error&) {  // it is through as well
+  } catch (const Error&) {  // the failed run has ended too
     failure_.refused = std::current_exception();
     fail();
   }

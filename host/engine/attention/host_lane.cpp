@@ -83,7 +83,7 @@ bool HostLane::submit(const UnitShare& share, const StepPlace& place) {
   return true;
 }
 
-// Where the work was done inside submit(), its end shows at once.
+// Traces the end of a run whose work submit() has done itself.
 void HostLane::trace_end(InFlight& run) {
   const Unit& unit = unit_of(run.unit);
   if (unit.has_link) return;

@@ -110,6 +110,24 @@ std::size_t DenseLayers::key_value_bytes() const {
   return w.wk->size_bytes() + w.wv->size_bytes();
 }
 
+// The weights of norms and biases do not count.
+double DenseLayers::key_value_share() const {
+  const LayerWeights& w = weights_.layers().front();
+  double experts = 0, others = 0;
+  for (const device::Expert& expert : w.experts) {
+    for (const auto* weight : {expert.gate, expert.up, expert.down})
+      experts += weight->size_bytes();
+  }
+  if (!w.experts.empty()) {
+    experts *= config_.experts.used / static_cast<double>(w.experts.size());
+  }
+  for (const auto* weight : {w.wq, w.wo, w.gate, w.up, w.down, w.router}) {
+    if (weight != nullptr) others += weight->size_bytes();
+  }
+  const auto key_value = static_cast<double>(key_value_bytes());
+  return key_value / (key_value + others + experts);
+}
+
 void DenseLayers::add_product(LinearOp& product, const LinearTarget& target,
                               const device::Weight* post_norm) {
   LinearTarget to = target;

@@ -50,8 +50,10 @@ class DenseLayers {
   // The `num_rows` rows of `logits` in host memory; valid until the next logits().
   device::Slice on_host(device::Slice logits, std::size_t num_rows);
 
-  // The size of the weights that project k and v of a layer.
+  // The size of the weights that project k and v of a layer, and their part of the weights that a
+  // row of the layer reads.
   std::size_t key_value_bytes() const;
+  double key_value_share() const;
 
  private:
   void project(int layer, RowRange range, std::span<const device::LinearTarget> targets);

@@ -42,12 +42,9 @@ struct Executor::State {
   bool samples() const { return device::supports<device::SampleOp>(queue_.unit()); }
   std::vector<int> take_lost() { return exchange_.take_lost(); }
   bool holds_lent() const { return exchange_.holds_lent(); }
-  StepWays ways() const {
-    const auto layers = static_cast<double>(weights().bytes) / config_.num_layers;
-    return {exchange_.ways(), static_cast<double>(dense_.key_value_bytes()) / layers};
-  }
+  StepWays ways() const { return {exchange_.ways(), dense_.key_value_share()}; }
   void choose_way(const StepWay& way) { exchange_.choose_way(way); }
-  // Elsewhere the layers of a step are in a queue long before they run.
+  // False on devices with a queue: there all layers of a step are enqueued long before they run.
   bool follows_rows() const { return queue_.is_host_memory(); }
   std::optional<StepTimes> last_times() {
     return queue_.is_host_memory() ? std::optional(queue_.times()) : std::nullopt;

@@ -4,11 +4,13 @@
 //
 // kPages deals the next block to the unit with the least (blocks held + 1) / (bandwidth x free
 // fraction): all units then finish attending at the same time, and a nearly full one gets fewer.
-// With shares it is (blocks held + 1) / share. kSequences chooses a home for a sequence without
-// one: among the units where it fits whole, the one with the least (pages in use + pages wanted) /
-// bandwidth (or share), both as expected at the end. A sequence that attached to a prefix joins the
-// prefix's unit unless the load there is more than twice the least. One that fits nowhere is split
-// in proportion to bandwidth (or share) and to what the units have left.
+// With shares it is (blocks held + 1) / share; a unit that has less left than its share of the
+// sequence's blocks until the end gets less in proportion. The block of a decode row goes near the
+// compute device while that holds less than its share. kSequences chooses a home for a sequence
+// without one: among the units where it fits whole, the one with the least (pages in use + pages
+// wanted) / bandwidth (or share), both as expected at the end. A sequence that attached to a prefix
+// joins the prefix's unit unless the load there is more than twice the least. One that fits nowhere
+// is split in proportion to bandwidth (or share) and to what the units have left.
 #include "engine/kv_cache/kv_cache.h"
 
 #include <algorithm>
@@ -45,6 +47,7 @@ void KvCache::set_share(int unit, double share) {
 void KvCache::lose_unit(int unit) {
   units_[unit].alive = false;
   units_[unit].pool = PagePool(0);
+  units_[unit].withheld = 0;
   index_.erase_unit(unit);
 }
 
@@ -56,7 +59,7 @@ void KvCache::return_unit(int unit, std::uint32_t num_pages, double bandwidth, d
 
 std::uint32_t KvCache::num_pages() const {
   std::uint32_t total = 0;
-  for (const Unit& unit : units_) total += unit.pool.num_pages();
+  for (const Unit& unit : units_) total += unit.pool.num_pages() - unit.withheld;
   return total;
 }
 
@@ -111,6 +114,7 @@ bool KvCache::extend(PageTable& table, std::size_t num_tokens, std::size_t num_e
   reserve_blocks(table, wanted);
   const std::size_t at_end = std::max(wanted, blocks_for(num_expected));
   const std::size_t held = table.blocks.size();
+  const bool is_decode = placement_ == Placement::kPages && held > 0 && wanted == held + 1;
   if (places_by_sequence() && !home(table)) {
     const std::optional<int> unit = choose_home(table, wanted - held, at_end - held);
     if (!unit) split(table, wanted);
@@ -120,7 +124,7 @@ bool KvCache::extend(PageTable& table, std::size_t num_tokens, std::size_t num_e
   while (table.blocks.size() < wanted) {
     const std::size_t missing = wanted - table.blocks.size();
     const int unit = places_by_sequence() ? choose_home(table, missing, 0).value_or(roomiest())
-                                          : choose_by_share(table);
+                                          : choose_by_share(table, at_end, is_decode);
     add_block(table, take_page(unit));
   }
   if (!places_by_sequence()) bring_tail_near(table, held);
@@ -194,17 +198,23 @@ double KvCache::weight(int unit) const {
   return known > 0 ? sum / known : 1.0;
 }
 
-int KvCache::choose_by_share(const PageTable& table) const {
+int KvCache::choose_by_share(const PageTable& table, std::size_t at_end, bool is_decode) const {
   int best = -1;
-  double best_cost = 0;
+  double best_cost = 0, all = 0;
+  for (int unit = 0; unit < static_cast<int>(units_.size()); ++unit) {
+    if (units_[unit].pool.num_available() > 0) all += weight(unit);
+  }
+  const auto rest = static_cast<double>(at_end - table.blocks.size());
   for (int unit = 0; unit < static_cast<int>(units_.size()); ++unit) {
     const PagePool& pool = units_[unit].pool;
     if (pool.num_available() == 0) continue;
     const auto index = static_cast<std::size_t>(unit);
     const double held = index < table.held.size() ? table.held[index] : 0;
-    const double free_fraction =
-        has_shares_ ? 1.0 : static_cast<double>(pool.num_available()) / pool.num_pages();
-    const double cost = (held + 1) / (weight(unit) * free_fraction);
+    const double wanted = has_shares_ ? rest * weight(unit) / all : pool.num_pages();
+    const double room = std::min(1.0, pool.num_available() / wanted);
+    const double due = weight(unit) / all * static_cast<double>(table.blocks.size() + 1);
+    if (is_decode && is_near(unit) && held + 0.5 <= due) return unit;
+    const double cost = (held + 1) / (weight(unit) * room);
     if (best < 0 || cost < best_cost) best = unit, best_cost = cost;
   }
   return best;
@@ -285,6 +295,11 @@ std::optional<BlockPlace> KvCache::reserve(int unit) {
 
 void KvCache::give_back(const BlockPlace& place) {
   if (units_[place.unit].alive) units_[place.unit].pool.release(place.page);
+}
+
+void KvCache::withhold(const BlockPlace& place) {
+  units_[place.unit].pool.retain(place.page);
+  ++units_[place.unit].withheld;
 }
 
 void KvCache::relocate(const BlockPlace& from, const BlockPlace& to,

@@ -72,7 +72,7 @@ class KvCache {
   std::size_t blocks_for(std::size_t num_tokens) const {
     return (num_tokens + page_tokens_ - 1) / page_tokens_;
   }
-  std::uint32_t num_pages() const;      // of units that are not lost
+  std::uint32_t num_pages() const;      // of units that are not lost, without withheld pages
   std::uint32_t num_available() const;  // free or idle, of units that are not lost
   UnitPages unit_pages(int unit) const;
 
@@ -102,6 +102,9 @@ class KvCache {
   // Takes an empty page of `unit`, to move a page there; empty if none is available.
   std::optional<BlockPlace> reserve(int unit);
   void give_back(const BlockPlace& place);
+  // The page, which is in use, is not used again until its unit is lost, because a late copy may
+  // still write it. The caller gives back its own reference as for any page.
+  void withhold(const BlockPlace& place);
   // The contents of `from` have moved to `to`, a reserved page: updates the prefix index and
   // `tables`, which hold all references to `from`.
   void relocate(const BlockPlace& from, const BlockPlace& to, std::span<PageTable* const> tables);
@@ -122,14 +125,15 @@ class KvCache {
     PagePool pool;
     double bandwidth = 0, share = 0;
     bool alive = true;
-    std::size_t growth = 0;  // blocks, expected
+    std::size_t growth = 0;      // blocks, expected
+    std::uint32_t withheld = 0;  // pages
   };
 
   std::span<const TokenId> block_tokens(std::span<const TokenId> tokens, std::size_t block) const {
     return tokens.subspan(block * page_tokens_, page_tokens_);
   }
   std::size_t matchable_blocks(std::span<const TokenId> tokens) const;
-  int choose_by_share(const PageTable& table) const;
+  int choose_by_share(const PageTable& table, std::size_t at_end, bool is_decode) const;
   std::optional<int> choose_home(const PageTable& table, std::size_t missing,
                                  std::size_t in_the_end) const;
   int roomiest() const;

@@ -33,8 +33,11 @@ MoveResult KvMover::move(const KvMove& plan, device::AttentionUnit& from, device
     const auto reserved = kv_.reserve(plan.to);
     if (!reserved) break;
     const Copied copied = copy(place, *reserved, from, to, result);
-    if (copied == Copied::kNot) kv_.give_back(*reserved);
-    if (copied != Copied::kYes) break;
+    if (copied == Copied::kLate) kv_.withhold(*reserved);
+    if (copied != Copied::kYes) {
+      kv_.give_back(*reserved);
+      break;
+    }
     kv_.relocate(place, *reserved, tables);
     ++result.num_pages;
   }

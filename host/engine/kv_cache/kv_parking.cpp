@@ -8,8 +8,6 @@
 #include <span>
 #include <utility>
 
-#include "engine/kv_cache/patient_copy.h"
-
 namespace tandem::engine {
 
 using device::WaitResult;
@@ -32,7 +30,11 @@ bool KvParking::has_room(int num_tokens) const {
 }
 
 KvParking::Image& KvParking::page() {
-  if (!page_) page_ = std::make_unique<Image>(image_bytes_);
+  if (page_) return *page_;
+  // What follows a late copy does not throw.
+  set_aside_.reserve(set_aside_.size() + 1);
+  stopped_.reserve(stopped_.size() + 1);
+  page_ = std::make_unique<Image>(image_bytes_);
   return *page_;
 }
 
@@ -45,12 +47,14 @@ int KvParking::park(std::uint64_t id, const PageTable& table, int num_tokens) tr
     const BlockPlace& place = table.blocks[block];
     Image& image = page();
     device::AttentionUnit& unit = unit_at_(place.unit);
-    const WaitResult done = patient_copy(unit, clock_, device_timeout_, [&](Deadline deadline) {
+    const WaitResult done = patient_copy(unit, clock_, patience(), [&](Deadline deadline) {
       return unit.export_page(place.page, image, deadline);
     });
     if (done != WaitResult::kDone) {
       set_aside();
-      return place.unit;
+      if (done == WaitResult::kLost) return place.unit;
+      stopped_.push_back(place.unit);
+      return -1;
     }
     images.insert(images.end(), image.begin(), image.end());
   }
@@ -77,16 +81,22 @@ KvParking::Restored KvParking::restore(std::uint64_t id, const PageTable& table,
     std::ranges::copy(std::span(parked.images).subspan(block * image_bytes_, image_bytes_),
                       image.begin());
     device::AttentionUnit& unit = unit_at_(place.unit);
-    const WaitResult done = patient_copy(unit, clock_, device_timeout_, [&](Deadline deadline) {
+    const WaitResult done = patient_copy(unit, clock_, patience(), [&](Deadline deadline) {
       return unit.import_page(place.page, image, deadline);
     });
     if (done == WaitResult::kDone) continue;
     set_aside();
-    return {false, place.unit};
+    if (done == WaitResult::kLost) return {false, place.unit, {}};
+    stopped_.push_back(place.unit);
+    return {false, -1, place};
   }
-  return {true, -1};
+  return {true, -1, {}};
 } catch (const std::exception&) {
   return {};
+}
+
+bool KvParking::is_stopped(const PageTable& table) const {
+  return std::ranges::any_of(stopped_, [&](int unit) { return KvCache::touches(table, unit); });
 }
 
 void KvParking::forget(std::uint64_t id) {

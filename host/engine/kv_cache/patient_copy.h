@@ -4,7 +4,8 @@
 // kPatience and the time of a health check (AttentionUnit::is_alive), not within the device
 // timeout.
 //
-// Errors: as guarded_wait. Threads: that of the call.
+// Errors: as guarded_wait, and only before a copy has begun: if a health check fails by itself, the
+// unit counts as alive. Threads: that of the call.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +13,23 @@
 
 #include "common/clock.h"
 #include "common/deadline.h"
+#include "common/error.h"
 #include "engine/kv_cache/guarded_wait.h"
 
 namespace tandem::engine {
 
 // A page takes milliseconds. One that takes this long is not worth its move.
 constexpr std::chrono::milliseconds kPatience{400};
+
+inline bool counts_as_alive(device::AttentionUnit& unit) {
+  try {
+    return unit.is_alive();
+  } catch (const DeviceError&) {
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
 
 // `call`: a copy, with its deadline. After kPatience the unit is asked whether it is alive: kLost
 // if it is not. If it is, the copy begins again with twice the time, until `most` is over.
@@ -30,7 +42,7 @@ device::WaitResult patient_copy(device::AttentionUnit& unit, const tandem::Clock
       const device::WaitResult result =
           call(Deadline::after(std::min(patience, last.remaining()), clock));
       if (result != device::WaitResult::kTimeout) return result;
-      if (!unit.is_alive()) return device::WaitResult::kLost;
+      if (!counts_as_alive(unit)) return device::WaitResult::kLost;
       if (last.expired()) return result;
     }
   });

@@ -169,6 +169,10 @@ void EngineLoop::step() {
   run_s_ = 0;
   try {
     move_pages();
+    // A page that is withheld may be missing for the longest request.
+    if (kv_.blocks_for(static_cast<std::size_t>(max_request_tokens_)) > kv_.num_pages()) {
+      restore_capacity();
+    }
     refuse_oversized();
     StepPlan plan = make_plan();
     add_drafts(plan);

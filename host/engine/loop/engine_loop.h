@@ -150,6 +150,7 @@ class EngineLoop {
   void warn(const std::string& text) const;
   Sequence& running(SequenceId id);
   void requeue(std::size_t index);
+  void requeue_running(SequenceId id);
   StepShape step_shape() const;
   void handle_lost(const std::vector<int>& units, bool may_return = true);
   void give_away(NamedUnit& lost);

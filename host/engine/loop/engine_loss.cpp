@@ -161,14 +161,16 @@ std::string EngineLoop::add_fallback() {
   return {};
 }
 
-// Only a loss makes this possible: submit() refuses requests that do not fit.
+// Only the loss of a unit, or of a page to a late copy, makes this possible: submit() refuses
+// requests that do not fit.
 void EngineLoop::refuse_oversized() {
   const int most = max_request_tokens_;
   waiting_.erase_if([&](Sequence& sequence) {
     if (sequence.num_tokens() <= most) return false;
     sequence.finish(FinishReason::kError,
-                    "[engine] after the loss of an attention unit only " + std::to_string(most) +
-                        " tokens fit, the request has " + std::to_string(sequence.num_tokens()));
+                    "[engine] after the loss of an attention unit or of its pages only " +
+                        std::to_string(most) + " tokens fit, the request has " +
+                        std::to_string(sequence.num_tokens()));
     deliver(sequence);
     return true;
   });

@@ -20,6 +20,7 @@ bool EngineLoop::uses_lost(const PageTable& table) const {
 void EngineLoop::park(const Sequence& sequence) {
   const int num_tokens = sequence.num_computed;
   if (!parking_.has_room(num_tokens) || uses_lost(sequence.table)) return;
+  if (parking_.is_stopped(sequence.table)) return;
   if (planner_ && !planner_->parking_pays(sequence.table.held, num_tokens)) return;
   const int lost = parking_.park(sequence.id(), sequence.table, num_tokens);
   if (lost >= 0) lost_while_parking_.push_back(lost);
@@ -44,8 +45,17 @@ bool EngineLoop::restore(Sequence& sequence) {
     return false;
   }
   if (uses_lost(sequence.table)) return false;
+  if (parking_.is_stopped(sequence.table)) {
+    parking_.forget(sequence.id());
+    return false;
+  }
   const KvParking::Restored restored = parking_.restore(sequence.id(), sequence.table, first);
   if (restored.lost_unit >= 0) lost_while_parking_.push_back(restored.lost_unit);
+  if (restored.late) {
+    // The sequence is computed on other pages.
+    kv_.withhold(*restored.late);
+    requeue_running(sequence.id());
+  }
   if (!restored.done) return false;
   totals_.restored_tokens += static_cast<std::uint64_t>(parked - sequence.num_computed);
   sequence.num_computed = sequence.num_restored = parked;

@@ -164,12 +164,16 @@ void EngineLoop::requeue(std::size_t index) {
   if (speculation_) speculation_->pause(sequence.id());
 }
 
+void EngineLoop::requeue_running(SequenceId id) {
+  const auto it = std::ranges::find_if(running_, [&](const auto& s) { return s->id() == id; });
+  TANDEM_CHECK(it != running_.end());
+  requeue(static_cast<std::size_t>(it - running_.begin()));
+}
+
 void EngineLoop::apply(StepPlan& plan) {
   for (const SequenceId id : plan.preempted) {
-    const auto it = std::ranges::find_if(running_, [&](const auto& s) { return s->id() == id; });
-    TANDEM_CHECK(it != running_.end());
-    park(**it);
-    requeue(static_cast<std::size_t>(it - running_.begin()));
+    park(running(id));
+    requeue_running(id);
     ++totals_.preemptions;
   }
   // All attach before any takes a page, because taking one could evict a prefix that the plan

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
+#include <utility>
+#include <vector>
 
 #include "common/error.h"
+#include "common/median.h"
 #include "engine/planning/estimate_costs.h"
 
 namespace tandem::engine {
@@ -19,6 +21,9 @@ using MeasureClock = std::chrono::steady_clock;
 constexpr int kMostSingleRows = 16;
 constexpr int kChunkRows = 64;
 constexpr int kSampledRows = 8;
+constexpr int kCausalRows = 128;  // of a chunk; in few rows each pair takes longer
+// The middle one is neither an accident nor a stroke of luck.
+constexpr int kStepRuns = 3;
 
 class StepProbe {
  public:
@@ -98,32 +103,31 @@ void measure_dense(StepProbe& probe, StepRunner& runner, double seconds,
   std::vector<planner::CurvePoint> points;
   probe.run(1);  // warms up
   for (int rows = 1; rows <= probe.most_rows(); rows *= 2) {
-    double least = 0;
-    for (int i = 0; i < 2; ++i) {
+    std::vector<double> times;
+    for (int i = 0; i < kStepRuns; ++i) {
       const double whole = probe.run(rows);
       const auto parts = runner.last_times();
-      const double dense = parts ? parts->dense : whole;
-      least = i == 0 ? dense : std::min(least, dense);
+      times.push_back(parts ? parts->dense : whole);
     }
+    const double usual = median(std::move(times));
     points.push_back(
-        {static_cast<double>(rows), points.empty() ? least : std::max(least, points.back().y)});
+        {static_cast<double>(rows), points.empty() ? usual : std::max(usual, points.back().y)});
     const std::chrono::duration<double> spent = MeasureClock::now() - begin;
     if (spent.count() > seconds / 2) break;  // the next takes as long as all before
   }
   cost.dense_by_rows = planner::Curve(std::move(points));
 }
 
-// The least time of the logits of so many rows, besides the layers.
+// The usual time of the logits of so many rows, besides the layers.
 double sampling_of(StepProbe& probe, StepRunner& runner, int rows) {
-  constexpr int kRepetitions = 3;
-  double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kRepetitions; ++i) {
+  std::vector<double> times;
+  for (int i = 0; i < kStepRuns; ++i) {
     const double without = probe.run(rows);
     const double with = probe.run(rows, LogitRows::kLast);
     const auto parts = runner.last_times();
-    least = std::min(least, parts ? parts->sampling : std::max(0.0, with - without));
+    times.push_back(parts ? parts->sampling : std::max(0.0, with - without));
   }
-  return least;
+  return median(std::move(times));
 }
 
 // The first row reads the output projection, which further rows share.
@@ -138,14 +142,18 @@ void measure_sampling(StepProbe& probe, StepRunner& runner, planner::DeviceCost&
 void measure_rest(StepProbe& probe, StepRunner& runner, const MeasureOptions& options,
                   planner::DeviceCost& cost) {
   measure_sampling(probe, runner, cost);
-  const auto parts = runner.last_times();
-  const int chunk = std::min(kChunkRows, probe.most_rows()) / 2;
-  if (!parts || chunk < 2) return;
-  probe.run_behind(chunk);
-  const auto chunk_parts = runner.last_times();
-  cost.causal_pair_s = chunk_parts->causal / options.num_layers / (0.5 * chunk * (chunk + 1));
+  const int chunk = std::min(kCausalRows, probe.most_rows() / 2);
+  if (!runner.last_times() || chunk < 2) return;
+  std::vector<double> causal, merge;
+  for (int i = 0; i < kStepRuns; ++i) {
+    probe.run_behind(chunk);
+    const auto parts = runner.last_times();
+    causal.push_back(parts->causal);
+    merge.push_back(parts->merge);
+  }
+  cost.causal_pair_s = median(std::move(causal)) / options.num_layers / (0.5 * chunk * (chunk + 1));
   constexpr int kPartials = 2;  // one of the past, one of the chunk
-  cost.merge_row_s = chunk_parts->merge / options.num_layers / chunk / kPartials;
+  cost.merge_row_s = median(std::move(merge)) / options.num_layers / chunk / kPartials;
 }
 
 void measure_steps(StepRunner& runner, std::span<const NamedUnit> units,

@@ -4,16 +4,16 @@
 // tokens.
 //
 // Sequences have their own pages, and batches go through the layers in turn, so caches hold as
-// little of what is read as in a step. Each figure is the minimum of a few repetitions, because
-// interruptions only add time.
+// little of what is read as in a step. Each figure is the median of a few repetitions: the least
+// one is shorter than most steps are.
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "common/error.h"
+#include "common/median.h"
 #include "engine/planning/estimate_costs.h"
 #include "engine/planning/measure_costs.h"
 
@@ -25,7 +25,7 @@ using ProbeClock = std::chrono::steady_clock;
 constexpr int kRepetitions = 3;
 constexpr int kMostPages = 512;
 constexpr int kMostLayers = 16;
-// Where accidents hide arithmetic, it is this part of what was seen: none takes no time.
+// The least share of a measured time that counts as arithmetic, because noise may hide all of it.
 constexpr double kLeastPart = 0.05;
 constexpr int kSequences = 8;
 constexpr int kRowsOverTheSame = 16;
@@ -87,7 +87,7 @@ class UnitProbe {
     pages_.resize(static_cast<std::size_t>(num_pages_));
   }
 
-  // The shortest time of a few repetitions.
+  // The usual time of a few repetitions.
   double attend(const ProbeBatch& batch) {
     sequences_.clear();
     const int pages = (batch.tokens + geometry_.page_tokens - 1) / geometry_.page_tokens;
@@ -99,13 +99,13 @@ class UnitProbe {
       sequence.page_begin = i * pages % std::max(1, num_pages_ - pages + 1);
       sequence.num_pages = pages;
     }
-    double least = std::numeric_limits<double>::max();
+    std::vector<double> times;
     for (int i = 0; i <= kRepetitions; ++i) {  // the first warms up
       const double seconds = run(next_layer_, batch.sequences * batch.rows, 0);
       next_layer_ = (next_layer_ + 1) % num_layers();
-      if (i > 0) least = std::min(least, seconds);
+      if (i > 0) times.push_back(seconds);
     }
-    return least;
+    return median(std::move(times));
   }
 
   struct Moves {
@@ -215,7 +215,8 @@ planner::DeviceCost measure_by(UnitProbe& probe, const NamedUnit& unit,
 
 }  // namespace
 
-// A unit that did not answer may write its results later. They go to memory that is kept.
+// A unit that has not answered may still write its results, so the probe keeps its buffers for
+// ever.
 planner::DeviceCost measure_unit(const NamedUnit& unit, const MeasureOptions& options) {
   static std::vector<std::unique_ptr<UnitProbe>> set_aside;
   auto probe = std::make_unique<UnitProbe>(unit, options.max_rows);

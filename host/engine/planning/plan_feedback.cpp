@@ -138,8 +138,8 @@ void StepPlanner::list_parts(const StepMeasure& measured) {
   parts.push_back({"host", "", predicted_.host, host_s_});
 }
 
-// The time of a whole step, over what its parts predict: what the way costs besides. A way that was
-// not taken for a while is tried again, also where the operator fixed the shares.
+// Learns what a way costs beyond its parts: the measured time of a step over the predicted one. A
+// way that was not used for a while is tried again, even if the operator has fixed the shares.
 void StepPlanner::learn_way(const StepMeasure& measured, Clock::TimePoint now) {
   if (!chooses_way()) return;
   Way& way = ways_[way_];
@@ -169,7 +169,7 @@ void StepPlanner::learn(const StepMeasure& measured, Clock::TimePoint now) {
   learn_units(measured, now);
 }
 
-// A sudden long time may be an accident of the machine; it counts only as a slow step.
+// An outlier may come from other load on the machine; it counts only as a slow step.
 void StepPlanner::learn_host(double seconds) {
   host_s_ = seconds;
   const double likely = std::min(seconds, kJump * std::max(machine_.host_s, kLeastHost));

@@ -110,7 +110,7 @@ bool StepPlanner::deal(const planner::Outlook& outlook, Clock::TimePoint now) {
   const planner::BatchChoice choice = worthwhile_batch(machine_, outlook);
   const double sum = std::accumulate(choice.mode.shares.begin(), choice.mode.shares.end(), 0.0);
   if (!(sum > 0)) return false;
-  // A number that equals all waiting sequences is not a limit.
+  // If all sequences may run, there is no limit.
   const bool is_limit = choice.rows < outlook.most_rows;
   max_running_ = is_limit ? static_cast<int>(choice.rows) : options_.max_running;
   shares_ = choice.mode.shares;
@@ -134,7 +134,7 @@ bool StepPlanner::moves_pay(std::span<const double> tokens, double rows, double 
   double moves_s = 0;
   for (std::size_t u = 0; u < shares_.size(); ++u) {
     wanted.push_back(load.tokens * shares_[u]);
-    // Each page is copied out here and in elsewhere.
+    // Each page is copied out of this unit and into another one.
     moves_s +=
         2 * std::max(0.0, tokens[u] - wanted[u]) / page_tokens * machine_.units[u].page_move_s;
   }

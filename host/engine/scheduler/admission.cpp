@@ -259,7 +259,7 @@ bool Admission::free_pages(Caller& caller, int wanted) {
   return true;
 }
 
-// The same from sequences that have had their turn, newest first, of any caller.
+// The same from sequences of any caller that have had their turn, newest first.
 bool Admission::free_pages_of_turns(int wanted) {
   for (std::size_t i = kept_.size(); i > 0 && wanted + num_members_ > available_; --i) {
     if (!kept_[i - 1].preempted && kept_[i - 1].view->had_turn) preempt(i - 1);

@@ -52,7 +52,6 @@ AttentionLoad decode_rows_of(AttentionLoad load) {
 double steady_seconds(const MachineModel& machine, AttentionLoad load, double chunk,
                       const std::vector<double>& shares) {
   const double share = load.prompt_rows / chunk;  // share of the steps that have a chunk
-  if (share >= 1) return step_seconds(machine, load, shares);
   const AttentionLoad decode = decode_rows_of(load);
   for (double& seconds : load.serial_s) seconds /= share;
   load.prompt_rows = chunk;
@@ -92,10 +91,9 @@ std::vector<double> prompt_seconds(const MachineModel& machine, const Outlook& o
       layer += cost.seconds(
           {outlook.prompt, pairs / std::min<double>(cost.rows_per_read, chunk), pairs});
     }
-    if (!unit.is_own) {
-      layer += chunks * unit.to_unit.seconds(chunk * machine.bytes_to_unit) +
-               chunks * unit.from_unit.seconds(chunk * machine.bytes_from_unit);
-    }
+    // The own memory has no links.
+    layer += chunks * unit.to_unit.seconds(chunk * machine.bytes_to_unit) +
+             chunks * unit.from_unit.seconds(chunk * machine.bytes_from_unit);
     seconds.push_back(machine.num_layers * layer);
   }
   return seconds;
@@ -144,7 +142,6 @@ void suit_bursts(const MachineModel& machine, const Outlook& outlook, const Atte
            burst_seconds(machine, load, outlook, choice.shares);
   };
   ModeChoice between = choose_mode(machine, decode_rows_of(load));
-  if (between.missing_tokens > mode.missing_tokens) return;
   const double allowance = between.mode < mode.mode ? kClearly : 1;
   if (allowance * on_the_whole(between) < on_the_whole(mode)) mode = std::move(between);
 }

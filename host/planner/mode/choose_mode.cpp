@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kBisections = 40;
 constexpr double kSimplerWithin = 0.99;
+constexpr double kHalfAToken = 0.5;  // sums of shares are not exact
 
 double held_by(const FillUnit& unit, double time) {
   if (time <= unit.fixed_s || unit.room <= 0) return 0;
@@ -31,11 +32,13 @@ double held_by_all(std::span<const FillUnit> units, double time) {
   return sum;
 }
 
-// Seconds per token of a layer, if the unit has many tokens.
-double per_token_s(const AttentionCost& cost, double rows, double tokens) {
-  const double mean = tokens / std::max(1.0, rows);
-  const AttentionWork one = cost.work_of(1, mean), two = cost.work_of(1, 2 * mean);
-  return std::max(0.0, cost.seconds(two) - cost.seconds(one)) / std::max(1.0, mean);
+// The time of all sub-batches of a layer on the unit as a line, by the second half of the tokens: a
+// few tokens may be in a cache, and take less.
+FillUnit fill_unit(const AttentionCost& cost, const AttentionLoad& load, int num_sub_batches) {
+  const double half = std::max(1.0, load.tokens / 2);
+  const double first = cost.seconds({load.rows / 2, half, half});
+  const double all = cost.seconds({load.rows, 2 * half, 2 * half});
+  return {num_sub_batches * (2 * first - all), (all - first) / half};
 }
 
 std::vector<FillUnit> fill_units(const MachineModel& machine, const AttentionLoad& load,
@@ -46,13 +49,14 @@ std::vector<FillUnit> fill_units(const MachineModel& machine, const AttentionLoa
   std::vector<FillUnit> units;
   for (std::size_t u = 0; u < machine.units.size(); ++u) {
     const UnitModel& unit = machine.units[u];
-    FillUnit fill{0, per_token_s(unit.attention, load.rows, load.tokens), load.room[u]};
+    FillUnit fill = fill_unit(unit.attention, load, num_sub_batches);
+    fill.room = load.room[u];
     if (num_sub_batches > 1) {
-      fill.fixed_s = unit.is_own ? num_sub_batches * dense : 0;
+      fill.fixed_s += unit.is_own ? num_sub_batches * dense : 0;
     } else if (!unit.is_own) {
       const double way = unit.to_unit.seconds(load.rows * machine.bytes_to_unit) +
                          unit.from_unit.seconds(load.rows * machine.bytes_from_unit);
-      fill.fixed_s = std::max(0.0, way + unit.launch_s - machine.early_share * dense);
+      fill.fixed_s += std::max(0.0, way + unit.launch_s - machine.early_share * dense);
     }
     units.push_back(fill);
   }
@@ -82,7 +86,7 @@ std::vector<double> part_of_others(const MachineModel& machine, const AttentionL
     const double taken = std::min(moved, load.room[u] - shares[u]);
     shares[u] += taken, moved -= taken;
   }
-  if (moved > 0.5) return {};
+  if (moved > kHalfAToken) return {};
   return shares;
 }
 
@@ -105,6 +109,7 @@ std::vector<double> water_fill(std::span<const FillUnit> units, double tokens) {
   for (const FillUnit& unit : units) {
     if (unit.room <= 0) continue;
     high = std::max(high, unit.fixed_s + unit.per_token_s * std::min(unit.room, tokens));
+    low = std::min(low, unit.fixed_s);  // a line may begin below no time
   }
   high = std::nextafter(high, std::numeric_limits<double>::infinity());
   for (int i = 0; i < kBisections; ++i) {
@@ -171,14 +176,12 @@ ModeChoice choose_mode(const MachineModel& machine, const AttentionLoad& load) {
   const auto consider = [&](StepMode mode, std::vector<double> shares, int num_sub_batches) {
     ModeChoice choice{mode, std::move(shares), 0, {}};
     const double held = std::accumulate(choice.shares.begin(), choice.shares.end(), 0.0);
-    choice.missing_tokens = load.tokens - held > 0.5 ? load.tokens - held : 0;
+    choice.missing_tokens = load.tokens - held > kHalfAToken ? load.tokens - held : 0;
     choice.time = time_of_shares(machine, load, choice.shares, num_sub_batches);
-    const bool holds_more = best && choice.missing_tokens < best->missing_tokens;
-    const bool holds_less = best && choice.missing_tokens > best->missing_tokens;
+    // Later candidates never hold less.
+    const bool holds_more = best && choice.missing_tokens < best->missing_tokens - kHalfAToken;
     const bool is_faster = best && choice.time.total < kSimplerWithin * best->time.total;
-    if (!best || holds_more || (!holds_less && is_faster)) {
-      best = std::move(choice);
-    }
+    if (!best || holds_more || is_faster) best = std::move(choice);
   };
   consider(StepMode::kOwnAttention, own_first(machine, load), 1);
   for (const int num_sub_batches : {1, 2}) {

@@ -9,6 +9,7 @@
 
 #include "common/error.h"
 #include "common/number.h"
+#include "common/suggestion.h"
 #include "common/text_parts.h"
 
 namespace tandem::simulation {
@@ -17,6 +18,9 @@ namespace {
 constexpr int kRoundsOfABatch = 4;
 constexpr std::int64_t kUsualRequests = 1000;
 constexpr double kMostRequests = 1e9, kMostAtOnce = 1e6;
+
+constexpr std::string_view kLoadKinds[] = {"batch", "poisson", "burst"};
+constexpr std::string_view kLoadKeys[] = {"prompt", "output", "requests", "seconds", "every"};
 
 [[noreturn]] void refuse_load(std::string_view word, const std::string& what) {
   throw Error("load", "'" + std::string(word) + "': " + what);
@@ -51,16 +55,20 @@ void set(LoadSpec& spec, std::string_view word) {
   const auto [key, value] = cut_at(word, '=');
   if (key == "prompt") {
     spec.prompt = lengths(word, value);
+    spec.assumes_prompt = false;
   } else if (key == "output") {
     spec.output = lengths(word, value);
+    spec.assumes_output = false;
   } else if (key == "requests") {
     spec.requests = static_cast<std::int64_t>(whole(word, value));
   } else if (key == "seconds") {
     spec.seconds = positive(word, value);
   } else if (key == "every") {
     spec.every_s = positive(word, value);
+    spec.assumes_every = false;
   } else {
-    refuse_load(word, "known are prompt, output, requests, seconds and every");
+    refuse_load(
+        word, "known are prompt, output, requests, seconds and every" + suggestion(key, kLoadKeys));
   }
 }
 
@@ -69,7 +77,8 @@ LoadSpec::Kind kind_of(std::string_view name) {
   if (name == "poisson") return LoadSpec::Kind::kPoisson;
   if (name == "burst") return LoadSpec::Kind::kBurst;
   refuse_load(name,
-              "a load is batch:N, poisson:RATE or burst:N, as in batch:64,prompt=1024,output=256");
+              "a load is batch:N, poisson:RATE or burst:N, as in batch:64,prompt=1024,output=256" +
+                  suggestion(name, kLoadKinds));
 }
 
 }  // namespace
@@ -90,10 +99,25 @@ LoadSpec parse_load(std::string_view text) {
   }
   if (spec.requests == 0 && spec.kind == LoadSpec::Kind::kBatch) {
     spec.requests = kRoundsOfABatch * static_cast<std::int64_t>(spec.amount);
+    spec.assumes_requests = true;
   } else if (spec.requests == 0 && spec.seconds == 0) {
     spec.requests = kUsualRequests;
+    spec.assumes_requests = true;
   }
+  spec.assumes_every = spec.kind == LoadSpec::Kind::kBurst && spec.assumes_every;
   return spec;
+}
+
+std::string assumptions_of(const LoadSpec& spec) {
+  std::string text;
+  const auto add = [&](bool is_assumed, const char* key, const std::string& value) {
+    if (is_assumed) text += (text.empty() ? "" : ",") + std::string(key) + "=" + value;
+  };
+  add(spec.assumes_prompt, "prompt", std::to_string(spec.prompt.least));
+  add(spec.assumes_output, "output", std::to_string(spec.output.least));
+  add(spec.assumes_requests, "requests", std::to_string(spec.requests));
+  add(spec.assumes_every, "every", std::to_string(std::lround(spec.every_s)));
+  return text;
 }
 
 Load::Load(const LoadSpec& spec, std::uint64_t seed)

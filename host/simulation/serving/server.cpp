@@ -96,7 +96,6 @@ void Server::submit(const SimulatedRequest& request) {
   added.num_computed = 0;
   added.last_token_s = -1;
   waiting_.push_back(id);
-  if (needs_all_units(request)) dealt_ = kNotDealt;
 }
 
 int Server::num_known(const Sequence& sequence) const {
@@ -238,7 +237,6 @@ void Server::apply(const engine::StepPlan& plan) {
   }
   for (const engine::SequenceId id : plan.admitted) {
     running_.push_back(id);
-    sequence(id).num_computed = num_known(sequence(id));
     if (waiting_.front() == id) {
       waiting_.pop_front();
     } else {

@@ -180,7 +180,6 @@ void Server::size_chunks() {
       past_of_oldest_prompt()};
   const int rows = planner::chunk_rows(model_.machine, decode, limits);
   scheduler_.max_step_tokens = std::min(options_.max_step_tokens, num_decoding + rows);
-  scheduler_.max_prefill_rows = rows;
 }
 
 }  // namespace tandem::simulation

@@ -14,7 +14,7 @@ namespace tandem::simulation {
 namespace {
 
 constexpr double kSecondsPerHour = 3600;
-constexpr std::uint64_t kStepsBetweenLooks = 1024;  // steps between two looks at the real clock
+constexpr std::uint64_t kStepsBetweenReports = 1024;  // steps between two looks at the real clock
 
 class Run {
  public:
@@ -39,7 +39,7 @@ class Run {
       } else {
         break;
       }
-      if (progress && record.steps % kStepsBetweenLooks == 0) look(progress);
+      if (progress && record.steps % kStepsBetweenReports == 0) report_progress(progress);
     }
   }
 
@@ -88,18 +88,17 @@ class Run {
     stepping_ = kNone;
   }
 
-  // The time before which no request can reach the server that steps: the next arrival, or the end
-  // of a request at another server.
+  // The time before which no request can reach the server that steps. A request that replaces an
+  // ended one goes to the same server, because that one has the fewest then.
   double until(bool replace_ended) const {
-    constexpr double kNever = std::numeric_limits<double>::infinity();
-    if (replace_ended) return busy_.empty() ? kNever : busy_.top().time;
-    return next_ ? next_->arrival_s : kNever;
+    const bool may_arrive = !replace_ended && next_;
+    return may_arrive ? next_->arrival_s : std::numeric_limits<double>::infinity();
   }
 
-  void look(const SimulationProgress& progress) {
+  void report_progress(const SimulationProgress& progress) {
     const auto now = std::chrono::steady_clock::now();
-    if (now - looked_ < std::chrono::milliseconds(200)) return;
-    looked_ = now;
+    if (now - progress_at_ < std::chrono::milliseconds(200)) return;
+    progress_at_ = now;
     progress(record.requests, load_.num_requests());
   }
 
@@ -110,7 +109,7 @@ class Run {
   std::vector<int> num_requests_;                                      // [servers]
   std::priority_queue<Busy, std::vector<Busy>, std::greater<>> busy_;  // one entry per busy server
   std::size_t stepping_ = kNone;
-  std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point progress_at_ = std::chrono::steady_clock::now();
 };
 
 // `uses`: of the devices of one kind.

@@ -187,6 +187,70 @@ TEST(KvShares, OfPagesThatAreDealtTogetherTheLastAreNear) {
   }
 }
 
+// A decode row adds one block at a time.
+TEST(KvShares, ADecodeRowsBlockIsNearWhileThatHasLessThanItsShare) {
+  KvCache cache(kSharedPageTokens, Placement::kPages, false);
+  for (const double share : {0.5, 0.5}) cache.add_unit(100, 1e9, share);
+  cache.set_near(1);
+  PageTable table;
+  ASSERT_TRUE(cache.extend(table, 10 * kSharedPageTokens));
+  EXPECT_THAT(table.held, testing::ElementsAre(5u, 5u));
+  for (std::size_t blocks = 11; blocks <= 20; ++blocks) {
+    ASSERT_TRUE(cache.extend(table, blocks * kSharedPageTokens));
+    EXPECT_EQ(table.blocks.back().unit, blocks % 2 == 1 ? 1 : 0) << "one ahead of its share";
+  }
+  EXPECT_THAT(table.held, testing::ElementsAre(10u, 10u));
+  cache.set_share(1, 1e-9);
+  PageTable elsewhere;
+  for (std::size_t blocks = 1; blocks <= 3; ++blocks) {
+    ASSERT_TRUE(cache.extend(elsewhere, blocks * kSharedPageTokens));
+  }
+  EXPECT_THAT(elsewhere.held, testing::ElementsAre(3u, 0u)) << "near, but slow";
+  KvCache equal(kSharedPageTokens, Placement::kInterleave, false);
+  for (int unit = 0; unit < 2; ++unit) equal.add_unit(100, 1e9, 0.5);
+  equal.set_near(1);
+  PageTable dealt;
+  for (std::size_t blocks = 1; blocks <= 3; ++blocks) {
+    ASSERT_TRUE(equal.extend(dealt, blocks * kSharedPageTokens));
+  }
+  EXPECT_THAT(dealt.held, testing::ElementsAre(2u, 1u)) << "interleaved pages stay in their order";
+}
+
+TEST(KvShares, AWithheldPageCountsUntilItsUnitIsLost) {
+  KvCache cache(kSharedPageTokens, Placement::kPages, false);
+  cache.add_unit(4, 1e9);
+  PageTable table;
+  ASSERT_TRUE(cache.extend(table, kSharedPageTokens));
+  cache.withhold(table.blocks.front());
+  cache.release(table);
+  EXPECT_EQ(cache.num_pages(), 3u);
+  EXPECT_EQ(cache.num_available(), 3u);
+  EXPECT_FALSE(cache.extend(table, 4 * kSharedPageTokens));
+  cache.lose_unit(0);
+  EXPECT_EQ(cache.num_pages(), 0u);
+  cache.return_unit(0, 4, 1e9);
+  EXPECT_EQ(cache.num_pages(), 4u);
+  EXPECT_TRUE(cache.extend(table, 4 * kSharedPageTokens));
+}
+
+// Equal shares. The first unit has four pages left, and the sequence will need 24: it gets a page
+// now and then, not the first ones.
+TEST(KvShares, AUnitThatRunsOutIsDealtWhatItHasLeftOverTheWholeSequence) {
+  KvCache cache(kSharedPageTokens, Placement::kPages, false);
+  for (const std::uint32_t pages : {4u, 100u}) cache.add_unit(pages, 1e9, 0.5);
+  PageTable table;
+  constexpr std::size_t kEnd = 24 * kSharedPageTokens;
+  std::vector<std::size_t> at_first;
+  for (std::size_t tokens = kSharedPageTokens; tokens <= kEnd; tokens += kSharedPageTokens) {
+    ASSERT_TRUE(cache.extend(table, tokens, kEnd));
+    if (table.blocks.back().unit == 0) at_first.push_back(table.blocks.size());
+  }
+  ASSERT_EQ(at_first.size(), 4u);
+  EXPECT_LE(at_first[1], 12u);
+  EXPECT_GT(at_first[1], 4u) << "half of them in the first quarter would be its share alone";
+  EXPECT_GT(at_first[3], 12u);
+}
+
 TEST(KvShares, JoinsTheUnitOfAPrefixWhileItsLoadIsAtMostTwiceTheLeast) {
   for (const bool has_other_work : {true, false}) {
     KvCache cache(kSharedPageTokens, Placement::kSequences, true);

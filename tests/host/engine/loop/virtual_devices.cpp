@@ -44,7 +44,7 @@ WaitResult VirtualUnit::wait(device::Ticket, Deadline) {
 
 WaitResult VirtualUnit::move(Deadline deadline) {
   const Clock::Duration left = deadline.remaining();
-  const bool in_time = is_alive() && options_.page_time <= left;
+  const bool in_time = works() && options_.page_time <= left;
   clock_.advance(in_time ? options_.page_time : left);
   return in_time ? WaitResult::kDone : WaitResult::kTimeout;
 }

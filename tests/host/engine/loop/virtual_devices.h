@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/error.h"
 #include "device/attention_unit.h"
 #include "engine/steps/step_runner.h"
 #include "planner/cost/step_cost.h"
@@ -37,6 +38,7 @@ struct VirtualUnitOptions {
   Clock::TimePoint hangs_at = kNever;  // from then on is_alive() waits for an answer in vain
   Clock::Duration page_time{};         // of moving a page out or in
   double link_bandwidth = 0;           // 0: there is no link
+  bool check_fails = false;            // is_alive() throws an error that says nothing of the unit
 };
 
 class VirtualUnit final : public device::AttentionUnit {
@@ -54,7 +56,8 @@ class VirtualUnit final : public device::AttentionUnit {
                                  Deadline deadline) override;
   bool is_alive() override {
     if (clock_.now() >= options_.hangs_at) clock_.advance(std::chrono::milliseconds(100));
-    return !is_dead_ && clock_.now() < options_.dies_at;
+    if (options_.check_fails) throw Error("virtual", "the check failed");
+    return works();
   }
   void die() { is_dead_ = true; }
   device::AttentionStats stats() const override {
@@ -62,6 +65,7 @@ class VirtualUnit final : public device::AttentionUnit {
     stats.busy_seconds = busy_s_;
     return stats;
   }
+  void set_page_time(Clock::Duration time) { options_.page_time = time; }
   void add_busy(double seconds) { busy_s_ += seconds; }
 
   TokenId& token(device::PageId page, int slot) {
@@ -70,12 +74,13 @@ class VirtualUnit final : public device::AttentionUnit {
   }
 
  private:
+  bool works() const { return !is_dead_ && clock_.now() < options_.dies_at; }
   // Lets the time of a move pass, but not past the deadline.
   device::WaitResult move(Deadline deadline);
 
   const device::AttentionGeometry geometry_;
   VirtualClock& clock_;
-  const VirtualUnitOptions options_;
+  VirtualUnitOptions options_;
   std::vector<TokenId> tokens_;  // [num_pages, page_tokens]
   double busy_s_ = 0;
   bool is_dead_ = false;

@@ -360,19 +360,29 @@ TEST_F(VirtualMoves, APageThatDoesNotLeaveInTimeTakesNoOtherPage) {
   EXPECT_EQ(mover_.stopped().size(), 1u);
 }
 
-// Of a device timeout of one second, 0.4 are over when the copy begins again with 0.6.
-TEST_F(VirtualMoves, AParkedPageMayTakeLongerThanTheirPatience) {
-  VirtualUnit unit(kVirtualGeometry, clock_, {.page_time = milliseconds(600)});
+TEST_F(VirtualMoves, AParkedPageMayTakeAsLongAsTheirPatience) {
+  VirtualUnit unit(kVirtualGeometry, clock_, {.page_time = kPatience});
   kv_.add_unit(unit.capacity().num_pages, 1e9);
   ASSERT_TRUE(kv_.extend(table_, 16));
   const auto at = [&](int) -> device::AttentionUnit& { return unit; };
   KvParking parking(1 << 20, kVirtualGeometry, seconds(1), clock_, at);
-  EXPECT_EQ(parking.park(1, table_, 16), -1);
-  EXPECT_EQ(parking.num_tokens(1), 16);
-  EXPECT_EQ(spent(), seconds(1));
+  for (const std::uint64_t id : {1, 2}) {
+    EXPECT_EQ(parking.park(id, table_, 16), -1);
+    EXPECT_EQ(parking.num_tokens(id), 16);
+  }
+  EXPECT_FALSE(parking.is_stopped(table_));
+  unit.set_page_time(kPatience + milliseconds(1));
+  const KvParking::Restored late = parking.restore(1, table_, 0);
+  EXPECT_FALSE(late.done);
+  EXPECT_EQ(late.lost_unit, -1) << "it is alive";
+  EXPECT_EQ(late.late, table_.blocks.front());
+  EXPECT_EQ(spent(), 3 * kPatience);
+  EXPECT_TRUE(parking.is_stopped(table_));
+  EXPECT_EQ(parking.park(3, table_, 16), -1);
+  EXPECT_EQ(parking.num_tokens(3), 0);
   unit.die();
-  EXPECT_EQ(parking.restore(1, table_, 0).lost_unit, 0);
-  EXPECT_EQ(spent(), seconds(1) + kPatience);
+  EXPECT_EQ(parking.restore(2, table_, 0).lost_unit, 0);
+  EXPECT_EQ(spent(), 5 * kPatience);
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST(ChooseBatch, TwiceAsManyMustGainSevenPerMille) {
 TEST(ChooseBatch, StepsWithoutAChunkReadTheWeightsForDecodeRowsAlone) {
   MachineModel machine = machine_with({});
   machine.units[0].attention.by_tokens = Curve::line(0, 0);
-  machine.compute.dense_by_rows = Curve({{1, 1}, {8, 1}, {512, 64}});
+  machine.compute.dense_by_rows = Curve({{1, 1}, {8, 1}, {512, 64}, {513, 128}});  // never reached
   Outlook outlook{504, 32, 8, 512};
   outlook.room = {kPlenty};
   const double chunks = 8.0 / 32;  // of a prompt in each step
@@ -104,6 +104,35 @@ TEST(ChooseBatch, WherePromptsFillTheStepsFewSequencesDecode) {
   EXPECT_NEAR(all.mode.shares[0], 16 * (8192 + 24), 1) << "the tokens of all";
   outlook.room = {10 * 8216.0};
   EXPECT_NEAR(batch_of(machine, outlook, 16).mode.missing_tokens, 6 * 8216, 1);
+}
+
+// A step has 256 rows, which take a second as fewer do: 1.5 of them decode.
+TEST(ChooseBatch, AStepNeverHasMoreRowsThanItMay) {
+  MachineModel machine = machine_with({});
+  machine.units[0].attention.by_tokens = Curve::line(0, 0);
+  machine.compute.dense_by_rows = Curve({{1, 1}, {256, 1}, {257, 100}});
+  Outlook outlook{8192, 48, 16, 256};
+  outlook.room = {kPlenty};
+  EXPECT_NEAR(batch_of(machine, outlook, 16).tokens_per_s, 256.0 * 48 / 8240, 1e-3);
+}
+
+// Dense layers take 4 ms per layer for 256 rows, and the unit as long for their tokens. Half of the
+// steps have 256 rows of prompts beside them, and take 8 + 4 ms in turn.
+TEST(ChooseBatch, AStepWithPromptsMayBeInTwoSubBatches) {
+  const MachineModel machine = machine_with({1e-6}, 1e-9);
+  Outlook outlook{8, 16, 256, 512};
+  outlook.room = {0, kPlenty};
+  const double in_turn = 256 / (32 * (0.5 * 12e-3 + 0.5 * 8e-3));
+  EXPECT_GT(batch_of(machine, outlook, 256).tokens_per_s, 1.3 * in_turn);
+}
+
+// Every step has 190 decode rows and 322 of short prompts. In even halves all of the 6.7 ms of
+// attention is hidden by dense layers of 8 ms; were all decode rows in one half, it would not be.
+TEST(ChooseBatch, ShortPromptsAreInBothSubBatches) {
+  const MachineModel machine = machine_with({1e-6}, 1e-9);
+  Outlook outlook{27, 16, 200, 512};
+  outlook.room = {0, kPlenty};
+  EXPECT_GT(batch_of(machine, outlook, 200).tokens_per_s, 190 / (32 * 9e-3));
 }
 
 TEST(ChooseBatch, WithoutRoomForOneNobodyRuns) {

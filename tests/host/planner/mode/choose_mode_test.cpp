@@ -85,6 +85,19 @@ struct Fixed {
   double seconds = 0;
 };
 
+// The end of the last unit is found to a token, whatever memory the units have.
+TEST(WaterFill, RoomThatIsNotNeededChangesNothing) {
+  const std::vector<FillUnit> units = {{0, 1, 1e15}, {0, 1, 100}};
+  EXPECT_THAT(water_fill(units, 20), ElementsAre(DoubleNear(10, 1e-6), DoubleNear(10, 1e-6)));
+}
+
+// Lines through the second half of a curve may begin below no time.
+TEST(WaterFill, UnitsOfOneKindGetEqualSharesWhereverTheirLinesBegin) {
+  const std::vector<FillUnit> units(3, FillUnit{-8, 1, 1e6});
+  EXPECT_THAT(water_fill(units, 18),
+              ElementsAre(DoubleNear(6, 1e-6), DoubleNear(6, 1e-6), DoubleNear(6, 1e-6)));
+}
+
 // Every mode that an operator might have fixed, with its time.
 std::vector<Fixed> all_modes(const MachineModel& machine, const AttentionLoad& load) {
   std::vector<Fixed> modes;
@@ -127,6 +140,20 @@ TEST(ChooseMode, IsWithinThreePercentOfTheBestAndFarFromTheWorst) {
   EXPECT_GE(least_gain, 1.2) << "the weights are read twice, or tokens lie where they are slow";
 }
 
+// Up to a thousand tokens lie in a cache of the compute device, and are read five times as fast.
+TEST(ChooseMode, IsWithinThreePercentOfTheBestWhereFewTokensAreInACache) {
+  MachineModel machine = machine_with({1e-6}, 1e-6);
+  machine.units[0].attention.by_tokens = Curve({{0, 0}, {1000, 0.2e-3}, {2000, 1.2e-3}});
+  for (const double rows : {1.0, 8.0, 64.0}) {
+    for (const double context : {100.0, 500.0, 8192.0}) {
+      const AttentionLoad load{rows, rows * context, {kPlenty, kPlenty}};
+      const std::vector<Fixed> modes = all_modes(machine, load);
+      const double best = std::ranges::min(modes, {}, &Fixed::seconds).seconds;
+      EXPECT_LE(choose_mode(machine, load).time.total, 1.03 * best) << rows << ' ' << context;
+    }
+  }
+}
+
 // Dense layers take 32 ms up to 64 rows, and then 0.5 ms per row.
 TEST(TimeOfShares, TheOtherHalfHidesWhatPromptsDoElsewhere) {
   const MachineModel machine = machine_with({1e-6});
@@ -144,6 +171,29 @@ TEST(TimeOfShares, TheOtherHalfHidesWhatPromptsDoElsewhere) {
   EXPECT_NEAR(more({0, 0.1}, 0, 2), 0.1 - (0.064 - 0.02048), 1e-6);
   EXPECT_NEAR(more({0.05, 0}, 1, 2), 0.05, 1e-9) << "the compute device does it itself";
   EXPECT_NEAR(more({0.04, 0}, 0.5, 1), 0.02, 1e-9) << "one prompt of two lies there";
+}
+
+TEST(TimeOfShares, TheWayOfDecodeRowsHidesNothing) {
+  MachineModel machine = machine_with({1e-6});
+  const AttentionLoad load{128, 1280, {kPlenty, kPlenty}, 128, 32, {0, 0.1}};
+  const double shares[] = {0, load.tokens};
+  const auto total = [&] { return time_of_shares(machine, load, shares, 2).total; };
+  const double near = total();
+  // 0.1 ms there, and 0.1 ms back, in 32 layers, for each half.
+  machine.units[1].to_unit.latency_s = machine.units[1].from_unit.latency_s = 0.1e-3;
+  EXPECT_NEAR(total() - near, 2 * 32 * 0.1e-3, 1e-3);
+}
+
+TEST(TimeOfShares, DecodeRowsBesideALongChunkAreNotHiddenByIt) {
+  const MachineModel machine = machine_with({1e-6});
+  // 200 decode rows: 120 of them in the first half, 80 beside the chunk of 40 rows.
+  AttentionLoad load{200, 2000, {kPlenty, kPlenty}, 40, 40, {0, 0}};
+  const double shares[] = {0, load.tokens};
+  const double none = time_of_shares(machine, load, shares, 2).total;
+  load.serial_s[1] = 0.2;
+  // The first half's dense layers take 60 ms, and the unit 64 ms for all rows.
+  EXPECT_NEAR(time_of_shares(machine, load, shares, 2).total - none,
+              0.2 - (0.060 - 80 / 200.0 * 0.064), 1e-6);
 }
 
 TEST(TimeOfShares, ALongChunkIsInOneHalfAndDecodeRowsInTheOther) {
@@ -209,6 +259,25 @@ TEST(ChooseMode, TakesUnitsForWhatTheOwnMemoryCannotHold) {
   EXPECT_NEAR(choice.missing_tokens, 1000, 1);
   EXPECT_NEAR(choice.shares[0], 1000, 1);
   EXPECT_EQ(choose_mode(machine, {4, 900, {1000, 2000}}).missing_tokens, 0);
+  EXPECT_EQ(choose_mode(machine, {4, 3020, {1000, 2000}}).missing_tokens, 20);
+  EXPECT_EQ(choose_mode(machine, {4, 3000.25, {1000, 2000}}).missing_tokens, 0);
+}
+
+// A prompt on the unit costs more than it saves: the own memory takes what it can hold, in steps.
+TEST(ChooseMode, OtherUnitsGetLessWherePromptsCostMoreThanTheyHide) {
+  const MachineModel machine = machine_with({1e-6}, 1e-6);
+  const AttentionLoad load{1, 10000, {8000, kPlenty}, 1, 1, {0, 10}};
+  const ModeChoice choice = choose_mode(machine, load);
+  EXPECT_NEAR(choice.shares[1], 2500, 5) << "a half of the water-filling";
+  EXPECT_EQ(choice.missing_tokens, 0) << "with a quarter of it, 750 tokens would lie nowhere";
+}
+
+// The dense layers of a half take 2 ms per layer, for 2 decode rows and 254 of prompts.
+TEST(ChooseMode, SharesCountTheRowsOfPrompts) {
+  const AttentionLoad load{2, 20000, {kPlenty, kPlenty}, 254, 16};
+  const ModeChoice choice = choose_mode(machine_with({1e-6}, 1e-6), load);
+  EXPECT_EQ(choice.mode, StepMode::kTwoSubBatches);
+  EXPECT_NEAR(choice.shares[0], 8000, 10) << "4 ms less than the unit";
 }
 
 }  // namespace

@@ -71,6 +71,21 @@ TEST(Load, DependsOnTheSeedAlone) {
   EXPECT_LT(equal, 5);
 }
 
+TEST(Load, SaysWhatItAssumes) {
+  const auto assumed = [](const char* text) { return assumptions_of(parse_load(text)); };
+  EXPECT_EQ(assumed("batch:4"), "prompt=512,output=128,requests=16");
+  EXPECT_EQ(assumed("poisson:4"), "prompt=512,output=128,requests=1000");
+  EXPECT_EQ(assumed("burst:4,seconds=60"), "prompt=512,output=128,every=10");
+  EXPECT_EQ(assumed("batch:4,prompt=7,requests=3"), "output=128");
+  EXPECT_EQ(assumed("burst:4,prompt=7,output=1..3,every=2,requests=9"), "");
+}
+
+TEST(Load, NamesTheNearestWord) {
+  const auto refusal = [](const char* text) { return message_of([&] { parse_load(text); }); };
+  EXPECT_THAT(refusal("poison:8"), HasSubstr("did you mean 'poisson'?"));
+  EXPECT_THAT(refusal("batch:8,promt=7"), HasSubstr("did you mean 'prompt'?"));
+}
+
 TEST(Load, SaysWhatIsWrong) {
   const auto refusal = [](const char* text) { return message_of([&] { parse_load(text); }); };
   EXPECT_THAT(refusal("steady:8"), HasSubstr("batch:N, poisson:RATE or burst:N"));
