@@ -50,7 +50,7 @@ std::string text_of_file(const std::string& path) {
   while (file.read(piece.data(), piece.size()) || file.gcount() > 0) {
     text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
   }
-  if (!file.is_open() || file.bad()) {  // bad: a directory
+  if (!file.is_open() || file.bad()) {  // bad() is set for a directory
     throw Error("server", "cannot read the API key file '" + path + "'");
   }
   return text;
@@ -84,7 +84,7 @@ KeyLines read_key_lines(const std::string& text, const std::string& path) {
   return result;
 }
 
-// The first line that says something decides the form of the file.
+// The first line that is neither empty nor a comment decides the form of the file.
 bool holds_key_tables(const std::string& text) {
   std::istringstream lines(text);
   std::string line;

@@ -35,6 +35,7 @@ enum class RouteId {
   kChat,
   kTokenize,
   kDetokenize,
+  kPageState,
   kPage,
   kAdminRequests,
   kAdminCancel,
@@ -65,6 +66,7 @@ constexpr std::array kRoutes = {
     Route{RouteId::kChat, "/v1/chat/completions", true},
     Route{RouteId::kTokenize, "/tokenize", true},
     Route{RouteId::kDetokenize, "/detokenize", true},
+    Route{RouteId::kPageState, "/ui/state", false, Role::kMetrics},
     Route{RouteId::kPage, "/ui", false},
     Route{RouteId::kAdminRequests, "/admin/requests", false, Role::kAdmin},
     Route{RouteId::kAdminCancel, "/admin/cancel", true, Role::kAdmin},
@@ -95,13 +97,13 @@ bool is_probe_route(const Route* route) {
                               route->id == RouteId::kHealth);
 }
 
-// What pages and monitors ask for all the time.
+// Routes that pages and monitors poll.
 bool is_watch_route(const Route* route) {
   return is_probe_route(route) ||
          (route != nullptr && !route->is_post && route->role != Role::kUse);
 }
 
-// Of a probe: {"status": what}.
+// The answer of a probe: {"status": ...}.
 http::Response status_response(bool good, const char* otherwise) {
   http::Response response;
   response.status = good ? 200 : 503;
@@ -167,7 +169,7 @@ bool limits_requests(const KeyLimits& limits) {
   return limits.max_choices != 0 || limits.max_tokens != 0 || limits.best_priority;
 }
 
-// Without keys all clients are one caller, so a good priority would pass all the others'.
+// Without keys all clients are one caller, so a client could overtake all others by its priority.
 openai::RequestLimits request_limits(const RouteOptions& options) {
   openai::RequestLimits limits = options.request_limits;
   if (options.api_keys.empty() && !limits.best_priority) limits.best_priority = 0;
@@ -191,7 +193,7 @@ http::Response limit_reached(const std::string& key, const LimitReached& reached
   return response;
 }
 
-// OPTIONS, a method that the route lacks, or a body that is not declared JSON.
+// Answers OPTIONS; refuses a method that the route lacks, and a body that is not declared as JSON.
 std::optional<http::Response> check_method(const Route& route, const http::Request& request) {
   if (request.method == "OPTIONS") return empty_with({{"Allow", allowed_methods(route)}});
   const bool fits = route.is_post ? request.method == "POST"
@@ -217,6 +219,7 @@ Routes::Routes(RouteOptions options, GenerationService& service, Workers workers
       refusal_delay_(options_.max_delayed_refusals),
       service_(service),
       admin_(service, ledger_, options_.drain),
+      page_state_(service, admin_),
       context_(std::make_shared<openai::ApiContext>(openai::ApiContext{
           service, std::move(workers.pool), std::move(workers.timers), request_limits(options_),
           options_.strict, options_.heartbeat,
@@ -311,7 +314,7 @@ std::optional<http::Response> Routes::admit(http::Request& request) {
     if (record.key() == nullptr) return key_missing(shows_page);
   }
   if (route == nullptr) return nothing_at(request.path);
-  if (route->id == RouteId::kPage && !options_.serves_page) {
+  if (is_web_path(request.path) && !options_.serves_page) {
     return openai::error_response(
         ApiError(404, "the page is off here; `tandem serve --ui` turns it on", "", "unknown_url"));
   }
@@ -323,7 +326,8 @@ std::optional<http::Response> Routes::admit(http::Request& request) {
   return check_places(record, route->id == RouteId::kCompletions || route->id == RouteId::kChat);
 }
 
-// A full queue or a service that stops is told before the body is read, and costs the key nothing.
+// A full queue or a stopping service is reported before the body is read, and costs the key
+// nothing.
 std::optional<http::Response> Routes::check_places(RequestRecord& record, bool generates) const {
   const SubmitStatus status =
       generates ? service_.admission(record.caller()) : SubmitStatus::kAccepted;
@@ -386,6 +390,8 @@ void Routes::dispatch(http::Exchange& exchange) {
       return openai::handle_tokenize(exchange, context_);
     case RouteId::kDetokenize:
       return openai::handle_detokenize(exchange, context_);
+    case RouteId::kPageState:
+      return exchange.respond(page_state(exchange.request()));
     case RouteId::kPage: {
       if (path == kAccessPath) return exchange.respond(access_of(exchange.request()));
       auto page = web_page(exchange.request());
@@ -408,13 +414,24 @@ void Routes::dispatch(http::Exchange& exchange) {
   }
 }
 
-// Which routes the page may ask, so that it asks no other: browsers list each refusal as an error.
+// Tells the page which routes its key opens. It asks no others, because browsers log each refusal.
 http::Response Routes::access_of(const http::Request& request) const {
   const auto entry = [&](const char* name, Role role) {
     const bool may = !check_role(role, request);
     return std::string("\"") + name + "\":" + (may ? "true" : "false");
   };
   return plain("{" + entry("metrics", Role::kMetrics) + "," + entry("admin", Role::kAdmin) + "}");
+}
+
+// `?requests` asks for those too. A browser names the origin of a page of another site, and without
+// keys such a page is no operator (see is_closed_to_origins()).
+http::Response Routes::page_state(const http::Request& request) {
+  const bool is_operator =
+      !check_role(Role::kAdmin, request) && (keys_.required() || request.header("origin").empty());
+  http::Response response =
+      plain(page_state_.text(request.query == "requests", is_operator, SharedText::Clock::now()));
+  response.headers = {{"Cache-Control", "no-store"}};  // keys see different parts of it
+  return response;
 }
 
 http::Response Routes::one_model(std::string_view id) const {

@@ -25,6 +25,7 @@
 #include "server/host_check.h"
 #include "server/http/exchange.h"
 #include "server/openai/api_context.h"
+#include "server/web/page_state.h"
 
 namespace tandem::server {
 
@@ -91,6 +92,7 @@ class Routes {
   std::shared_ptr<const openai::ApiContext> context_for(const http::Request& request) const;
   void dispatch(http::Exchange& exchange);
   http::Response access_of(const http::Request& request) const;
+  http::Response page_state(const http::Request& request);
   http::Response one_model(std::string_view id) const;
 
   RouteOptions options_;
@@ -100,6 +102,7 @@ class Routes {
   RefusalDelay refusal_delay_;
   GenerationService& service_;
   Admin admin_;
+  PageState page_state_;
   std::shared_ptr<const openai::ApiContext> context_;
 };
 

@@ -50,7 +50,7 @@ void Timers::run() {
     }
     const auto first = actions_.begin();
     if (first->first.at > Clock::now()) {
-      const auto at = first->first.at;  // a copy: the entry may go while this waits
+      const auto at = first->first.at;  // a copy, because the entry may be erased during the wait
       changed_.wait_until(lock, at);
       continue;
     }

@@ -97,18 +97,23 @@ class Server:
         return self.process.returncode
 
 
-def rounds_in_turns(servers, samples, round_of):
+def rounds_in_turns(servers, samples, round_of, warm=WARM_ROUNDS, progress=None):
     """{name: what round_of(server, number) gave}, one round of each server after the other. Closes the servers.
 
-    The first rounds, with negative numbers, warm the servers and do not count.
+    The first rounds, with negative numbers, warm the servers and do not count. `progress`: steps once for every number,
+    and its time limit ends the rounds.
     """
     rounds = {server.name: [] for server in servers}
     try:
-        for number in range(-WARM_ROUNDS, samples):
+        for number in range(-warm, samples):
+            if number > 0 and progress and progress.is_over():
+                break
             for server in servers:
                 one = round_of(server, number)
                 if number >= 0:
                     rounds[server.name].append(one)
+            if progress:
+                progress.step()
     finally:
         for server in servers:
             server.close()

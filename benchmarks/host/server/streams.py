@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streaming clients against `tandem serve`, of one program or of two in turns.
+"""Streaming clients against `tandem serve`, of one program, or in turns of two or of two choices of options.
 
     build/release/bin/tandem-random-model /tmp/small.gguf --layers 4 --width 128 --q-heads 4 --kv-heads 2 \\
         --head-dim 32 --ffn 344 --vocab 1024 --context 1024 --type f32
@@ -14,17 +14,22 @@ parses nothing, so that the clients take little of the machine. Standard library
 import argparse
 import functools
 import os
+import pathlib
 import selectors
+import sys
 import tempfile
 import time
 
 from http_client import connect, request
-from servers import Server, print_json, quantile, rounds_in_turns, start_all
+from servers import WARM_ROUNDS, Server, print_json, quantile, rounds_in_turns, start_all
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from progress import Progress
 
 
-def server(name, program, options, directory):
+def server(name, program, words, options, directory):
     command = [program, "serve", "--model", options.model, "--port", "0", "--port-file", Server.PORT_FILE,
-               "--attention", "cpu", "--model-name", "bench", *options.options.split()]
+               "--attention", "cpu", "--model-name", "bench", *words.split()]
     return Server(name, command, directory)
 
 
@@ -110,18 +115,27 @@ def main():
     parser.add_argument("--tandem", default="build/release/bin/tandem")
     parser.add_argument("--against", help="another build of the program, measured in turns")
     parser.add_argument("--options", default="", help="further options of `tandem serve`, as one word")
+    parser.add_argument("--against-options", help="other further options, measured in turns")
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--prompt", type=int, default=16, help="tokens of a prompt")
     parser.add_argument("--requests", type=int, default=8, help="of a client in a round")
     parser.add_argument("--samples", type=int, default=20)
+    parser.add_argument("--warm", type=int, default=WARM_ROUNDS, help="rounds before the samples")
+    parser.add_argument("--seconds", type=float, help="no further round begins that would end after this time")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    programs = {"tandem": options.tandem, **({"against": options.against} if options.against else {})}
+    servers = {"tandem": (options.tandem, options.options)}
+    if options.against or options.against_options is not None:
+        words = options.options if options.against_options is None else options.against_options
+        servers["against"] = (options.against or options.tandem, words)
     with tempfile.TemporaryDirectory() as directory:
-        servers = start_all([functools.partial(server, name, program, options, directory)
-                             for name, program in programs.items()])
-        rounds = rounds_in_turns(servers, options.samples, lambda one, number: round_of(one, options, number))
+        started = start_all([functools.partial(server, name, program, words, options, directory)
+                             for name, (program, words) in servers.items()])
+        progress = Progress("streams, rounds", options.warm + options.samples, options.seconds)
+        rounds = rounds_in_turns(started, options.samples, lambda one, number: round_of(one, options, number), options.warm,
+                                 progress)
+        progress.end()
     report(options, rounds)
 
 

@@ -15,8 +15,8 @@ namespace tandem::cuda {
 namespace {
 
 constexpr std::uint32_t kFlushPeriodMs = 1000;
-constexpr CuptiKind kKinds[] = {CuptiKind::kKernel, CuptiKind::kMemcpy, CuptiKind::kMemset,
-                                CuptiKind::kMemcpyPeer};
+constexpr CuptiKind kKinds[] = {CuptiKind::kKernel, CuptiKind::kCopy, CuptiKind::kSet,
+                                CuptiKind::kPeerCopy};
 
 // CUPTI's callbacks have no argument of ours. They run with a shared lock: none is still at work
 // where one that is not shared was had.
@@ -89,7 +89,7 @@ std::string readable_kernel_name(const char* name) {
 ActivityTrace::ActivityTrace(const Cupti& cupti, device::ActivitySink sink, Warn warn)
     : cupti_(cupti), sink_(std::move(sink)), warn_(std::move(warn)) {
   pair_clocks();
-  if (cupti_.timestamp(&start_ns_) != 0) start_ns_ = 0;
+  if (cupti_.timestamp_ns(&start_ns_) != 0) start_ns_ = 0;
   {
     const std::unique_lock lock(current_mutex);
     TANDEM_CHECK(std::exchange(current, this) == nullptr);
@@ -132,7 +132,7 @@ void ActivityTrace::pair_clocks() {
   for (int attempt = 0; attempt < 3; ++attempt) {
     std::uint64_t ns = 0;
     const Clock::time_point before = Clock::now();
-    if (cupti_.timestamp(&ns) != 0) return;
+    if (cupti_.timestamp_ns(&ns) != 0) return;
     const Clock::duration took = Clock::now() - before;
     if (took >= shortest) continue;
     shortest = took;
@@ -196,19 +196,20 @@ void ActivityTrace::add(const CuptiRecord& record) {
       if (name == names_.end()) {
         name = names_.emplace(symbol, readable_kernel_name(kernel.name)).first;
       }
-      spans_.push_back({kernel.device, kernel.stream, name->second, kernel.start, kernel.end, -1});
+      spans_.push_back(
+          {kernel.device, kernel.stream, name->second, kernel.start_ns, kernel.end_ns, -1});
       break;
     }
-    case CuptiKind::kMemcpy:
-    case CuptiKind::kMemcpyPeer: {
+    case CuptiKind::kCopy:
+    case CuptiKind::kPeerCopy: {
       const auto& copy = reinterpret_cast<const CuptiMemcpy&>(record);
-      spans_.push_back({copy.device, copy.stream, copy_name(copy.copy_kind), copy.start, copy.end,
-                        static_cast<std::int64_t>(copy.bytes)});
+      spans_.push_back({copy.device, copy.stream, copy_name(copy.copy_kind), copy.start_ns,
+                        copy.end_ns, static_cast<std::int64_t>(copy.bytes)});
       break;
     }
-    case CuptiKind::kMemset: {
+    case CuptiKind::kSet: {
       const auto& set = reinterpret_cast<const CuptiMemset&>(record);
-      spans_.push_back({set.device, set.stream, "memset", set.start, set.end,
+      spans_.push_back({set.device, set.stream, "memset", set.start_ns, set.end_ns,
                         static_cast<std::int64_t>(set.bytes)});
       break;
     }

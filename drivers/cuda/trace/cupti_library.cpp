@@ -23,7 +23,7 @@ struct Loaded {
         library.find_optional<decltype(functions.flush_period)>("cuptiActivityFlushPeriod");
     library.find("cuptiActivityGetNextRecord", functions.next_record);
     library.find("cuptiActivityGetNumDroppedRecords", functions.dropped_records);
-    library.find("cuptiGetTimestamp", functions.timestamp);
+    library.find("cuptiGetTimestamp", functions.timestamp_ns);
   }
 };
 

@@ -22,6 +22,7 @@
 #include <iterator>
 #include <utility>
 
+#include "apps/exit_code.h"
 #include "common/error.h"
 #include "common/scratch_folder.h"
 #include "trace/communication/record_file.h"
@@ -140,6 +141,11 @@ void restore_signals() {
   _exit(127);
 }
 
+[[noreturn]] void end_with(int code, const std::string& problem) {
+  print_error("[trace-comm] " + problem);
+  throw ExitStatus{code};
+}
+
 int wait_for_program(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
@@ -169,8 +175,9 @@ int run_program(const TracedRunOptions& options, const std::string& folder) {
   close(problem_pipe[0]);
   const int code = wait_for_program(child);
   if (failed) {
-    throw Error("trace-comm",
-                "cannot run '" + options.command.front() + "': " + std::strerror(problem));
+    constexpr int kNotFound = 127, kNotRunnable = 126;  // as shells have them
+    end_with(problem == ENOENT ? kNotFound : kNotRunnable,
+             "cannot run '" + options.command.front() + "': " + std::strerror(problem));
   }
   return code;
 }
@@ -178,6 +185,22 @@ int run_program(const TracedRunOptions& options, const std::string& folder) {
 std::string whole_text(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Those that were written to their end. Their process may have died, or the disk may be full.
+std::vector<trace::NamedText> whole_records(const std::string& folder, const std::string& ending) {
+  std::vector<trace::NamedText> records;
+  for (const fs::path& path : files_of(folder, ending)) {
+    trace::NamedText record{path.filename().string(), whole_text(path)};
+    if (record.text.ends_with("\nend\n")) {
+      records.push_back(std::move(record));
+    } else {
+      print_error("[trace-comm] the record " + record.name +
+                  " is not whole and is left out: its process died while it wrote, or the disk is "
+                  "full");
+    }
+  }
+  return records;
 }
 
 }  // namespace
@@ -193,24 +216,20 @@ TracedRun run_traced(const TracedRunOptions& options) {
   TracedRun run;
   run.exit_code = run_program(options, folder.path());
   run.traffic.set_keeps_events(options.most_events > 0);
-  const std::vector<fs::path> records = files_of(folder.path(), ".record");
-  const std::vector<fs::path> sockets = files_of(folder.path(), ".sockets");
+  const std::vector<trace::NamedText> records = whole_records(folder.path(), ".record");
+  const std::vector<trace::NamedText> sockets = whole_records(folder.path(), ".sockets");
   if (records.empty() && sockets.empty()) {
-    throw Error("trace-comm",
-                "the program has ended with code " + std::to_string(run.exit_code) +
-                    " and no process has left a record: none called MPI_Finalize, ended a "
-                    "communicator of NCCL, copied between GPUs or with the host, sent by gloo as a "
-                    "rank of a launcher, made a group of Tandem's or copied to an emulated card; "
-                    "static programs and calls of MPI from Fortran are not seen");
+    end_with(run.exit_code != 0 ? run.exit_code : kBadInput,
+             "the program has ended with code " + std::to_string(run.exit_code) +
+                 " and no process has left a record: none called MPI_Finalize, ended a "
+                 "communicator of NCCL, copied between GPUs or with the host, sent by gloo as a "
+                 "rank of a launcher, made a group of Tandem's or copied to an emulated card; "
+                 "static programs and calls of MPI from Fortran are not seen");
   }
-  for (const fs::path& path : records) {
-    trace::read_record(whole_text(path), path.filename().string(), run.traffic);
+  for (const trace::NamedText& record : records) {
+    trace::read_record(record.text, record.name, run.traffic);
   }
-  std::vector<trace::NamedText> texts;
-  for (const fs::path& path : sockets) {
-    texts.push_back({path.filename().string(), whole_text(path)});
-  }
-  trace::read_socket_files(texts, run.traffic);
+  trace::read_socket_files(sockets, run.traffic);
   for (const fs::path& path : files_of(folder.path(), ".prof")) {
     trace::read_transport_counts(whole_text(path), path.filename().string(), run.traffic);
   }

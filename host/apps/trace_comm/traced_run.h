@@ -38,8 +38,9 @@ struct TracedRun {
   int exit_code = 0;  // of the program; 128 + N if signal N ended it
 };
 
-// Throws Error("trace-comm", ...) if the program cannot be started, a library is missing, or no
-// process has written a record.
+// Throws Error("trace-comm", ...) if a library is missing. If the program cannot be started, or no
+// process has written a record, prints why and throws ExitStatus: 127 or 126 as a shell, the
+// program's code, or 2 if that is 0.
 TracedRun run_traced(const TracedRunOptions& options);
 
 }  // namespace tandem::apps

@@ -36,8 +36,10 @@ std::string read_field(std::string_view body, const char* name) {
   return value;
 }
 
+// Of an operator, or of the page that shows the others.
 bool is_operators(const RequestRecord& record) {
-  return record.identity().route.starts_with("/admin/");
+  const std::string& route = record.identity().route;
+  return route.starts_with("/admin/") || route == "/ui/state";
 }
 
 }  // namespace

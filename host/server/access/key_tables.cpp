@@ -147,7 +147,7 @@ std::vector<PlacedKey> read_key_tables(const std::string& text, const std::strin
   try {
     document = toml::parse(text, path);
   } catch (const toml::parse_error& error) {
-    // The description may quote the file, so that a key might get into the log.
+    // The parser's own text may quote the file, and a key would get into the log.
     fail_key_file(path, static_cast<int>(error.source().begin.line), "this is not valid TOML");
   }
   std::vector<PlacedKey> result;

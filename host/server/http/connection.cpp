@@ -2,8 +2,7 @@
 //
 // The reading half and the phases of a connection; answers are in connection_answer.cpp.
 //
-// At most one read and one write are in flight. A timer's handler checks the expiry, since a
-// handler that is already queued cannot be cancelled.
+// At most one read and one write are in flight.
 #include "server/http/connection.h"
 
 #include <spdlog/spdlog.h>
@@ -22,7 +21,7 @@ namespace asio = boost::asio;
 
 namespace {
 constexpr std::chrono::milliseconds kReservedPatience{2'000};  // of a reserved connection
-// Between two looks whether a client is still there, of which no more is read.
+// Between two checks whether a client whose input is not read has gone.
 constexpr std::chrono::milliseconds kUnreadPause{500};
 }  // namespace
 
@@ -36,8 +35,8 @@ Connection::Connection(std::unique_ptr<Stream> stream, std::shared_ptr<const Hoo
       turned_away_(std::move(turned_away)),
       on_destroyed_(std::move(on_destroyed)),
       reader_(hooks_->limits),
-      read_timer_(stream_->get_executor()),
-      write_timer_(stream_->get_executor()),
+      read_deadline_(stream_->get_executor()),
+      write_deadline_(stream_->get_executor()),
       delay_timer_(stream_->get_executor()) {}
 
 Connection::~Connection() { on_destroyed_(); }
@@ -79,7 +78,7 @@ void Connection::begin_handling() {
   is_new_ = false;
   phase_ = Phase::kHandling;
   self_ = shared_from_this();
-  read_timer_.cancel();
+  read_deadline_.clear();
 }
 
 // A string that is emptied or assigned an empty one keeps its memory; one that is moved out does
@@ -211,11 +210,7 @@ void Connection::on_end_of_input() {
 }
 
 void Connection::arm_read_timer(std::chrono::milliseconds timeout) {
-  read_timer_.expires_after(timeout);
-  read_timer_.async_wait([self = shared_from_this()](const ErrorCode& error) {
-    if (error || self->read_timer_.expiry() > asio::steady_timer::clock_type::now()) return;
-    self->on_read_timeout();
-  });
+  read_deadline_.set(timeout, [self = shared_from_this()] { self->on_read_timeout(); });
 }
 
 void Connection::on_read_timeout() {
@@ -246,8 +241,8 @@ void Connection::close(ExchangeEnd end) {
   phase_ = Phase::kClosed;
   const auto self = std::exchange(self_, nullptr);
   stream_->close();
-  read_timer_.cancel();
-  write_timer_.cancel();
+  read_deadline_.close();
+  write_deadline_.close();
   delay_timer_.cancel();
   held_.reset();
   if (const auto pending = std::exchange(pending_, nullptr)) pending->abandon();

@@ -21,6 +21,7 @@
 
 #include "server/http/exchange.h"
 #include "server/http/limits.h"
+#include "server/http/moving_deadline.h"
 #include "server/http/post_gate.h"
 #include "server/http/request_reader.h"
 #include "server/http/stream.h"
@@ -109,7 +110,8 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   const std::string turned_away_;
   std::function<void()> on_destroyed_;
   RequestReader reader_;
-  boost::asio::steady_timer read_timer_, write_timer_, delay_timer_;
+  MovingDeadline read_deadline_, write_deadline_;
+  boost::asio::steady_timer delay_timer_;
 
   Phase phase_ = Phase::kHandshake;
   bool is_new_ = true;  // nothing has been answered yet

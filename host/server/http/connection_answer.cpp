@@ -138,14 +138,12 @@ void Connection::flush() {
     in_flight_.swap(output_);
   }
   if (in_flight_.empty()) {
-    write_timer_.cancel();
+    write_deadline_.clear();
     if (phase_ == Phase::kHandling && answer_complete_) finish_exchange();
     return;
   }
   write_in_flight_ = true;
-  write_timer_.expires_after(hooks_->limits.stall_timeout);
-  write_timer_.async_wait([self = shared_from_this()](const ErrorCode& error) {
-    if (error || self->write_timer_.expiry() > asio::steady_timer::clock_type::now()) return;
+  write_deadline_.set(hooks_->limits.stall_timeout, [self = shared_from_this()] {
     if (!self->write_in_flight_) return;
     spdlog::warn("[server] dropping a client that takes no bytes");
     self->close(ExchangeEnd::kClientSlow);

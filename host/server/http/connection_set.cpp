@@ -39,7 +39,7 @@ std::optional<ConnectionSet::Admission> ConnectionSet::admit(const PeerAddress& 
   if (reserved) {
     replaced = take_oldest_reserved();
     if (replaced) replaced->abort();
-    // Connections that were told to close need a moment. The limit holds anyway.
+    // Connections that were told to close are still open for a moment, and count.
     if (entries_.size() - num_admitted_ >= 2 * kReserved) return std::nullopt;
   }
   ++next_id_;
@@ -63,7 +63,7 @@ void ConnectionSet::add(std::uint64_t id, const std::shared_ptr<Connection>& con
   if (const auto at = reserved_.find(id); at != reserved_.end()) {
     at->second = connection;
   } else {
-    connection->abort();  // its place was taken before it was here
+    connection->abort();  // another connection took its place before it was added
   }
 }
 

@@ -18,7 +18,7 @@ namespace beast = boost::beast;
 std::optional<Refusal> parse_head(std::string_view head, Request* request, bool* keep_alive) {
   beast::http::request_parser<beast::http::empty_body> parser;
   parser.eager(false);
-  parser.header_limit(std::numeric_limits<std::uint32_t>::max());  // the scanner has held it
+  parser.header_limit(std::numeric_limits<std::uint32_t>::max());  // the scanner has enforced it
   parser.body_limit(std::numeric_limits<std::uint64_t>::max());
   beast::error_code error;
   parser.put(boost::asio::buffer(head.data(), head.size()), error);

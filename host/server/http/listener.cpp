@@ -34,7 +34,7 @@ Listener::Listener(asio::io_context& io, const ListenOptions& options,
   own_path_ = options.unix_path;
 }
 
-// A process that has replaced the file listens there now, so only an unanswered one goes.
+// Removes the file only if nobody listens there: another process may have replaced it.
 Listener::~Listener() {
   if (own_path_.empty()) return;
   sockets_.clear();

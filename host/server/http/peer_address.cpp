@@ -12,7 +12,7 @@
 namespace tandem::server::http {
 namespace {
 
-constexpr std::size_t kNetworkBytes = 8;  // of an IPv6 address: who has one has all below it
+constexpr std::size_t kNetworkBytes = 8;  // of an IPv6 address; one client has all below it
 constexpr unsigned char kLoopbackNetwork = 127;
 
 PeerAddress peer_of_ipv4(const unsigned char* bytes) {

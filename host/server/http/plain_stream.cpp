@@ -64,7 +64,7 @@ class PlainStream final : public Stream {
 
 bool peer_left(Socket& socket) {
   pollfd state{socket.native_handle(), POLLRDHUP, 0};
-  return ::poll(&state, 1, 0) == 1;  // errors and the end of both directions are always told
+  return ::poll(&state, 1, 0) == 1;  // poll() always reports errors and hang-ups
 }
 
 std::unique_ptr<Stream> make_plain_stream(Socket socket) {

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::size_t kMaxLengthDigits = 18;  // fits any size_t
 
-// Headers that decide who asks, for what, and where the request ends.
+// Headers that a request may have only once: they identify the client, the host or the request's
+// end.
 constexpr std::string_view kSingle[] = {"authorization", "content-length", "content-type",
                                         "expect",        "host",           "transfer-encoding"};
 

@@ -133,7 +133,8 @@ std::shared_ptr<TlsKeys> load_tls_keys(const TlsFiles& files) {
   boost::system::error_code error;
   // A key with a passphrase is refused; a daemon has no terminal to ask at.
   context.set_password_callback([](std::size_t, auto) { return std::string(); }, error);
-  // The key first: a certificate that does not fit it then drops it, whatever the two types are.
+  // The key comes first. OpenSSL then drops it if the certificate does not fit, for all types of
+  // keys.
   context.use_private_key_file(files.key, asio::ssl::context::pem, error);
   if (error) refuse_file("--tls-key", files.key, error);
   context.use_certificate_chain_file(files.certificate, error);

@@ -38,7 +38,7 @@ sockaddr_un address_of(const std::string& path) {
   return address;
 }
 
-// Whether a process listens there. A full queue of connections is a listener too.
+// Whether a process listens there. A full queue of connections means that one does.
 bool answers(const sockaddr_un& address) {
   const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const int result = ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address);
@@ -58,7 +58,7 @@ bool check_unix_path(const std::string& path) {
     if (!folder.empty() && !std::filesystem::is_directory(folder, none)) {
       refuse_path(path, "there is no folder '" + folder.string() + "'");
     }
-    return false;  // bind() says what else is wrong
+    return false;  // bind() reports every other problem
   }
   if (S_ISSOCK(found.st_mode)) return true;
   refuse_path(path, "something that is no socket is there; choose another path");

@@ -140,7 +140,7 @@ std::string AnswerBuilder::whole() {
   for (Choice& choice : choices_) {
     if (&choice != choices_.data()) body += ',';
     take_logprobs(choice, choice.piece);
-    // Moved out, so that its memory goes before that of the next is taken.
+    // Moved out, so that its memory is freed before the next piece takes some.
     const AnswerPiece piece = std::exchange(choice.piece, {});
     format_.append_choice(body, piece);
   }

@@ -38,7 +38,7 @@ std::string read_content(const json& content, const std::string& path,
   return result;
 }
 
-// A list that answers sent back carry empty.
+// A list, or null if it is empty, as in answers that clients send back.
 const json* filled_list(FieldReader& fields, const char* name) {
   const json* list = fields.find(name);
   return list == nullptr || (list->is_array() && list->empty()) ? nullptr : list;
@@ -121,8 +121,8 @@ void read_template_kwargs(FieldReader& fields, ChatReading& reading, json& varia
   }
 }
 
-// Templates know the effort itself, or only a switch for thinking. What chat_template_kwargs says
-// counts more.
+// Some templates read the effort itself, others only a switch for thinking. A value in
+// chat_template_kwargs takes precedence.
 void read_effort(FieldReader& fields, ChatReading& reading, json& variables) {
   const json* value = fields.find("reasoning_effort");
   if (value == nullptr) return;

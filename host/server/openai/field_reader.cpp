@@ -15,7 +15,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostNamed = 16;  // ignored fields
+constexpr std::size_t kMostNamed = 16;  // ignored fields that a warning names
 
 std::string short_number(double value) {
   char text[32];

@@ -84,7 +84,7 @@ std::vector<Submission> GenerationCall::choices() {
     PlannedPrompt& prompt = plan_.prompts[plan_.prompt_of(i)];
     const bool is_last = i + 1 == plan_.num_choices() || plan_.is_first_of_prompt(i + 1);
     const auto number = i % static_cast<std::size_t>(plan_.choices_per_prompt);
-    // The last choice takes the request, unless its prompt is still to be echoed.
+    // The last choice moves the request out, unless its prompt is still to be echoed.
     GenerationRequest request =
         is_last && !prompt.echo_logprobs ? std::exchange(prompt.request, {}) : prompt.request;
     request.caller = record_->caller();

@@ -179,7 +179,7 @@ std::optional<int> read_priority(FieldReader& fields, bool strict) {
   return *tier == "flex" ? std::optional(kTier) : std::nullopt;
 }
 
-// A request that does not say counts as 0.
+// A request without a priority counts as 0.
 void bound_priority(std::optional<int> asked, std::optional<int> best, GenerationOptions& options) {
   options.priority = std::max(asked.value_or(0), best.value_or(asked.value_or(0)));
   options.asked_better_priority = asked.has_value() && *asked < options.priority;

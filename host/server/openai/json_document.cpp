@@ -58,7 +58,7 @@ class DocumentBuilder final : public nlohmann::json_sax<json> {
     return true;
   }
 
-  // The library's own message speaks of its classes and of lines; a position says enough.
+  // The library's own message names its classes and lines; a position is enough.
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
     throw ApiError(

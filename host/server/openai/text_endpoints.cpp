@@ -120,7 +120,7 @@ std::vector<TokenId> tokens_of(FieldReader& fields, const ApiContext& context) {
   }
 }
 
-// Its tools and variables count as in a chat.
+// Reads tools and variables as a chat does.
 Conversation conversation_of(FieldReader& fields, const ApiContext& context) {
   const RequestContext reading{{}, 0, context.limits};
   std::vector<std::string> ignored;

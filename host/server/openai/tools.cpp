@@ -57,7 +57,7 @@ bool wants_tools(FieldReader& fields, const ChatReading& reading) {
   return true;
 }
 
-// What a template may walk through: the text of an object becomes that object.
+// Templates iterate over arguments, so a text that is a JSON object becomes that object.
 json arguments_of(const json& arguments, const std::string& path) {
   if (arguments.is_object()) return arguments;
   const std::string& text = string_value(arguments, path);

@@ -9,10 +9,10 @@
 #include <optional>
 #include <vector>
 
-#include "common/error.h"
 #include "common/number.h"
 #include "common/text_parts.h"
 #include "trace/communication/import.h"
+#include "trace/communication/line_errors.h"
 
 namespace tandem::trace {
 namespace {
@@ -21,34 +21,35 @@ constexpr std::string_view kEventColumns =
     "time_s,source,destination,bytes,messages,kind,operation,phase";
 constexpr std::size_t kNumEventColumns = 8;
 
-class EventLines {
+class EventLines : LineErrors {
  public:
   EventLines(const ImportFile& file, Traffic& traffic)
-      : name_(file.name), lines_(parts_of(file.text, '\n')), traffic_(traffic) {}
+      : LineErrors(file.name), lines_(parts_of(file.text, '\n')), traffic_(traffic) {}
 
   void read() {
-    if (trimmed(lines_.front()) != kEventColumns)
-      fail("the columns are not " + std::string(kEventColumns));
-    for (at_ = 1; at_ < lines_.size(); ++at_) {
-      const std::string_view line = trimmed(lines_[at_]);
-      if (line.empty() && at_ + 1 == lines_.size()) return;
+    for (const std::string_view& text : lines_) {
+      ++number_;
+      const std::string_view line = trimmed(text);
+      if (number_ == 1) {
+        if (line != kEventColumns) fail("the columns are not " + std::string(kEventColumns));
+        continue;
+      }
+      if (line.empty() && &text == &lines_.back()) return;
       read_line(parts_of(line, ','));
     }
-    --at_;
     fail("the line has no end: the file was cut");
   }
 
  private:
   void read_line(const std::vector<std::string_view>& fields) {
     if (fields.size() != kNumEventColumns) {
-      fail("there are " + std::to_string(fields.size()) + " fields for " +
-           std::to_string(kNumEventColumns) + " columns");
+      fail_width(fields.size(), kNumEventColumns);
     }
     TrafficEvent event;
-    event.time_s = number<double>(fields[0], "time");
+    event.time_s = number_in<double>(fields[0], "time");
     event.key = {party(fields[1]), party(fields[2]), fields[5], fields[6], fields[7]};
-    event.volume = {number<std::uint64_t>(fields[3], "number of bytes"),
-                    number<std::uint64_t>(fields[4], "number of messages")};
+    event.volume = {number_in<std::uint64_t>(fields[3], "number of bytes"),
+                    number_in<std::uint64_t>(fields[4], "number of messages")};
     traffic_.add_event(event);
   }
 
@@ -69,21 +70,8 @@ class EventLines {
     return *number;
   }
 
-  template <typename Number>
-  Number number(std::string_view text, const char* what) const {
-    const auto value = number_of<Number>(text);
-    if (!value) fail("'" + std::string(text) + "' is no " + what);
-    return *value;
-  }
-
-  [[noreturn]] void fail(const std::string& problem) const {
-    throw Error("communication", name_ + " line " + std::to_string(at_ + 1) + ": " + problem);
-  }
-
-  const std::string name_;
   const std::vector<std::string_view> lines_;
   Traffic& traffic_;
-  std::size_t at_ = 0;
   mutable std::string_view last_word_;
 };
 

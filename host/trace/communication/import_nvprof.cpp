@@ -14,6 +14,7 @@
 
 #include "common/error.h"
 #include "trace/communication/import.h"
+#include "trace/communication/line_errors.h"
 
 namespace tandem::trace {
 namespace {
@@ -36,9 +37,9 @@ CsvRow split_csv(const std::string& line) {
   return fields;
 }
 
-class NvprofRows {
+class NvprofRows : LineErrors {
  public:
-  explicit NvprofRows(const ImportFile& file) : name_(file.name), text_(file.text) {
+  explicit NvprofRows(const ImportFile& file) : LineErrors(file.name), text_(file.text) {
     while (next_line()) {
       names_ = split_csv(line_);
       if (names_.front() == "Start") break;
@@ -47,7 +48,7 @@ class NvprofRows {
     if (names_.empty()) fail("there is no row of column names that begins with Start");
     if (!next_line()) fail("the row of units is missing");
     const CsvRow units = split_csv(line_);
-    if (units.size() != names_.size()) fail_width(units.size());
+    if (units.size() != names_.size()) fail_width(units.size(), names_.size());
     for (std::size_t i = 0; i < names_.size(); ++i) {
       columns_[names_[i]] = i;
       units_[names_[i]] = units[i];
@@ -59,7 +60,7 @@ class NvprofRows {
     while (next_line()) {
       if (line_.empty() || line_ == "\r" || line_.starts_with("==")) continue;
       row_ = split_csv(line_);
-      if (row_.size() != names_.size()) fail_width(row_.size());
+      if (row_.size() != names_.size()) fail_width(row_.size(), names_.size());
       return true;
     }
     return false;
@@ -130,18 +131,9 @@ class NvprofRows {
     ++number_;
     return true;
   }
-  [[noreturn]] void fail(const std::string& problem) const {
-    throw Error("communication", name_ + " line " + std::to_string(number_) + ": " + problem);
-  }
-  [[noreturn]] void fail_width(std::size_t count) const {
-    fail("there are " + std::to_string(count) + " fields for " + std::to_string(names_.size()) +
-         " columns");
-  }
 
-  const std::string name_;
   std::istringstream text_;
   std::string line_;
-  int number_ = 0;
   CsvRow names_, row_;
   std::map<std::string, std::size_t> columns_;
   std::map<std::string, std::string> units_;

@@ -16,10 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "common/error.h"
-#include "common/number.h"
 #include "common/text_parts.h"
 #include "trace/communication/import.h"
+#include "trace/communication/line_errors.h"
 
 namespace tandem::trace {
 namespace {
@@ -43,10 +42,10 @@ std::uint64_t access_bytes(std::string_view operation) {
   return bytes;
 }
 
-class SnoopieLog {
+class SnoopieLog : LineErrors {
  public:
   SnoopieLog(const ImportFile& file, Traffic& traffic)
-      : name_(file.name), text_(file.text), traffic_(traffic) {}
+      : LineErrors(file.name), text_(file.text), traffic_(traffic) {}
 
   void read() {
     bool is_accesses = false;
@@ -92,15 +91,14 @@ class SnoopieLog {
 
   void take_access(const std::vector<std::string_view>& fields) {
     if (fields.size() != width_) {
-      fail("there are " + std::to_string(fields.size()) + " fields for " + std::to_string(width_) +
-           " columns");
+      fail_width(fields.size(), width_);
     }
     const std::string_view operation = fields[at_[kOperation]];
     const int running = device(fields[at_[kRunning]]), memory = device(fields[at_[kMemory]]);
     if (operation.empty()) fail("the operation has no name");
     if (running == memory) return;
     if (operation.starts_with("cu")) {
-      const auto bytes = number<std::uint64_t>(fields[at_[kRange]], "number of bytes");
+      const auto bytes = number_in<std::uint64_t>(fields[at_[kRange]], "number of bytes");
       return traffic_.add({running, memory, "copy", operation}, {bytes, 1});
     }
     const bool loads = operation.starts_with("LD");
@@ -111,7 +109,7 @@ class SnoopieLog {
   }
 
   int device(std::string_view text) const {
-    const int device = number<int>(text, "device");
+    const int device = number_in<int>(text, "device");
     if (device == -1) return kHostParty;
     if (device < 0 || device >= kMostParties) {
       fail("device " + std::string(text) + " is not between -1 and " +
@@ -120,21 +118,8 @@ class SnoopieLog {
     return device;
   }
 
-  template <typename Number>
-  Number number(std::string_view text, const char* what) const {
-    const auto value = number_of<Number>(text);
-    if (!value) fail("'" + std::string(text) + "' is no " + what);
-    return *value;
-  }
-
-  [[noreturn]] void fail(const std::string& problem) const {
-    throw Error("communication", name_ + " line " + std::to_string(number_) + ": " + problem);
-  }
-
-  const std::string name_;
   std::istringstream text_;
   Traffic& traffic_;
-  int number_ = 0;
   std::size_t width_ = 0;
   std::array<std::size_t, kColumns> at_{};
 };

@@ -11,16 +11,15 @@
 #include <utility>
 #include <vector>
 
-#include "common/error.h"
-#include "common/number.h"
+#include "trace/communication/line_errors.h"
 #include "trace/communication/traffic.h"
 
 namespace tandem::trace {
 
-class RecordLines {
+class RecordLines : public LineErrors {
  public:
   // `text` outlives this object: words are parts of it.
-  RecordLines(std::string_view text, std::string name) : text_(text), name_(std::move(name)) {}
+  RecordLines(std::string_view text, std::string name) : LineErrors(std::move(name)), text_(text) {}
 
   bool next() {
     words_.clear();
@@ -43,13 +42,7 @@ class RecordLines {
 
   template <typename Number>
   Number number(std::size_t at, const char* what) const {
-    const auto value = number_of<Number>(words_[at]);
-    if (!value) fail("'" + std::string(words_[at]) + "' is no " + what);
-    return *value;
-  }
-
-  [[noreturn]] void fail(const std::string& problem) const {
-    throw Error("communication", name_ + " line " + std::to_string(number_) + ": " + problem);
+    return number_in<Number>(words_[at], what);
   }
 
  private:
@@ -63,10 +56,8 @@ class RecordLines {
   }
 
   const std::string_view text_;
-  const std::string name_;
   std::size_t at_ = 0;
   std::vector<std::string_view> words_;
-  int number_ = 0;
 };
 
 // Parses "rank 0 of 4 on node-1", adds the rank to `traffic` and returns it.

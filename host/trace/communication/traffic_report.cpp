@@ -65,9 +65,9 @@ std::string table_html(const Traffic& traffic) {
     out += fmt::format(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td "
         "class=\"n\">{}</td></tr>\n",
-        labels[static_cast<std::size_t>(traffic.index_of(key.source))],
-        labels[static_cast<std::size_t>(traffic.index_of(key.destination))], xml_text(key.kind),
-        xml_text(key.operation), volume.bytes, volume.messages);
+        xml_text(labels[static_cast<std::size_t>(traffic.index_of(key.source))]),
+        xml_text(labels[static_cast<std::size_t>(traffic.index_of(key.destination))]),
+        xml_text(key.kind), xml_text(key.operation), volume.bytes, volume.messages);
   }
   return out + "</tbody></table>\n";
 }
@@ -188,9 +188,9 @@ std::string traffic_prometheus(const Traffic& traffic) {
   bytes += "# TYPE tandem_communication_bytes_total counter\n";
   std::string messages = "# TYPE tandem_communication_messages_total counter\n";
   for (const PairSum& sum : sums) {
-    const std::string names =
-        fmt::format("{{source=\"{}\",destination=\"{}\",kind=\"{}\"}}", labels[sum.source],
-                    labels[sum.destination], label_value(sum.kind));
+    const std::string names = fmt::format(
+        "{{source=\"{}\",destination=\"{}\",kind=\"{}\"}}", label_value(labels[sum.source]),
+        label_value(labels[sum.destination]), label_value(sum.kind));
     bytes += fmt::format("tandem_communication_bytes_total{} {}\n", names, sum.volume.bytes);
     messages +=
         fmt::format("tandem_communication_messages_total{} {}\n", names, sum.volume.messages);

@@ -44,8 +44,8 @@ struct Fed {
   void kernel(const char* name, std::uint64_t begin, std::uint64_t end, std::uint32_t stream = 7) {
     CuptiKernel record{};
     record.kind = CuptiKind::kKernel;
-    record.start = begin;
-    record.end = end;
+    record.start_ns = begin;
+    record.end_ns = end;
     record.device = 1;
     record.stream = stream;
     record.name = name;
@@ -99,7 +99,7 @@ Cupti double_of_cupti() {
     *dropped = std::exchange(fed->dropped, 0);
     return 0;
   };
-  cupti.timestamp = [](std::uint64_t* ns) {
+  cupti.timestamp_ns = [](std::uint64_t* ns) {
     *ns = fed->now();
     return 0;
   };
@@ -128,19 +128,19 @@ TEST_F(ActivityTraceTest, TellsKernelsCopiesAndMemsetsInTheHostsTime) {
   EXPECT_EQ(fed_.enabled.size(), 4u);
   const auto at = Clock::now() + 1ms;
   CuptiMemcpy copy{};
-  copy.kind = CuptiKind::kMemcpy;
+  copy.kind = CuptiKind::kCopy;
   copy.copy_kind = 1;
   copy.bytes = 4096;
-  copy.start = fed_.ns_of(at + 5us);
-  copy.end = fed_.ns_of(at + 9us);
+  copy.start_ns = fed_.ns_of(at + 5us);
+  copy.end_ns = fed_.ns_of(at + 9us);
   copy.stream = 3;
   fed_.kernel("_ZN6tandem11gpu_kernels12_GLOBAL__N_115rms_norm_kernelILi8EEEvPKfi", fed_.ns_of(at),
               fed_.ns_of(at + 4us));
   fed_.add(copy);
   CuptiMemset set{};
-  set.kind = CuptiKind::kMemset;
+  set.kind = CuptiKind::kSet;
   set.bytes = 16;
-  set.start = set.end = fed_.ns_of(at + 2us);
+  set.start_ns = set.end_ns = fed_.ns_of(at + 2us);
   fed_.add(set);
   fed_.send();
   ASSERT_EQ(heard_.size(), 3u);
@@ -166,8 +166,8 @@ TEST_F(ActivityTraceTest, LeavesOutOddRecordsAndCountsDroppedOnes) {
   fed_.kernel(nullptr, later, later + 10);
   CuptiKernel unknown{};
   unknown.kind = static_cast<CuptiKind>(9999);
-  unknown.start = later;
-  unknown.end = later + 5;
+  unknown.start_ns = later;
+  unknown.end_ns = later + 5;
   fed_.add(unknown);
   fed_.dropped = 17;
   fed_.send();
@@ -252,7 +252,7 @@ Cupti busy_cupti() {
     return 13;
   };
   cupti.dropped_records = [](void*, std::uint32_t, std::size_t*) { return 13; };
-  cupti.timestamp = [](std::uint64_t* ns) {
+  cupti.timestamp_ns = [](std::uint64_t* ns) {
     *ns = 1;
     return 0;
   };

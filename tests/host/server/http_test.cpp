@@ -168,9 +168,22 @@ TEST(Http, ARequestThatStallsIsTold408) {
   EXPECT_TRUE(client.closed_by_server());
 }
 
+// Its deadline moves to an earlier time than that of an idle connection.
+TEST(Http, ALaterRequestThatStallsIsTold408) {
+  RunningServer running({}, options_with([](ServerOptions& options) {
+                          options.limits.read_timeout = std::chrono::milliseconds(500);
+                          options.limits.idle_timeout = std::chrono::hours(1);
+                        }));
+  HttpClient client(running.port());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.get("/health").status, 200);
+  client.send("POST /v1/completions HTTP/1.1\r\nHost: h\r\n");
+  EXPECT_EQ(client.read_reply().status, 408);
+  EXPECT_TRUE(client.closed_by_server());
+}
+
 TEST(Http, AnIdleConnectionIsClosed) {
   RunningServer running({}, options_with([](ServerOptions& options) {
-                          options.limits.idle_timeout = std::chrono::milliseconds(50);
+                          options.limits.idle_timeout = std::chrono::milliseconds(500);
                         }));
   HttpClient fresh(running.port());
   EXPECT_TRUE(fresh.closed_by_server());

@@ -95,7 +95,7 @@ TEST(Probes, AProbeOnAReservedConnectionIsItsLastRequest) {
 
 TEST(Probes, ANewClientThatSendsNothingIsClosedSoonerThanOneThatHasAsked) {
   ServerOptions options;
-  options.limits.first_byte_timeout = std::chrono::milliseconds(50);
+  options.limits.first_byte_timeout = std::chrono::milliseconds(500);
   RunningServer running({}, options);
   HttpClient used(running.port());
   ASSERT_EQ(used.get("/health").status, 200);

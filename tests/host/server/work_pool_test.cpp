@@ -86,8 +86,9 @@ TEST(Timers, CallInTheOrderOfTheirTimes) {
   Timers timers;
   std::string order;
   std::promise<void> done;
-  timers.after(std::chrono::milliseconds(40), [&] { done.set_value(); });
-  timers.after(std::chrono::milliseconds(20), [&] { order += 'b'; });
+  // Far apart: a busy machine may stop this thread between two calls.
+  timers.after(std::chrono::milliseconds(800), [&] { done.set_value(); });
+  timers.after(std::chrono::milliseconds(400), [&] { order += 'b'; });
   timers.after(std::chrono::milliseconds(0), [&] { order += 'a'; });
   done.get_future().wait();
   EXPECT_EQ(order, "ab");

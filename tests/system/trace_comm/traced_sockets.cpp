@@ -3,10 +3,10 @@
 // Two ranks that send over TCP in every way that the C library has: traced_sockets LIBGLOO.
 //
 // LIBGLOO: any library with that name, which makes the process one of gloo's. Rank 0 sends to rank
-// 1: by send, sendto, sendmsg, sendmmsg, writev and sendfile; over a descriptor that becomes
-// that of other connections by dup2(), dup3(), close_range() and fcntl(); and, once it has become
-// this program again by execl(), over the descriptor that it inherits. Between them it closes a
-// connection by fclose() and writes a file under its number.
+// 1: by send, sendto, sendmsg, sendmmsg, writev, sendfile and splice; over a descriptor that
+// becomes that of other connections by dup2(), dup3(), close_range() and fcntl(); and, once it has
+// become this program again by execl(), over the descriptor that it inherits. Between them it
+// closes a connection by fclose() and writes a file under its number.
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -70,6 +70,12 @@ void send_in_every_way(int to) {
   const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   sendfile(to, file, nullptr, 1000);
   close(file);
+  int ends[2];
+  if (pipe(ends) != 0) fail("pipe");
+  (void)!write(ends[1], kBytes, 30);
+  splice(ends[0], nullptr, to, nullptr, 30, 0);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 // A connection that fclose() ends, and a file of its number.

@@ -12,7 +12,7 @@ import {bytes, seconds} from "./elements.js";
 import {histograms, quantile} from "./metrics.js";
 import {isAlarming, showConfiguration} from "./operator.js";
 import {pageText} from "./requests.js";
-import {isLost} from "./status.js";
+import {isLost, paceText, readPace} from "./status.js";
 import {StepHistory} from "./steps.js";
 import {trafficOf} from "./traffic.js";
 import {matrixOfRankZero, otherSeconds} from "./training.js";
@@ -144,6 +144,17 @@ test("histograms have the count of each bucket alone", () => {
   assert.equal(quantile({buckets: [{upTo: 1, count: 0}], count: 0}, 0.5), undefined);
 });
 
+test("what a device reads is compared with what its memory gives, where that is known", () => {
+  const device = {seconds: 2, memory_bandwidth_bytes_per_s: 4096};
+  assert.deepEqual(readPace(2048, device), {pace: 1024, share: 0.25});
+  assert.equal(paceText(2048, device), "1.0 KiB/s, 25 % of the memory's 4.0 KiB/s");
+  assert.equal(paceText(10_240, device), "5.0 KiB/s, 125 % of the memory's 4.0 KiB/s");
+  assert.equal(paceText(8192, device), "4.0 KiB/s, 100 % of the memory's 4.0 KiB/s");
+  assert.equal(paceText(8, device), "4 B/s, 0.098 % of the memory's 4.0 KiB/s");
+  assert.equal(paceText(2048, {...device, memory_bandwidth_bytes_per_s: null}), "1.0 KiB/s");
+  assert.equal(paceText(0, {...device, seconds: 0}), "-");
+});
+
 test("a lost device is told apart", () => {
   assert.equal(isLost({role: "attention", alive: false}, {}), true);
   assert.equal(isLost({role: "attention", alive: true}, {}), false);
@@ -194,6 +205,8 @@ test("figures have units", () => {
   assert.equal(bytes(1536), "1.5 KiB");
   assert.equal(seconds(0.0123), "12.3 ms");
   assert.equal(seconds(0), "0");
+  assert.equal(seconds(4321.4), "4321 s");
+  assert.equal(seconds(0.9999), "1000 ms");
 });
 
 test("a training's matrix holds what rank 0 sent and received", () => {

@@ -20,7 +20,7 @@
 #include <optional>
 #include <string>
 
-#include "apps/trace_comm/cuda/cupti_records.h"
+#include "common/cupti_records.h"
 #include "common/loaded_library.h"
 #include "trace/communication/copy_kind.h"
 #include "trace/communication/launcher_rank.h"

@@ -4,6 +4,7 @@
 #include "apps/trace_comm/nccl/communicator_events.h"
 
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +33,26 @@ bool has_blocks(Collective collective) {
          collective == Collective::kAllToAll;
 }
 
+// A call whose names have been read.
+struct NamedCall {
+  std::string function, algorithm;
+  bool is_known = false;
+  Collective collective = Collective::kAllReduce;
+  trace::CollectiveAlgorithm model = trace::CollectiveAlgorithm::kRing;
+};
+
+// Programs repeat their calls, so the names of a thread's last one are kept.
+const NamedCall& named_call(std::string_view function, std::string_view algorithm) {
+  thread_local NamedCall last;
+  if (last.function == function && last.algorithm == algorithm && last.is_known) return last;
+  last.function = function;
+  last.algorithm = algorithm;
+  last.is_known = trace::parse_collective(function, last.collective);
+  last.model = trace::process_algorithm();
+  trace::parse_algorithm(algorithm, last.model);
+  return last;
+}
+
 }  // namespace
 
 void CommunicatorEvents::collective(int rank, const nccl_profiler::CollectiveFields& fields) {
@@ -47,12 +68,12 @@ void CommunicatorEvents::copy_engine_collective(int rank,
 
 void CommunicatorEvents::add_collective(int rank, const char* function, const char* algorithm,
                                         int root, std::uint64_t bytes_of_rank) {
+  const NamedCall& named =
+      named_call(function == nullptr ? "" : function, algorithm == nullptr ? "" : algorithm);
+  if (!named.is_known) return trace::process_recorder().add_unmodelled("nccl_unknown");
   trace::CollectiveCall call{};
-  if (function == nullptr || !trace::parse_collective(function, call.collective)) {
-    return trace::process_recorder().add_unmodelled("nccl_unknown");
-  }
-  call.algorithm = trace::process_algorithm();
-  if (algorithm != nullptr) trace::parse_algorithm(algorithm, call.algorithm);
+  call.collective = named.collective;
+  call.algorithm = named.model;
   call.ranks = ranks_.size();
   call.root = root;
   call.bytes = has_blocks(call.collective) ? bytes_of_rank * call.ranks : bytes_of_rank;

@@ -112,6 +112,7 @@ int end(void* /*context*/) {
   return kNcclSuccess;
 }
 
+// The parameters of the next three are those of NCCL's interface.
 int begin_v4(void** context, int* mask, const char* /*name*/, std::uint64_t id, int /*nodes*/,
              int ranks, int rank, Logger /*logger*/) {
   return begin(context, id, mask, ranks, rank, 0);

@@ -112,6 +112,13 @@ ssize_t sendfile64(int to, int from, off64_t* offset, size_t count) {
   return noted(to, own(to, from, offset, count));
 }
 
+ssize_t splice(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t count,
+               unsigned flags) {
+  static const auto own =
+      next_call<ssize_t (*)(int, off64_t*, int, off64_t*, size_t, unsigned)>("splice");
+  return noted(to, own(from, from_offset, to, to_offset, count, flags));
+}
+
 int close(int descriptor) {
   static const auto own = next_call<int (*)(int)>("close");
   forget(descriptor, descriptor);

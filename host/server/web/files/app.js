@@ -12,7 +12,7 @@ import {keepTheme} from "./theme.js";
 import {showTraffic} from "./traffic.js";
 
 const kViews = ["chat", "devices", "steps", "requests", "latency", "traffic", "log", "configuration"];
-const kPauseMs = 2000;
+let pauseMs = 2000;  // until the daemon says how long
 let access = null;  // {metrics, admin}: what this browser may ask
 const history = new StepHistory();
 const place = (id) => document.getElementById(id);
@@ -52,10 +52,11 @@ async function refresh() {
   access ??= await getJson("/ui/access");
   if (!access.metrics) return say(kNotMetrics, true);
   const name = view();
-  const status = await getJson("/status");
-  showState(status);
-  history.add(status);
-  await kShow[name]?.(status);
+  const state = await getJson(name === "requests" ? "/ui/state?requests" : "/ui/state");
+  pauseMs = state.next_ms;
+  showState(state.status);
+  history.add(state.status);
+  await kShow[name]?.(state.status, state);
   place(`view-${name}`).removeAttribute("aria-busy");
 }
 
@@ -68,10 +69,10 @@ const kShow = {
     showPlan(place("plan"), status.plan);
     showSteps(place("steps"), history);
   },
-  async requests(status) {
+  requests(status, {sequences, clients}) {
     showTotals(place("totals"), status);
-    await showSequences(place("sequences"));
-    await showClients(place("requests"), access);
+    showSequences(place("sequences"), sequences);
+    showClients(place("requests"), clients);
   },
   async latency() {
     showLatency(place("latency"), await getText("/metrics"));
@@ -100,7 +101,7 @@ async function watch() {
     }
     await new Promise((resolve) => {
       wake = resolve;
-      setTimeout(resolve, kPauseMs);
+      setTimeout(resolve, pauseMs);
     });
   }
 }

@@ -42,12 +42,17 @@ export function bytes(count) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
   for (; count >= 1024 && unit < units.length - 1; ++unit) count /= 1024;
-  return `${unit === 0 ? count : count.toFixed(1)} ${units[unit]}`;
+  return `${unit === 0 ? Math.round(count) : count.toFixed(1)} ${units[unit]}`;
+}
+
+// At least three digits, never an exponent for a large number.
+export function digits(value) {
+  return value >= 999.5 ? String(Math.round(value)) : value.toPrecision(3);
 }
 
 export function seconds(value) {
   if (value === 0) return "0";
-  if (value < 1e-3) return `${(value * 1e6).toPrecision(3)} µs`;
-  if (value < 1) return `${(value * 1e3).toPrecision(3)} ms`;
-  return `${value.toPrecision(3)} s`;
+  if (value < 1e-3) return `${digits(value * 1e6)} µs`;
+  if (value < 1) return `${digits(value * 1e3)} ms`;
+  return `${digits(value)} s`;
 }

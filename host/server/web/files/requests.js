@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The requests: totals, those that wait or run with the pages of their KV, and who sent them.
-import {getJson} from "./api.js";
 import {pageMap} from "./charts.js";
 import {element, seconds, table, terms} from "./elements.js";
 
@@ -40,8 +39,8 @@ function sequenceCard(each, units) {
 // Running ones come first; a page with more is of no use.
 const kMostShown = 48;
 
-export async function showSequences(place) {
-  const {units, requests} = await getJson("/status/requests");
+// As /status/requests has them.
+export function showSequences(place, {units, requests}) {
   const shown = requests.slice(0, kMostShown);
   if (requests.length === 0) return place.replaceChildren(element("p", {}, "None."));
   const names = units.map((name, i) => element("span", {class: `key unit${i % 8}`}, name));
@@ -52,10 +51,10 @@ export async function showSequences(place) {
 export const kNotAdmin = "Operators see this: with a key that has the role admin, or without keys where " +
   "`tandem serve --admin loopback` opens the operator's routes to this machine.";
 
-// `access`: what /ui/access says.
-export async function showClients(place, access) {
-  if (!access.admin) return place.replaceChildren(element("p", {}, kNotAdmin));
-  const {requests} = await getJson("/admin/requests");
+// As /admin/requests has them; operators alone get them.
+export function showClients(place, clients) {
+  if (!clients) return place.replaceChildren(element("p", {}, kNotAdmin));
+  const {requests} = clients;
   place.replaceChildren(requests.length === 0 ? element("p", {}, "None.") : table("Clients of the requests in progress", [
     ["id", (row) => row.id], ["key", (row) => row.key ?? "-"], ["client", (row) => row.client], ["route", (row) => row.route],
     ["time", (row) => seconds(row.seconds), true], ["choices", (row) => String(row.choices), true],

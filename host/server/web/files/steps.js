@@ -2,11 +2,11 @@
 //
 // The steps: how each runs, what it was predicted to take and what it took. The page sees the last step whenever it asks.
 import {lineChart} from "./charts.js";
-import {element, table} from "./elements.js";
+import {digits, element, table} from "./elements.js";
 
 const kMostKept = 150;
 
-const milliseconds = (value) => value === null || value === undefined ? "-" : `${value.toPrecision(3)} ms`;
+const milliseconds = (value) => value === null || value === undefined ? "-" : `${digits(value)} ms`;
 
 export class StepHistory {
   constructor() {

@@ -233,5 +233,36 @@ TEST(CollectiveModel, ARingTakesTheChunksThatItsCallerMade) {
   EXPECT_EQ(all_flows(call), expected);
 }
 
+// Messages that rank 0 sends, of each algorithm over 5 ranks.
+TEST(CollectiveModel, MessagesAreTheStepsOfTheAlgorithm) {
+  const auto messages = [](Collective collective, CollectiveAlgorithm algorithm) {
+    std::vector<Flow> flows;
+    model_flows({collective, algorithm, 5, 0, 1000}, 0, flows);
+    std::uint64_t sum = 0;
+    for (const Flow& flow : flows) sum += flow.messages;
+    return sum;
+  };
+  EXPECT_EQ(messages(Collective::kAllReduce, CollectiveAlgorithm::kRing), 8u);
+  EXPECT_EQ(messages(Collective::kReduceScatter, CollectiveAlgorithm::kRing), 4u);
+  EXPECT_EQ(messages(Collective::kAllGather, CollectiveAlgorithm::kRing), 4u);
+  EXPECT_EQ(messages(Collective::kBroadcast, CollectiveAlgorithm::kRing), 1u);
+  EXPECT_EQ(messages(Collective::kAllReduce, CollectiveAlgorithm::kDirect), 8u);
+  EXPECT_EQ(messages(Collective::kReduceScatter, CollectiveAlgorithm::kDirect), 4u);
+  EXPECT_EQ(messages(Collective::kAllGather, CollectiveAlgorithm::kPat), 3u);
+}
+
+TEST(CollectiveModel, PatSendsTheBlocksThatARankStillNeeds) {
+  const std::vector<std::uint64_t> blocks = {10, 0, 300};
+  CollectiveCall call{Collective::kReduceScatter, CollectiveAlgorithm::kPat, 3, 0, 0, blocks};
+  // Of three ranks each sends to both others the part of that one's block.
+  const FlowSums reduced = {{{0, 2}, 300}, {{0, 1}, 0}, {{1, 0}, 10},
+                            {{1, 2}, 300}, {{2, 1}, 0}, {{2, 0}, 10}};
+  EXPECT_EQ(all_flows(call), reduced);
+  call.collective = Collective::kAllGather;
+  const FlowSums gathered = {{{0, 1}, 10}, {{0, 2}, 10},  {{1, 2}, 0},
+                             {{1, 0}, 0},  {{2, 0}, 300}, {{2, 1}, 300}};
+  EXPECT_EQ(all_flows(call), gathered);
+}
+
 }  // namespace
 }  // namespace tandem::trace

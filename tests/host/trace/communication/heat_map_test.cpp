@@ -108,5 +108,26 @@ TEST(HeatMap, BytesAreReadable) {
   EXPECT_EQ(readable_bytes(999'600), "1 MB");
 }
 
+TEST(HeatMap, SquaresHaveNamesUpToSixtyFourParties) {
+  const auto named = [](int world) {
+    return count_in(heat_map_svg(CommunicationMatrix(world), {"", HeatScale::kLinear}),
+                    "</title></rect>");
+  };
+  EXPECT_EQ(named(64), 64u * 64u);
+  EXPECT_EQ(named(65), 0u);
+}
+
+TEST(HeatMap, TheLegendHasTheEndsOfTheScale) {
+  CommunicationMatrix matrix(2);
+  matrix.add(0, 1, 5, 1);
+  matrix.add(1, 0, 7000, 1);
+  const std::string linear = heat_map_svg(matrix, {"", HeatScale::kLinear});
+  EXPECT_EQ(count_in(linear, ">0 B</text>"), 1u);
+  EXPECT_EQ(count_in(linear, ">5 B</text>"), 0u);
+  const std::string logarithmic = heat_map_svg(matrix, {"", HeatScale::kLogarithmic});
+  EXPECT_EQ(count_in(logarithmic, ">5 B</text>"), 1u);
+  EXPECT_EQ(count_in(logarithmic, ">7 kB</text>"), 1u);
+}
+
 }  // namespace
 }  // namespace tandem::trace

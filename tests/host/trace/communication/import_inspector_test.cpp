@@ -134,5 +134,16 @@ TEST(ImportInspector, ACommunicatorWithoutKnownProcessesIsRefused) {
               testing::HasSubstr("line 2: rank 1 of communicator half is no known rank"));
 }
 
+TEST(ImportInspector, AProcessOfSeveralRanksTellsNoRank) {
+  std::string text;
+  for (int rank = 0; rank < 4; ++rank) {
+    text += InspectorLine{"world", rank, 4, 50 + rank / 2}.call("AllReduce", 8);
+  }
+  text += InspectorLine{"half", 0, 2, 50}.call("AllReduce", 8);
+  text += InspectorLine{"half", 1, 2, 51}.call("AllReduce", 8);
+  EXPECT_THAT(inspector_error(text),
+              testing::HasSubstr("of communicator half is no known rank of the largest one"));
+}
+
 }  // namespace
 }  // namespace tandem::trace

@@ -73,6 +73,10 @@ TEST(ImportNvprof, WhatIsWrongIsNamedByLineAndColumn) {
               HasSubstr("'V (9999)' ends in no device number"));
   EXPECT_THAT(nvprof_error("Start,Name\nms,\n1,[Unified Memory Memcpy HtoD]\n"),
               HasSubstr("line 3: the column Unified Memory is missing"));
+  EXPECT_THAT(nvprof_error(kNvprofHead + "1,1,-2,,,,\"V (0)\",\"[CUDA memcpy HtoD]\"\n"),
+              HasSubstr("column Size: '-2' is no number"));
+  EXPECT_THAT(nvprof_error(kNvprofHead + "1,1,1e17,,,,\"V (0)\",\"[CUDA memcpy HtoD]\"\n"),
+              HasSubstr("column Size: '1e17' is too large"));
   EXPECT_THAT(nvprof_error("Start,Size,Device,Name\nms,PB,,\n1,2,V (0),[CUDA memcpy HtoD]\n"),
               HasSubstr("column Size: the unit 'PB' is unknown"));
 }
@@ -96,6 +100,10 @@ TEST(ImportTraffic, TheKindOfAFileIsToldFromItsBeginning) {
   const std::string csv =
       file("a.csv", kNvprofHead + "1.0,2,4.0,,,,\"V (0)\",\"[CUDA memcpy HtoD]\"\n");
   EXPECT_EQ(import_traffic({csv}, {}).matrix().bytes(0, 1), 4096u);
+  const std::string plain = kNvprofHead.substr(kNvprofHead.find('\n') + 1);
+  const std::string quoted =
+      file("b.csv", plain + "1.0,2,4.0,,,,\"V (0)\",\"[CUDA memcpy HtoD]\"\n");
+  EXPECT_EQ(import_traffic({quoted}, {}).matrix().bytes(0, 1), 4096u);
   const std::string record = file("a.record",
                                   "tandem-communication 1\nrank 0 of 2 on n\n"
                                   "cell 0 1 mpi_point_to_point send 0 0 9 1\nend\n");

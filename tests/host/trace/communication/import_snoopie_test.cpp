@@ -40,6 +40,7 @@ TEST(ImportSnoopie, LoadsComeFromTheMemoryAndStoresGoThere) {
   EXPECT_EQ(matrix.bytes(0, 1), 16u);
   EXPECT_EQ(matrix.bytes(2, 0), 2u);
   EXPECT_EQ(matrix.messages(1, 0), 3u);
+  EXPECT_EQ(matrix.messages(1, 1), 0u) << "its own memory is no traffic";
   EXPECT_EQ(traffic.kinds(), (std::set<std::string>{"atomic", "load", "store"}));
   EXPECT_EQ(traffic.operations(), (std::set<std::string>{"LDG", "RED", "STG"}));
 }

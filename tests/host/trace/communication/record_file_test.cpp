@@ -267,5 +267,13 @@ TEST(TransportCounts, MessagesOfOpenMpiAreCountedAndItsOtherSectionsAreNot) {
                Error);
 }
 
+TEST(TrafficRecorder, WhatWasBeforeTheRunIsInItsFirstWindow) {
+  EXPECT_EQ(window_of(-3, 1), 0);
+  EXPECT_EQ(window_of(0, 1), 0);
+  EXPECT_EQ(window_of(2.5, 1), 2);
+  EXPECT_EQ(window_of(2.5, 0), 0);
+  EXPECT_EQ(window_of(1e30, 1), std::numeric_limits<int>::max());
+}
+
 }  // namespace
 }  // namespace tandem::trace

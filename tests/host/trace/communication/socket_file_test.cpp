@@ -39,6 +39,10 @@ TEST(SocketFile, BothEndsOfAConnectionAreFound) {
   EXPECT_EQ(traffic.matrix().bytes(0, 1), 109u);
   EXPECT_EQ(traffic.matrix().bytes(1, 0), 45u);
   EXPECT_EQ(traffic.kinds(), (std::set<std::string>{"gloo", "torch_store"}));
+  const auto of_store =
+      traffic.matrix([](const TrafficKey& key) { return key.kind == "torch_store"; });
+  EXPECT_EQ(of_store.bytes(0, 1), 9u);
+  EXPECT_EQ(of_store.bytes(1, 0), 5u);
   EXPECT_EQ(traffic.windows(), (std::set<int>{0, 3}));
   EXPECT_TRUE(traffic.missing_ranks().empty());
 }

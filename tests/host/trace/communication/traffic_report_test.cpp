@@ -110,6 +110,17 @@ TEST(TrafficReport, ThePageHasBothPicturesOneByKindAndNoScript) {
   EXPECT_THAT(page, testing::Not(testing::HasSubstr("<script")));
 }
 
+TEST(TrafficReport, ThePageListsTheLargestFlowsFirst) {
+  const std::string page = traffic_html(small_traffic(), "t");
+  const auto table = page.find("<h2>Largest flows</h2>");
+  ASSERT_NE(table, std::string::npos);
+  const auto place = [&](const char* bytes) {
+    return page.find("<td class=\"n\">" + std::string(bytes) + "</td>", table);
+  };
+  EXPECT_LT(place("100"), place("11"));
+  EXPECT_LT(place("11"), place("7"));
+}
+
 TEST(TrafficReport, ThePageHasAPictureByCollectiveAndPhaseWhereThereAreSeveral) {
   Traffic one;
   one.add({0, 1, "only_kind", "only_call", "only_phase"}, {9, 1});
@@ -132,6 +143,8 @@ TEST(TrafficReport, ThePageHasABoundedNumberOfPictures) {
   const std::string page = traffic_html(traffic, "t");
   EXPECT_THAT(page, HasSubstr("<p>4 more are in the JSON.</p>"));
   EXPECT_THAT(page, Not(HasSubstr("<title>9</title>"))) << "in the order of their names";
+  EXPECT_THAT(page, HasSubstr("<title>5</title>"));
+  EXPECT_THAT(page, Not(HasSubstr("<title>6</title>"))) << "the 17th";
 }
 
 TEST(TrafficReport, JsonTellsHowManyEventsThereAre) {
@@ -142,6 +155,16 @@ TEST(TrafficReport, JsonTellsHowManyEventsThereAre) {
   traffic.add_dropped_events(4);
   EXPECT_EQ(json::parse(traffic_json(traffic))["events"], json::parse(R"({"kept":1,"dropped":4})"));
   EXPECT_THAT(traffic_html(traffic, "t"), HasSubstr("4 single events were not kept"));
+}
+
+// The words of parties come from a file where events are imported.
+TEST(TrafficReport, NamesOfAFileAreNoMarkup) {
+  Traffic traffic("<b>\"");
+  traffic.add({0, 1, "<i>\"", "<u>"}, {1, 1});
+  const std::string page = traffic_html(traffic, "t");
+  for (const char* tag : {"<b>", "<i>", "<u>"}) EXPECT_THAT(page, Not(HasSubstr(tag)));
+  EXPECT_THAT(traffic_prometheus(traffic),
+              HasSubstr(R"({source="<b>\" 0",destination="<b>\" 1",kind="<i>\""} 1)"));
 }
 
 TEST(TrafficReport, NamesThatAreNoTextStayJson) {

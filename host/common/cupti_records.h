@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of CUPTI's activity API that tells of copies: functions, and the first fields of its
-// records.
+// The part of CUPTI's activity API in use: functions, and the first fields of its records.
 //
 // Later versions append fields and keep the first ones, so a build needs no header of CUPTI and
 // runs with that of any CUDA 12 or 13. Source: CUPTI's documentation, "CUPTI Activity API".
@@ -13,10 +12,27 @@
 
 namespace tandem::cupti {
 
-enum class RecordKind : std::uint32_t { kCopy = 1, kPeerCopy = 22, kUnifiedMemory = 25 };
+enum class RecordKind : std::uint32_t {
+  kCopy = 1,
+  kSet = 2,
+  kKernel = 10,
+  kPeerCopy = 22,
+  kUnifiedMemory = 25
+};
 
 struct Record {
   RecordKind kind;
+};
+
+struct KernelRecord {  // start to name of CUpti_ActivityKernel4 and later
+  RecordKind kind;
+  std::uint8_t configuration[12];
+  std::uint64_t start_ns, end_ns, completed_ns;
+  std::uint32_t device, context, stream;
+  std::int32_t grid[3], block[3], shared[2];
+  std::uint32_t local[2], correlation;
+  std::int64_t grid_id;
+  const char* name;
 };
 
 struct CopyRecord {
@@ -32,6 +48,13 @@ struct PeerCopyRecord {
   std::uint64_t bytes, start_ns, end_ns;
   std::uint32_t device, context, stream;
   std::uint32_t source_device, source_context, destination_device, destination_context;
+};
+
+struct SetRecord {
+  RecordKind kind;
+  std::uint32_t value;
+  std::uint64_t bytes, start_ns, end_ns;
+  std::uint32_t device, context, stream;
 };
 
 // Counters of the unified memory of a process.
@@ -56,6 +79,7 @@ struct Functions {
                               std::size_t bytes, std::size_t valid_bytes);
   int (*register_callbacks)(RequestBuffer, TakeBuffer) = nullptr;
   int (*enable)(RecordKind) = nullptr;
+  int (*disable)(RecordKind) = nullptr;
   int (*set_unified_counters)(UnifiedCounterSetting*, std::uint32_t count) = nullptr;
   int (*flush_all)(std::uint32_t flags) = nullptr;
   int (*flush_period)(std::uint32_t ms) = nullptr;  // null: the library is too old
