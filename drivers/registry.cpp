@@ -52,28 +52,40 @@ std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& op
   throw Error("device", "no such kind of device: '" + std::string(id) + "' (known: " + known + ")");
 }
 
+namespace {
+
+std::string kind_of(const std::string& id) { return id.substr(0, id.find(':')); }
+
+}  // namespace
+
+DeviceOptions part_options(std::span<const std::string> ids, const DeviceOptions& options) {
+  DeviceOptions part = options;
+  const auto cpus = static_cast<std::size_t>(
+      std::ranges::count_if(ids, [](const std::string& id) { return kind_of(id) == "cpu"; }));
+  if (cpus < 2) return part;
+  const std::size_t threads =
+      plan_threads(this_machine(), options.num_threads, options.pin).threads.size();
+  part.num_threads = static_cast<int>(std::max<std::size_t>(1, threads / cpus));
+  part.pin = Pin::kOff;  // two of them would take the same processors
+  return part;
+}
+
 std::unique_ptr<Device> open_group(std::span<const std::string> ids, const GroupOptions& group,
                                    const DeviceOptions& options) {
-  const auto kind_of = [](const std::string& id) { return id.substr(0, id.find(':')); };
-  DeviceOptions part = options;
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<std::string> names;
   for (const std::string& id : ids) {
-    if (kind_of(id) != kind_of(ids.front())) {
+    if (group.split == GroupSplit::kTensor && kind_of(id) != kind_of(ids.front())) {
       throw Error("device", "'" + ids.front() + "' and '" + id +
-                                "' cannot share a model: they are of different kinds");
+                                "' cannot share matrices: they are of different kinds; use --split "
+                                "layers or auto");
     }
     if (kind_of(id) != "cpu" && std::ranges::find(names, full_id(id)) != names.end()) {
       throw Error("device", "'" + id + "' is named twice");
     }
     names.push_back(full_id(id));
   }
-  if (!ids.empty() && kind_of(ids.front()) == "cpu") {
-    const std::size_t threads =
-        plan_threads(this_machine(), options.num_threads, options.pin).threads.size();
-    part.num_threads = static_cast<int>(std::max<std::size_t>(1, threads / ids.size()));
-    part.pin = Pin::kOff;  // two of them would take the same processors
-  }
+  const DeviceOptions part = part_options(ids, options);
   for (const std::string& id : ids) devices.push_back(open_device(id, part));
   return group_devices(std::move(devices), group);
 }

@@ -73,10 +73,14 @@ struct GroupOptions {
   std::vector<int> layers_per_device;  // kLayers; empty: shares that differ by one layer at most
 };
 
-// Several devices of one kind as one. The id joins theirs: "cuda:0+cuda:1". "cpu" may be given more
-// than once; its threads are then divided. Throws Error naming the ids or numbers that do not fit.
+// Several devices as one; with kTensor they are of one kind. The id joins theirs: "cuda:0+cuda:1".
+// "cpu" may be given more than once; its threads are then divided. Throws Error naming the ids or
+// numbers that do not fit.
 std::unique_ptr<Device> open_group(std::span<const std::string> ids, const GroupOptions& group,
                                    const DeviceOptions& options);
+
+// The options with which open_group() opens its parts.
+DeviceOptions part_options(std::span<const std::string> ids, const DeviceOptions& options);
 
 // Every device of every available backend.
 std::vector<DeviceInfo> enumerate_devices(const DeviceOptions& options);

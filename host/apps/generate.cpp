@@ -102,7 +102,7 @@ nlohmann::json answer_json(const Runtime& runtime, const engine::EngineStatus& s
           {"steps", status.steps},
           {"draft_tokens", status.speculation.drafted},
           {"accepted_draft_tokens", status.speculation.accepted},
-          {"devices", ran_where_json(status, runtime.model().config())}};
+          {"devices", ran_where_json(status, runtime.model().config(), runtime.memory_speeds())}};
 }
 
 void run(const GenerateOptions& options) {

@@ -151,7 +151,8 @@ void run(const PerplexityOptions& options) {
       {"ppl", std::exp(mean)},
       {"mean_nll", mean},
       {"tokens_scored", nll.size()},
-      {"devices", ran_where_json(runtime.engine().status(), runtime.model().config())}};
+      {"devices", ran_where_json(runtime.engine().status(), runtime.model().config(),
+                                 runtime.memory_speeds())}};
   print_json(result, options.no_lists ? Lists() : Lists{{"ids", ids}, {"nll", nll}});
 }
 

@@ -20,6 +20,12 @@ std::string human_bytes(std::uint64_t bytes) {
 
 constexpr double kMilliseconds = 1e3;
 
+nlohmann::json speed_of(const std::map<std::string, double>& speeds, const std::string& id) {
+  const auto found = speeds.find(id);
+  if (found == speeds.end() || found->second <= 0) return nullptr;
+  return found->second;
+}
+
 }  // namespace
 
 nlohmann::json plan_json(const engine::PlanStatus& plan) {
@@ -68,14 +74,15 @@ nlohmann::json sequence_json(const engine::SequenceStatus& sequence) {
   return result;
 }
 
-nlohmann::json ran_where_json(const engine::EngineStatus& status,
-                              const model::ModelConfig& config) {
+nlohmann::json ran_where_json(const engine::EngineStatus& status, const model::ModelConfig& config,
+                              const MemorySpeeds& speeds) {
   nlohmann::json devices = nlohmann::json::array();
   devices.push_back({{"device", status.compute_id},
                      {"role", "compute"},
                      {"layers", config.num_layers},
                      {"launches", status.compute.ops},
                      {"weight_bytes_read", status.compute.weight_bytes_read},
+                     {"memory_bandwidth_bytes_per_s", speed_of(speeds.compute, status.compute_id)},
                      {"seconds", status.compute.busy_seconds}});
   for (const engine::UnitStatus& unit : status.units) {
     devices.push_back({{"device", unit.id},
@@ -87,6 +94,7 @@ nlohmann::json ran_where_json(const engine::EngineStatus& status,
                        {"bytes_to_device", unit.stats.bytes_to_unit},
                        {"bytes_from_device", unit.stats.bytes_from_unit},
                        {"kv_bytes_read", unit.stats.kv_bytes_read},
+                       {"memory_bandwidth_bytes_per_s", speed_of(speeds.attention, unit.id)},
                        {"pages_used", unit.pages_used},
                        {"pages_cached", unit.pages_cached},
                        {"pages_total", unit.pages_total},

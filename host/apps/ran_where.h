@@ -3,6 +3,7 @@
 // Reports the layers, launches, bytes and time of each device since the engine's start.
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -10,6 +11,12 @@
 #include "model/model.h"
 
 namespace tandem::apps {
+
+// Bytes per second that a device can read from its memory, by its id: the roof of what it does
+// read.
+struct MemorySpeeds {
+  std::map<std::string, double> compute, attention;  // 0 or absent: unknown
+};
 
 // A waiting or running request. `pages`: [[unit, first page, number of pages], ...].
 nlohmann::json sequence_json(const engine::SequenceStatus& sequence);
@@ -19,7 +26,8 @@ nlohmann::json sequence_json(const engine::SequenceStatus& sequence);
 nlohmann::json plan_json(const engine::PlanStatus& plan);
 
 // An array with one object per device: {"device", "role", "layers", "launches", ...}.
-nlohmann::json ran_where_json(const engine::EngineStatus& status, const model::ModelConfig& config);
+nlohmann::json ran_where_json(const engine::EngineStatus& status, const model::ModelConfig& config,
+                              const MemorySpeeds& speeds);
 
 // The same as a table of text.
 std::string ran_where_table(const engine::EngineStatus& status, const model::ModelConfig& config);

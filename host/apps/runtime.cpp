@@ -72,6 +72,7 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
   device_options_.note = [](const std::string& line) { spdlog::info("{}", line); };
   device_options_.warn = [](const std::string& line) { spdlog::warn("{}", line); };
   if (!options.trace_file.empty()) device_options_.activity = activity_sink();
+  check_limits(options.compute, options.split);
   provide_cards(named_devices(), device_options_.warn);
   require_devices();
   if (!options.trace_file.empty()) {
@@ -212,49 +213,6 @@ std::vector<ListedDevice> Assembly::attention_devices() {
   return devices;
 }
 
-device::Device& Assembly::device(const std::string& id) {
-  const std::vector<std::string> group = compute_ids(options_.compute);
-  if (group.size() > 1 && (id == options_.compute || names_group(group, id))) {
-    if (!group_) {
-      group_ = open_compute_group(group, options_.split, *config_, device_options_);
-    }
-    return *group_;
-  }
-  const std::lock_guard lock(devices_mutex_);
-  for (const auto& open : devices_) {
-    if (device::full_id(open->info().id) == device::full_id(id)) return *open;
-  }
-  devices_.push_back(device::open_device(id, device_options_));
-  return *devices_.back();
-}
-
-// An upper bound: it ignores what quantising saves and that some families need fewer buffers.
-std::uint64_t Assembly::compute_bytes(std::size_t num_devices) const {
-  const model::ModelConfig& config = *config_;
-  const auto wide = static_cast<std::uint64_t>(config.parameters) * sizeof(float);
-  const auto stored = static_cast<std::uint64_t>(config.weight_bytes);
-  const std::uint64_t all = options_.quantize == "f32" ? std::max(stored, wide) : stored;
-  // The largest share of one device: whole layers, or a part of each.
-  const auto layers = static_cast<std::uint64_t>(std::max(config.num_layers, 1));
-  const std::uint64_t weights = all / layers * ((layers + num_devices - 1) / num_devices);
-  const auto q_width = static_cast<std::uint64_t>(config.q_heads) * config.head_dim;
-  const auto kv_width = static_cast<std::uint64_t>(config.kv_heads) * config.head_dim;
-  // Residual, product and normed rows; the gated pair; q, k, v; results, merged and partial.
-  constexpr std::uint64_t kWidths = 3, kResults = 4;
-  const std::uint64_t row = kWidths * static_cast<std::uint64_t>(config.width) +
-                            2 * static_cast<std::uint64_t>(config.ffn_width) + q_width +
-                            2 * kv_width + kResults * (q_width + config.q_heads);
-  const auto rows = static_cast<std::uint64_t>(options_.max_step_tokens);
-  const std::uint64_t logits = std::min<std::uint64_t>(rows, engine::kMaxLogitRows) *
-                               static_cast<std::uint64_t>(config.vocab_size);
-  // Units pack weights in their own order (at most a 16th more), may keep a table twice, and copy
-  // rows on the way to other units.
-  const std::uint64_t table =
-      static_cast<std::uint64_t>(config.vocab_size) * static_cast<std::uint64_t>(config.width);
-  const std::uint64_t draft = draft_ ? draft_->bytes() : 0;
-  return weights + weights / 16 + 2 * table + (2 * rows * row + logits) * sizeof(float) + draft;
-}
-
 // KV in host memory has no better place to wait.
 std::uint64_t Assembly::parking_bytes() {
   if (options_.park_bytes) return *options_.park_bytes;
@@ -309,7 +267,8 @@ engine::NamedUnit Assembly::make_unit(const ListedDevice& choice, device::Device
   if (&owner == &compute_device()) {
     unit.kept_bytes = compute_bytes(1);  // a group of devices divides it
   } else if (names_member(computing, info.id)) {
-    unit.kept_bytes = compute_bytes(computing.size());
+    unit.kept_bytes =
+        options_.split == "auto" ? planned_bytes(info.id) : compute_bytes(computing.size());
   }
   unit.max_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(max_pages(), UINT32_MAX));
   engine::NamedUnit named{info.id, owner.make_attention_unit(unit), choice.share};
@@ -332,6 +291,10 @@ Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts
       if (options.attention != "auto" || units.empty()) throw;
       spdlog::warn("{} is left out: {}", choice.id, error.what());
     }
+  }
+  speeds_.compute[compute.id] = compute.memory_bandwidth_bytes_per_s;
+  for (const engine::NamedUnit& each : units) {
+    speeds_.attention[each.id] = each.unit->capacity().read_bandwidth_bytes_per_s;
   }
   engine::EngineOptions engine_options = apps::engine_options(options);
   engine_options.costs = [&](engine::StepRunner& runner, std::span<const engine::NamedUnit> made) {

@@ -18,6 +18,7 @@
 #include "apps/attention_choice.h"
 #include "apps/draft_choice.h"
 #include "apps/idle_options.h"
+#include "apps/ran_where.h"
 #include "apps/runtime_options.h"
 #include "device/registry.h"
 #include "engine/engine.h"
@@ -68,6 +69,11 @@ class Assembly {
   // The bytes that the compute unit needs on its device, or on each of several devices: weights,
   // activations, logits.
   std::uint64_t compute_bytes(std::size_t num_devices) const;
+  // The same of a member of --split auto, which may get all layers within its limit.
+  std::uint64_t planned_bytes(const std::string& id) const;
+  std::uint64_t activation_bytes() const;  // of them, what every device needs
+  bool names_compute(const std::string& id) const;
+  std::unique_ptr<device::Device> open_computing() const;
 
   RuntimeOptions options_;
   std::string model_path_;
@@ -96,6 +102,8 @@ class Runtime {
   const std::string& model_path() const { return parts_.model_path(); }
   // The costs of the devices when the engine was made.
   const planner::CostTable& costs() const { return costs_; }
+  // Of these devices, too.
+  const MemorySpeeds& memory_speeds() const { return speeds_; }
 
  private:
   engine::Fallbacks fallbacks();
@@ -104,6 +112,7 @@ class Runtime {
   Assembly parts_;
   std::unique_ptr<device::ComputeUnit> compute_;
   planner::CostTable costs_;
+  MemorySpeeds speeds_;
   std::unique_ptr<engine::Engine> engine_;
 };
 

@@ -109,8 +109,9 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
   command
       .add_option("--split", o.split,
                   "how several compute devices share a model: each has some layers, or a part of "
-                  "every layer")
-      ->check(CLI::IsMember({"layers", "tensor"}))
+                  "every layer; auto: as is planned from their measured speeds and their memories, "
+                  "which may be limited: --compute cuda:0=8GiB,cpu")
+      ->check(CLI::IsMember({"auto", "layers", "tensor"}))
       ->capture_default_str()
       ->group("Devices");
   command

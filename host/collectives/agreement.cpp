@@ -32,7 +32,7 @@ void append_text(ByteBuffer& to, std::string_view text) {
   append_bytes(to, std::as_bytes(std::span(text.data(), text.size())));
 }
 
-// Reads what one rank wrote; any lack of bytes is that rank's garbage.
+// Reads what one rank wrote. Missing bytes are an error of that rank.
 class Reader {
  public:
   Reader(const Communicator& ranks, const char* phase, int source, Bytes bytes)

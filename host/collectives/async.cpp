@@ -47,7 +47,7 @@ class Pending::State {
   }
 
   void abort(const std::string& reason) {
-    const std::lock_guard lock(mutex_);  // the group outlives what is not finished
+    const std::lock_guard lock(mutex_);  // the group outlives unfinished calls
     if (group_ != nullptr) group_->break_group(reason);
   }
 

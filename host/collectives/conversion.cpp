@@ -25,7 +25,7 @@ void check_memory(const void* values, std::size_t count, const Placement& placem
 }  // namespace
 
 Domain checked_domain(std::uint64_t num_units, std::uint32_t width, DType type) {
-  accumulation_type(type);  // throws for others than ours
+  accumulation_type(type);  // throws for a type that has no sums
   if (width == 0) throw Error("collectives", "a unit has at least one value: width is 0");
   if (num_units > kMostBytes / 8 / width) {
     throw Error("collectives", std::to_string(num_units) + " units of " + std::to_string(width) +

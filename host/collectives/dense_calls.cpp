@@ -21,7 +21,7 @@ constexpr const char* kRing = "dense_ring";
 constexpr const char* kHalvingDoubling = "dense_halving_doubling";
 constexpr std::size_t kRingBytes = 1 << 18;
 
-// Checks the arguments; the tensor with sums' precision.
+// Checks the arguments. Returns the tensor in the type of the sums.
 DenseVector dense_vector_of(const DenseView& tensor, const ReduceOptions& options) {
   if (options.scheme != "auto" && options.scheme != kRing && options.scheme != kHalvingDoubling) {
     throw Error("collectives", "a dense tensor is not for scheme '" + options.scheme +
@@ -63,7 +63,7 @@ void run_allreduce(Group::State& group, std::uint64_t ticket, Deadline deadline,
     } else {
       halving_doubling(call.ranks, dense, settings);
     }
-    if (of_partials(settings).wire == settings.wire) {  // else sizes depend on the step
+    if (of_partials(settings).wire == settings.wire) {  // otherwise sizes depend on the step
       modelled.end({is_ring, tensor.num_values, dtype_block_bytes(settings.wire)});
     }
     write_values(dense, tensor);

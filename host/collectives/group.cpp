@@ -82,7 +82,7 @@ void Group::State::wait_for_turn(const char* function, std::uint64_t ticket, Dea
     return;
   }
   lock.unlock();
-  // Skipping the turn would put this rank out of step with the others.
+  // The call still takes its turn, so that this rank stays in step with the others.
   const std::string text = std::string(function) + " on rank " +
                            std::to_string(transport_->rank()) +
                            " did not begin by its deadline: earlier calls of the group still run";
@@ -163,7 +163,7 @@ void Group::State::run(const char* function, std::uint64_t ticket, Deadline dead
     break_group_saying([&] { return on_this_rank() + "is out of memory"; });
     throw;
   } catch (const std::exception& error) {
-    // Arguments were agreed on before: what fails now is an encoding, a device or the library.
+    // The ranks have agreed on the arguments, so an encoding, a device or the library has failed.
     const auto text = [&] { return on_this_rank() + "failed: " + plain_text(error); };
     break_group_saying(text);
     throw TransportError(TransportError::Kind::kLocal, -1, text(), "collectives");

@@ -212,7 +212,7 @@ Reduced reduce(Call& call, Contribution&& contribution, const Agreement& agreeme
   const auto explain = [&] {
     if (automatic && options.explain) call.report.explanation = bucket.selector.explanation();
   };
-  if (agreement.total == 0) {  // all know; nothing travels
+  if (agreement.total == 0) {  // all ranks know; nothing is sent
     explain();
     return std::move(contribution.own);
   }

@@ -49,7 +49,7 @@ class TransportTrace final : public transport::MessageObserver {
     const trace::RecordedFlow flow{kind.second,         message.operation, message.source,
                                    message.destination, message.bytes,     1,
                                    message.phase};
-    // Where the library below is traced as well, its calls are the flows.
+    // If the library below is traced too, its calls are the flows.
     if (is_traced_below_[static_cast<std::size_t>(&kind - kTransportKinds.data())]) {
       trace::process_recorder().add_counted(flow);
     } else {
@@ -58,7 +58,7 @@ class TransportTrace final : public transport::MessageObserver {
   }
 
   void note(std::string_view transport, int rank, int world) {
-    // A tracer of gloo in this process gives way to us.
+    // This trace replaces that of gloo in this process.
     if (transport == "gloo") {
       if (auto* const give_way = dlsym(RTLD_DEFAULT, "tandem_sockets_are_compared")) {
         reinterpret_cast<void (*)()>(give_way)();
@@ -69,8 +69,8 @@ class TransportTrace final : public transport::MessageObserver {
     if (std::ranges::find(ranks_, rank) == ranks_.end()) ranks_.push_back(rank);
   }
 
-  // One process may have several ranks: the first has the flows. A child of fork() that ends by
-  // exit() has its parent's flows, which are written by the parent.
+  // If a process has several ranks, the first one owns the flows. A child of fork() has a copy of
+  // its parent's flows, which only the parent writes.
   void write() {
     if (getpid() != process_) return;
     const std::lock_guard lock(mutex_);

@@ -38,6 +38,13 @@ model::ChatPrompt rendered(const model::Model& model, std::span<const model::Cha
   throw Error("chat", "model '" + model.config().name + "' has no chat template; " + advice);
 }
 
+// Attention units and the compute device that are lost.
+std::vector<std::string> lost_of(const engine::EngineStatus& status) {
+  std::vector<std::string> lost = status.lost_units();
+  if (!status.lost_compute_id.empty()) lost.push_back(status.lost_compute_id);
+  return lost;
+}
+
 // A template at fault becomes the server's own kind of error.
 model::ChatPrompt rendered_for_client(const model::Model& model,
                                       server::Conversation conversation) {
@@ -163,40 +170,39 @@ std::chrono::milliseconds EngineService::heartbeat_age() const {
 }
 
 std::vector<std::string> EngineService::lost_devices() const {
-  const engine::EngineStatus status = runtime_.engine().status();
-  std::vector<std::string> lost = status.lost_units();
-  if (!status.lost_compute_id.empty()) lost.push_back(status.lost_compute_id);
-  return lost;
+  return lost_of(runtime_.engine().status());
 }
 
 std::string EngineService::metrics_text() const { return metrics_.text(); }
 
 std::string EngineService::status_json() const {
   const engine::EngineStatus status = runtime_.engine().status();
-  const nlohmann::json result = {{"model", card_.id},
-                                 {"broken", status.broken},
-                                 {"degraded", !lost_devices().empty()},
-                                 {"lost_devices", lost_devices()},
-                                 {"draining", status.draining},
-                                 {"running", status.running},
-                                 {"waiting", status.waiting},
-                                 {"steps", status.steps},
-                                 {"prompt_tokens", status.prompt_tokens},
-                                 {"cached_tokens", status.cached_tokens},
-                                 {"generated_tokens", status.generated_tokens},
-                                 {"preemptions", status.preemptions},
-                                 {"rebuilt_sequences", status.rebuilt_sequences},
-                                 {"moved_pages", status.moved_pages},
-                                 {"parked_sequences", status.parked_sequences},
-                                 {"restored_tokens", status.restored_tokens},
-                                 {"parked_bytes", status.parked_bytes},
-                                 {"refused_steps", status.refused_steps},
-                                 {"interrupted_steps", status.interrupted_steps},
-                                 {"draft_tokens", status.speculation.drafted},
-                                 {"accepted_draft_tokens", status.speculation.accepted},
-                                 {"lost_compute", status.lost_compute_id},
-                                 {"plan", plan_json(status.plan)},
-                                 {"devices", ran_where_json(status, runtime_.model().config())}};
+  const std::vector<std::string> lost = lost_of(status);
+  const nlohmann::json result = {
+      {"model", card_.id},
+      {"broken", status.broken},
+      {"degraded", !lost.empty()},
+      {"lost_devices", lost},
+      {"draining", status.draining},
+      {"running", status.running},
+      {"waiting", status.waiting},
+      {"steps", status.steps},
+      {"prompt_tokens", status.prompt_tokens},
+      {"cached_tokens", status.cached_tokens},
+      {"generated_tokens", status.generated_tokens},
+      {"preemptions", status.preemptions},
+      {"rebuilt_sequences", status.rebuilt_sequences},
+      {"moved_pages", status.moved_pages},
+      {"parked_sequences", status.parked_sequences},
+      {"restored_tokens", status.restored_tokens},
+      {"parked_bytes", status.parked_bytes},
+      {"refused_steps", status.refused_steps},
+      {"interrupted_steps", status.interrupted_steps},
+      {"draft_tokens", status.speculation.drafted},
+      {"accepted_draft_tokens", status.speculation.accepted},
+      {"lost_compute", status.lost_compute_id},
+      {"plan", plan_json(status.plan)},
+      {"devices", ran_where_json(status, runtime_.model().config(), runtime_.memory_speeds())}};
   return result.dump();
 }
 

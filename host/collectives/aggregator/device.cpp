@@ -74,7 +74,7 @@ class DeviceAggregator final : public Aggregator {
       return true;
     } catch (const DeviceError&) {
       lost_ = true;
-    } catch (const Error&) {  // refused after all
+    } catch (const Error&) {  // the device has refused the part
     }
     return false;
   }
@@ -102,8 +102,8 @@ class DeviceAggregator final : public Aggregator {
     return positions;
   }
 
-  // False if the positions are not whole rows of the domain in ascending order, each once, which
-  // only a faulty device makes.
+  // False if the positions are not distinct whole rows of the domain in ascending order. Only a
+  // faulty device returns such positions.
   static bool take(const device::AggregationResult& result, SparseVector& out) {
     const std::uint32_t width = out.domain().width;
     const std::size_t rows = result.positions.size() / width;

@@ -84,7 +84,7 @@ class Blocks final : public Format {
     const auto numbers = body.take(encoded.count, 4, "the block numbers are cut");
     const auto values = body.take(encoded.count, block_bytes, "the blocks are cut");
     PresentUnits present(encoded, reduction, encoded.count * units);
-    std::uint64_t next = 0;  // the least number there can be
+    std::uint64_t next = 0;  // the least number that is valid here
     for (std::uint64_t block = 0; block < encoded.count; ++block) {
       const auto number = load_unaligned<std::uint32_t>(numbers.data() + block * 4);
       if (number < next || number >= num_blocks(domain)) {

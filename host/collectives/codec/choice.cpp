@@ -15,7 +15,7 @@ EncodingStatistics encoding_statistics(const SparseVector& vector) {
     using I = decltype(index);
     const auto indices = vector.indices<I>();
     std::size_t blocks = 1;
-    // A power of two nearly always: a shift then, which the compiler can do in vectors.
+    // Nearly always a power of two. A shift then replaces the division, and the loop vectorises.
     if (std::has_single_bit(units)) {
       const int shift = std::countr_zero(units);
       for (std::size_t i = 1; i < indices.size(); ++i) {

@@ -30,7 +30,7 @@ const Format& format_of(Codec codec) {
   throw Error("codec", "no codec has the number " + std::to_string(static_cast<int>(codec)));
 }
 
-// Entries and blocks as they are, delta from a sample where the vector is long.
+// Sizes of entries and blocks are exact; that of delta comes from a sample if the vector is long.
 Codec choose_for(const SparseVector& vector, DType wire) {
   const EncodingStatistics statistics = encoding_statistics(vector);
   const double delta = sizeof(EncodingHeader) + delta_index_bytes(vector) +

@@ -33,7 +33,8 @@ class Coo32 final : public IndexFormat {
     visit_types(out, [&](auto index, auto) {
       const auto indices = out.indices<decltype(index)>();
       std::memcpy(indices.data(), part.data(), part.size());
-      // No early exit, so that the loop runs in vectors; ascending and the last in range is all.
+      // No early exit, so that the loop vectorises. If indices ascend and the last is in range, all
+      // are.
       bool ascending = true;
       for (std::size_t entry = 1; entry < indices.size(); ++entry) {
         ascending &= indices[entry - 1] < indices[entry];

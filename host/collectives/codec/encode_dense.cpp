@@ -130,8 +130,8 @@ void place_values(const float* values, std::size_t count, Piece& piece, Streams&
   }
 }
 
-// Places are known before the first value is stored: no load waits for a store whose address is
-// not known yet, which a single loop's would.
+// Computes all places before it stores the first value. In a single loop, loads would wait for
+// stores whose addresses are not known yet.
 template <typename Value, typename ValueAt>
 void store_values(const Piece& piece, std::size_t count, ValueAt&& value_at) {
   constexpr std::size_t kAhead = 256;  // bytes of a stream that are fetched before they are written

@@ -179,7 +179,7 @@ class HalvingDoubling {
     return upper ? UnitRange{middle, range.end} : UnitRange{range.begin, middle};
   }
 
-  // The ranges that the caller has kept, round by round.
+  // Returns the ranges that the caller keeps, one per round.
   std::vector<UnitRange> halve();
   void double_back(std::vector<UnitRange> kept);
   void reduce(const char* phase, const Message& message, UnitRange range,
@@ -219,7 +219,7 @@ std::vector<UnitRange> HalvingDoubling::halve() {
   std::vector<UnitRange> kept = {all_};
   for (int distance = folding_.active() / 2; distance >= 1; distance /= 2) {
     const int peer = folding_.rank_at(place ^ distance);
-    // Before the first round a rank has its own values, unless it took some over.
+    // In the first round a rank sends its own values, unless it has taken over those of another.
     const auto of_round = [&](int rank) -> const SchemeSettings& {
       return kept.size() == 1 && !folding_.takes_over(rank) ? settings_ : partials_;
     };
@@ -295,7 +295,7 @@ void add_halving_doubling(const Problem& problem, double units, CostSum& sum) {
   fold.steps = 2;
   fold.messages = 1;
   fold.sent = dense_message_bytes(problem, units);
-  fold.received = 2 * fold.sent;  // one after the other: it takes both times
+  fold.received = 2 * fold.sent;  // the two directions follow each other, so their times add up
   fold.total = folding.extra() * fold.received;
   fold.total_messages = 2 * folding.extra();
   fold.inside = problem.ranks_per_node > 1 ? 1 : 0;

@@ -287,7 +287,8 @@ LinkModel probe_links(Communicator& ranks, std::span<const std::uint64_t> nodes,
   const double node_per_byte = agree(all, 3, per_byte);
   link.node_bandwidth_bytes_per_s = 1 / node_per_byte;
   link.message_s = agree(all, 5, 0);
-  // A pair alone against all at once, on one machine: shared where the time grows with the ranks.
+  // Compares one pair alone with all pairs at once on one machine. If the time grows with the
+  // ranks, the bandwidth is shared.
   const double alone = agree(all, 4, 0);
   const double together = link.latency_s + kLargeBytes * per_byte;
   const double growth = alone > 0 ? together / alone : 1;

@@ -23,7 +23,7 @@ std::uint32_t hash_place(std::uint64_t place) {
   return static_cast<std::uint32_t>((z ^ (z >> 31)) >> 32);
 }
 
-// The kSketchSize least hashes of what it is shown.
+// Keeps the kSketchSize least hashes of its input.
 class Sketcher {
  public:
   void add(std::uint64_t place) {

@@ -82,7 +82,7 @@ std::vector<SparseVector> make_inputs(const sparse::SyntheticOptions& workload, 
   return inputs;
 }
 
-// Supports only: enough units to know the statistics by.
+// Of the supports only, with enough units for the statistics.
 sparse::SyntheticOptions sample_of(const sparse::SyntheticOptions& full, int world) {
   sparse::SyntheticOptions sample = full;
   sample.domain.width = 1;

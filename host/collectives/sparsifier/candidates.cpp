@@ -40,7 +40,7 @@ struct Entries {
   }
 };
 
-// What the parts of a pass have counted.
+// The counts of the parts of a pass.
 struct Beside {
   const Bracket& bracket;
   std::atomic<std::uint64_t> below{0}, above{0};

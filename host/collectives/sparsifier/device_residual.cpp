@@ -27,7 +27,7 @@ Moments moments_of(const GradientMoments& from) {
   return moments;
 }
 
-// What a store and its candidates ask.
+// The queries of a store and its candidates.
 struct Asked {
   device::SelectionUnit& unit;
   std::chrono::milliseconds timeout;

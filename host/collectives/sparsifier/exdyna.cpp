@@ -139,7 +139,7 @@ class ExDyna final : public SparsifierAlgorithm {
     return static_cast<double>(num_blocks_);
   }
 
-  // Every bound goes a part of its way, of a whole block or more one block at least.
+  // Every bound moves a part of its way; if the way is a block or longer, at least one block.
   void move_towards_balance(const std::vector<double>& counts) {
     const std::size_t n = counts.size();
     double total = 0;

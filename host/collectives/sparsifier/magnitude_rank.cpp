@@ -54,7 +54,7 @@ RankedMagnitude nth_magnitude(std::span<const float> magnitudes, std::uint64_t r
   TANDEM_CHECK_OP(rank, <=, magnitudes.size());
   Bucket bucket{0, ~0u, 0, magnitudes.size()};
   if (magnitudes.size() > kSortedWhole) bucket = bucket_of_rank(magnitudes, rank);
-  RawVector<float> inside(bucket.count + 1);  // one more is written, not kept
+  RawVector<float> inside(bucket.count + 1);  // the loop may write one value beyond the count
   std::size_t count = 0;
   for (const float magnitude : magnitudes) {
     inside[count] = magnitude;

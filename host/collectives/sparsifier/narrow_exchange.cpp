@@ -30,7 +30,7 @@ void widen(const std::byte* from, DType type, std::span<float> to) {
   sparse::load_wire(from, to.size(), DType::kF32, type, reinterpret_cast<std::byte*>(to.data()));
 }
 
-// values - what `sent` carries of them
+// values minus their rounded copies in `sent`
 RawVector<float> lost(std::span<const float> values, const std::byte* sent, DType type) {
   RawVector<float> remainder(values.size());
   widen(sent, type, remainder);

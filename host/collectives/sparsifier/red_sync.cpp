@@ -40,7 +40,7 @@ class RedSync final : public SparsifierAlgorithm {
     return guessed ? std::move(*guessed) : select_exactly(k);
   }
 
-  // What select_exactly() gives, or nothing.
+  // The result of select_exactly(), or nothing if the sample does not determine it.
   std::optional<Indices> select_by_sample(std::uint64_t k) const {
     const auto found = store_.candidates();
     const RawVector<float> sample = found->sample(kSampledEntries * num_values_ / k);

@@ -79,7 +79,7 @@ HWY_INLINE void keep_lanes(Tag tag, Magnitudes magnitudes, Places places, Mask m
 }
 
 constexpr std::size_t kRun = 64;          // values that are passed over together
-constexpr std::size_t kBlock = 1024;      // after each the way is chosen anew
+constexpr std::size_t kBlock = 1024;      // the method is chosen again for each block
 constexpr std::size_t kManyOfBlock = 4;   // passing over mispredicts too often from here on
 constexpr std::size_t kMostOfBlock = 96;  // reading magnitudes one by one costs more from here on
 
@@ -109,10 +109,10 @@ std::size_t large_one_by_one(std::span<const float> values, std::size_t at, floa
   return found.count;
 }
 
-// A block with few large values passes over runs without one; one with many tests nothing. Only a
-// block with very many compresses magnitudes too: else they are read again, from the cache.
-// `found` is a copy: vector stores might alias one that is referred to, so its count would go
-// through memory each time.
+// In a block with few large values, runs without one are skipped. In a block with many, every run
+// is compressed without a test. Magnitudes are compressed too only in a block with very many;
+// otherwise they are read again from the cache. `found` is a copy: vector stores could alias a
+// reference, and its count would then go through memory each time.
 template <bool kMagnitudes>
 std::size_t large(const float* values, std::size_t count, float threshold, std::uint32_t first,
                   Found found) {

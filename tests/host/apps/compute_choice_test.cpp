@@ -33,6 +33,38 @@ TEST(ComputeChoice, ReadsOneIdOrSeveral) {
   }
 }
 
+TEST(ComputeChoice, ReadsLimitsOfMemory) {
+  EXPECT_THAT(compute_devices("cuda:0=2GiB,cpu,cpu=300"),
+              ElementsAre(ComputeDevice{"cuda:0", std::uint64_t{2} << 30}, ComputeDevice{"cpu", 0},
+                          ComputeDevice{"cpu", 300}));
+  EXPECT_THAT(compute_ids("cuda:0=2GiB,cpu"), ElementsAre("cuda:0", "cpu"));
+  const auto refusal = [](const char* list) { return [list] { compute_devices(list); }; };
+  EXPECT_THAT(refusal("cpu=much,cpu"), ThrowsMessage<Error>(HasSubstr("'much' is no size")));
+  EXPECT_THAT(refusal("cpu=0"), ThrowsMessage<Error>(HasSubstr("holds nothing")));
+  EXPECT_THAT(refusal("=1GiB"), ThrowsMessage<Error>(HasSubstr("empty device id")));
+}
+
+TEST(ComputeChoice, AMemberOfAPlanMayGetAllWithinItsLimit) {
+  const std::vector<ComputeDevice> devices = {{"cuda", 300}, {"cuda:1", 0}};
+  EXPECT_EQ(most_planned_bytes(devices, "cuda:0", 1000), 300u);
+  EXPECT_EQ(most_planned_bytes(devices, "cuda:0", 200), 200u);
+  EXPECT_EQ(most_planned_bytes(devices, "cuda:1", 1000), 1000u);
+}
+
+TEST(ComputeChoice, TakesLimitsWhereLayersArePlanned) {
+  EXPECT_NO_THROW(check_limits("cpu=1GiB,cpu", "auto"));
+  EXPECT_NO_THROW(check_limits("cpu,cpu", "layers"));
+  const auto refusal = [](const char* list, const char* split) {
+    return [list, split] { check_limits(list, split); };
+  };
+  for (const auto& [list, split] :
+       {std::pair("cuda:0,cuda:1=1GiB", "layers"), std::pair("cuda:0,cuda:1=1GiB", "tensor"),
+        std::pair("cuda:1=1GiB", "auto")}) {
+    EXPECT_THAT(refusal(list, split),
+                ThrowsMessage<Error>(AllOf(HasSubstr("cuda:1"), HasSubstr("--split auto"))));
+  }
+}
+
 TEST(ComputeChoice, KnowsTheGroupAndItsMembersByEveryName) {
   const std::vector<std::string> two = {"cuda", "cuda:1"};
   EXPECT_TRUE(names_group(two, "cuda:0+cuda:1"));

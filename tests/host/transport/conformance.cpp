@@ -47,7 +47,8 @@ std::string text_of(const Payload& payload) {
 // Another size for every ordered pair, zero among them, on both sides of usual inline limits.
 std::size_t pair_bytes(int source, int destination, int world) {
   const auto pair = static_cast<std::size_t>(source * world + destination);
-  return pair % 5 == 0 ? 0 : pair * 7919 + pair % 3;
+  constexpr std::size_t kMost = std::size_t{1} << 18;
+  return pair % 5 == 0 ? 0 : pair * 7919 % kMost + pair % 3;
 }
 
 }  // namespace
@@ -160,7 +161,9 @@ void Conformance::overlapping_exchanges() {
 }
 
 void Conformance::one_payload_to_several() {
-  for (const std::size_t bytes : {std::size_t{100}, std::size_t{3} << 20}) {
+  // As much data per rank in a large world as in one of two ranks.
+  const std::size_t large = (std::size_t{6} << 20) / static_cast<std::size_t>(world());
+  for (const std::size_t bytes : {std::size_t{100}, large}) {
     const Tag tag = next_tag_++;
     const Payload payload(contents(bytes, seed_of(rank(), 0, tag)));
     std::vector<Outgoing> sends;
