@@ -44,6 +44,18 @@ class MixedTest(unittest.TestCase):
             self.assertEqual(answer["output_ids"], self.expected)
             self.assertEqual(len({d["device"] for d in answer["devices"]}), 1, answer["devices"])
 
+    def test_a_planned_split_uses_what_it_needs_and_gives_the_tokens_of_the_cpu(self):
+        # In f32 the model has 16 MiB, and every device keeps some for activations.
+        for devices, used in ("cpu,cpu", "cpu"), ("cpu=20MiB,cpu=20MiB", "cpu+cpu"):
+            answer = tokens("--compute", devices, "--split", "auto", "--attention", used)
+            self.assertEqual(answer["output_ids"], self.expected)
+            self.assertEqual([(d["device"], d["launches"] > 0) for d in answer["devices"]], [(used, True)] * 2)
+
+    def test_a_model_that_fits_nowhere_and_limits_without_a_plan_are_refused(self):
+        self.assertIn("does not fit", self.refusal("--compute", "cpu=9MiB,cpu=9MiB", "--split", "auto", "--quantize", "f32"))
+        self.assertIn("--split auto", self.refusal("--compute", "cpu=20MiB,cpu"))
+        self.assertIn("'much' is no size", self.refusal("--compute", "cpu=much,cpu", "--split", "auto"))
+
     def test_shares_of_sequences_put_one_sequence_on_the_largest(self):
         devices = tokens(*THREE)["devices"]
         self.assertEqual([d["launches"] > 0 for d in devices if d["role"] == "attention"], [True, False, False])

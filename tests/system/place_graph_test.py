@@ -52,9 +52,9 @@ class PlaceTest(PlannerCase):
         edges = [[draw.randrange(max(0, i - 30), i), i] for i in range(1, 200) for _ in range(2)]
         graph = self.graph(nodes, edges)
         best = run_json("place", "--format", "json", graph, *LINKS)["makespan_us"]
-        for method in ("pardnn", "etf", "metis", "scotch"):
+        for method in ("pardnn", "etf", "msct", "metis", "scotch"):
             process = run("place", "--format", "json", graph, *LINKS, "--method", method, "--json")
-            if method in ("metis", "scotch") and "not built in" in process.stderr:
+            if method in ("msct", "metis", "scotch") and "not built in" in process.stderr:
                 self.assertEqual(process.returncode, 2)
                 continue
             self.assertEqual(process.returncode, 0, process.stderr)

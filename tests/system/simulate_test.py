@@ -75,7 +75,8 @@ class SimulateTest(unittest.TestCase):
         cases = [(["--model", "llama2-7b", *CASE[2:], *LOAD], "did you mean llama-2-7b?"),
                  (["--model", "llama-2-7b", "--devices", "l40s+u55", *LOAD], "did you mean u55c?"),
                  (["--model", "llama-3-70b", "--devices", "l40s", *LOAD], "94.7 GB are missing"),
-                 ([*CASE, "--load", "steady:4"], "batch:N"), (CASE, "--load or --trace is missing"),
+                 ([*CASE, "--load", "steady:4"], "batch:N"),
+                 ([*CASE, "--load", "bacth:4"], "did you mean 'batch'?"), (CASE, "--load or --trace is missing"),
                  ([*CASE, *LOAD, "--price", "l40s"], "USD per hour"), (["--reproduce", "vllm"], "hpu"),
                  (["--map", "--design", *CASE, *LOAD], "--map and --design exclude each other"),
                  (["--list", "--suggest"], "--list and --suggest exclude each other"),
@@ -86,6 +87,14 @@ class SimulateTest(unittest.TestCase):
             process = simulate(*arguments)
             self.assertEqual(process.returncode, 2, arguments)
             self.assertIn(words, process.stderr)
+
+    def test_lengths_that_are_assumed_are_printed(self):
+        self.assertIn("assumed of the load: prompt=512,output=128,requests=16", simulate(*CASE, "--load", "batch:4").stdout)
+        self.assertEqual(figures(*CASE, "--load", "batch:4,prompt=9")["load_assumed"], "output=128,requests=16")
+        self.assertNotIn("assumed", simulate(*CASE, "--load", "batch:4,prompt=9,output=3,requests=4").stdout)
+        load = ["--load", "batch:2,prompt=9,requests=2"]
+        self.assertIn("assumed of the load: output=128", simulate("--design", *CASE, *load).stdout)
+        self.assertIn("assumed of the load: output=128", simulate("--suggest", *CASE[:2], "--devices", "l40s", *load).stdout)
 
     def test_a_target_that_cannot_be_met_is_said(self):
         long_prompts = ["--load", "poisson:2,prompt=1500,output=50,requests=40", "--target-itl-ms"]

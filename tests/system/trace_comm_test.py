@@ -224,10 +224,67 @@ class OptionsTest(TraceCommTest):
             (["--out", self.out, "--window", "-1", "--", "true"], "--window"),
             (["--out", self.folder / "none" / "run", "--", "true"], "there is no folder"),
             (["--out", self.out, "--import", self.folder / "none.csv"], "none.csv"),
-            (["--out", self.out, "--", "/no/such/program"], "cannot run '/no/such/program'"),
         ]:
             with self.subTest(words=words):
                 self.assertIn(words, self.trace_comm(*arguments, code=2).stderr)
+
+    def test_exit_codes_are_those_of_a_shell(self):
+        plain = self.folder / "plain"
+        plain.write_text("no program")
+        for command, code, words in [
+            (["/no/such/program"], 127, "cannot run '/no/such/program': No such file"),
+            (["no-such-program"], 127, "cannot run 'no-such-program': No such file"),
+            ([plain], 126, f"cannot run '{plain}': Permission denied"),
+            (["sh", "-c", "exit 7"], 7, "ended with code 7 and no process has left a record"),
+            (["sh", "-c", "kill -9 $$"], 137, "ended with code 137 and no process has left a record"),
+        ]:
+            with self.subTest(command=command):
+                text = self.trace_comm("--out", self.out, "--", *command, code=code).stderr
+                self.assertIn(words, text)
+                self.assertEqual([path.name for path in self.folder.iterdir()], ["plain"])
+
+
+RECORD = """cat > "$TANDEM_TRACE_COMM_FOLDER/mpi-{0}.record" <<END
+tandem-communication 1
+rank {0} of 2 on node
+model ring
+cell {0} {1} mpi_collective allreduce 0 0 9 1
+{2}END
+"""
+
+
+class HalfWayTest(TraceCommTest):
+    """What is left where processes die and disks are full."""
+
+    def test_a_record_that_was_cut_is_left_out_and_its_rank_is_missing(self):
+        script = RECORD.format(0, 1, "end\n") + RECORD.format(1, 0, "") + 'echo tandem-sockets > "$TANDEM_TRACE_COMM_FOLDER/a.sockets"'
+        text = self.trace_comm("--out", self.out, "--", "sh", "-c", script).stderr
+        self.assertIn("the record mpi-1.record is not whole and is left out", text)
+        self.assertIn("the record a.sockets is not whole and is left out", text)
+        report = self.report()
+        self.assertEqual((report["bytes"], report["missing_ranks"]), ([[0, 0], [9, 0]], [1]))
+
+    def test_a_disk_that_is_full_is_told_and_leaves_no_half_file(self):
+        kept = self.folder / "run.json"
+        kept.write_text("of another run")
+        # Files of this process and its children may have 2 blocks (1,024 or 2,048 bytes); the picture needs more.
+        process = subprocess.run(["sh", "-c", 'ulimit -f 2; trap "" XFSZ; exec "$@"', "sh", TANDEM, "trace-comm", "--out", self.out, "--",
+                                  "sh", "-c", RECORD.format(0, 1, "end\n") + RECORD.format(1, 0, "end\n")],
+                                 capture_output=True, text=True, timeout=300, env=ENVIRONMENT)
+        self.assertEqual(process.returncode, 2, process.stderr)
+        self.assertRegex(process.stderr, r"\[trace-comm\].*run\.\S+.*File too large")
+        for path in self.folder.iterdir():
+            self.assertIn(path.name, ["run.json", "run.csv", "run.prom"])
+
+    def test_a_signal_reaches_the_program_and_what_it_recorded_is_drawn(self):
+        script = RECORD.format(0, 1, "end\n") + RECORD.format(1, 0, "end\n") + "trap 'exit 9' TERM; echo ready; while :; do sleep 0.1; done"
+        with subprocess.Popen([TANDEM, "trace-comm", "--out", self.out, "--", "sh", "-c", script], stdout=subprocess.PIPE, text=True,
+                              env=ENVIRONMENT) as process:
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            process.terminate()
+            process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 9)
+        self.assertEqual(self.report()["bytes"], [[0, 9], [9, 0]])
 
 
 if __name__ == "__main__":

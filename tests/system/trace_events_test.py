@@ -78,9 +78,9 @@ class SourcesTest(EventRuns):
         shutil.copy(FAKE_CUPTI / "libcupti.so.13", library)
         self.trace_comm("--kind", "gloo", "--events", "--out", self.out, "--", TRACED_SOCKETS, library)
         report = self.report()
-        every_way = 1 + 10 + 100 + 200 + 300 + (200 + 300) + 1000
+        every_way = 1 + 10 + 100 + 200 + 300 + (200 + 300) + 1000 + 30
         self.assertEqual(report["bytes"], [[0, 5], [every_way + 2000 + 300 + 50 + 7 + 40, 0]])
-        self.assertEqual(report["counts"], [[0, 5], [7 + 3 + 1 + 1, 0]])
+        self.assertEqual(report["counts"], [[0, 5], [8 + 3 + 1 + 1, 0]])
         self.check_that_events_are_the_matrix(report, self.events())
 
 
@@ -172,7 +172,7 @@ class CudaTest(EventRuns):
         self.assertIn("the program has ended with code 0 and no process has left a record", process.stderr)
 
     def test_another_profiler_goes_first(self):
-        process = self.trace_comm("--kind", "cuda", "--out", self.out, "--", TRACED_GPU_COPIES, code=2,
+        process = self.trace_comm("--kind", "cuda", "--out", self.out, "--", TRACED_GPU_COPIES, code=3,
                                   environment={**ENVIRONMENT, "CUDA_INJECTION64_PATH": "/no/such/library"})
         self.assertIn("the program has ended with code 3", process.stderr)
 

@@ -112,8 +112,8 @@ class ElasticTest(LightRuns):
         self.wait_for_step(0, 15)
         processes[2].send_signal(signal.SIGSTOP)  # the others wait for it while they agree
         self.end(processes[1])
-        # Beside the rolls may lie signs of work (roll-...-busy).
-        self.wait_for(lambda: sum(name.name.endswith(("-0", "-3")) for name in (self.out / ".ranks").glob("roll-*")) == 2,
+        # Beside the reports may lie counters of busy ranks (report-...-busy).
+        self.wait_for(lambda: sum(name.name.endswith(("-0", "-3")) for name in (self.out / ".ranks").glob("report-*")) == 2,
                       "the ranks do not agree")
         self.end(processes[2])
         self.wait_for_text(0, "without ranks 1, 2: 2 of 4 go on from the last checkpoint")

@@ -2,8 +2,10 @@
 #
 # `tandem train --pipeline` as a user runs it: over ranks of mpirun and of gloo, against one rank, moved, frozen, resumed,
 # and with a rank that is killed. Where the passes of a block do not matter, without libtorch.
+import array
 import json
 import os
+import shutil
 import signal
 import unittest
 
@@ -21,6 +23,16 @@ context = 32
 tied = {tied}
 """
 STEP = ["--accumulate", 4, "--steps", 4]
+
+
+def last_weights(folder):
+    """Name to values of the model in the newest checkpoint."""
+    (file,) = (folder / (folder / "latest").read_text().strip()).glob("model*.safetensors")
+    raw = file.read_bytes()
+    begin = 8 + int.from_bytes(raw[:8], "little")
+    fields = json.loads(raw[8:begin])
+    return {name: array.array("f", raw[begin:][slice(*entry["data_offsets"])])
+            for name, entry in fields.items() if name != "__metadata__"}
 
 
 def curve(lines):
@@ -71,6 +83,32 @@ class TrainPipelineTest(DeepModel, TrainRuns):
                                       ("interleaved", 2, ["--stages-per-rank", 2])):
             found = self.from_scratch(*STEP, "--pipeline", ranks, "--schedule", schedule, *more, ranks=ranks)
             self.assertEqual(curve(found), one, schedule)
+
+    def test_pruned_weights_are_zero_at_the_end_with_the_curve_of_one_rank(self):
+        prune = ["--prune", 0.75, "--prune-from", 0, "--prune-to", 0.5, "--prune-every", 1]
+        one, two = self.folder / "one", self.folder / "two"
+        expected = curve(self.from_scratch(*STEP, *prune, "--out", one))
+        self.assertNotEqual(expected, curve(self.from_scratch(*STEP)))
+        found = self.from_scratch(*STEP, *prune, "--pipeline", 2, "--rebalance", 1, "--save-every", 2, "--out", two, ranks=2)
+        self.assertEqual(curve(found), expected)
+        for folder in one, two:
+            zeros = {name: values.count(0) / len(values) for name, values in last_weights(folder).items()}
+            for name, share in zeros.items():
+                self.assertEqual(share, 0.75 if name.startswith("blk.") and "norm" not in name else 0, name)
+        shutil.rmtree(two / "step-00000004")
+        resumed = self.train("--resume", two / "step-00000002", *STEP, *prune)
+        self.assertEqual(curve(resumed), expected[2:])
+
+    def test_pruning_does_not_depend_on_the_place_of_the_update(self):
+        prune = ["--prune", 0.75, "--prune-from", 0, "--prune-to", 0.5, "--prune-every", 1, "--clip", 0]
+        curves, shares = [], []
+        for place in "none", "host":  # host: beside the backward pass, were it not for the cuts
+            out = self.folder / place
+            curves.append(curve(self.from_scratch(*STEP, *prune, "--offload", place, "--out", out)))
+            shares.append({name: values.count(0) / len(values) for name, values in last_weights(out).items()})
+        self.assertEqual(curves[0], curves[1])
+        self.assertEqual(shares[0], shares[1])
+        self.assertEqual(shares[0]["blk.0.ffn_up.weight"], 0.75)
 
     def test_a_tied_matrix_of_two_ranks_has_the_curve_of_one(self):
         self.describe(tied=True)
@@ -143,6 +181,8 @@ class LightPipelineTest(DeepModel, LightRuns):
                 (["--pipeline", 2], "--pipeline 2 needs as many ranks, and there is 1"),
                 (["--schedule", "gpipe"], "--schedule is of a pipeline"),
                 (["--freeze", 0.5], "--freeze is of a pipeline"),
+                (["--prune", 1], "--prune 1"),
+                (["--prune", 0.5, "--prune-from", 0.9], "--prune-from"),
                 (["--pipeline", 1, "--reduce", "exdyna@0.01"], "--reduce exdyna@0.01 does not go together with --pipeline"),
                 (["--pipeline", 1, "--stages-per-rank", 2], "need --schedule interleaved"),
                 (["--pipeline", 1, "--on-nan", "back", "--out", self.folder / "run"], "--on-nan back does not go together")):

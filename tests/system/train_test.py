@@ -372,12 +372,23 @@ class RunTest(LightRuns):
                            "--batch", 3, "--threads", 1, "--json", small=False)
         self.assertAlmostEqual(line["tokens_per_s"] * line["seconds"], 3 * 64, places=3)
 
+    def test_the_help_shows_what_holds_without_an_option(self):
+        process = self.start("--help")
+        help_text, _ = process.communicate(timeout=240)
+        for words in ("--rate FLOAT=0.001 ", "--reduce TEXT=dense ", "--batch INT:INT in [1 - 1048576]=8", "--clip FLOAT:NONNEGATIVE=1",
+                      "--on-nan TEXT:{stop,skip,back}=stop", "--steps UINT ", "--text TEXT ", "--cuts INT ..."):
+            self.assertIn(words, help_text)
+
     def test_options_come_from_a_file(self):
         config = self.folder / "train.toml"
         config.write_text(f'text = "{self.folder}/text.txt"\nmodel-config = "{self.folder}/shape.toml"\nsteps = 3\n'
                           '[run]\nbatch = 2\ncontext = 32\njson = true\n')
         lines = self.train("--config", config, "--steps", 2, small=False)
         self.assertEqual([line["step"] for line in lines], [1, 2])
+        config.write_text('text = "text.txt"\nmodel-config = "shape.toml"\nsteps = 1\nbatch = 2\ncontext = 32\njson = true\n')
+        self.assertEqual(len(self.train("--config", config, small=False)), 1)  # files beside it
+        config.write_text('text = "nowhere.txt"\nmodel-config = "shape.toml"\nsteps = 1\n')
+        self.assertIn("cannot read 'nowhere.txt'", self.train("--config", config, small=False, code=2))
         config.write_text("stepz = 3\n")
         self.assertIn("unknown key 'stepz'", self.train("--config", config, small=False, code=2))
 

@@ -102,6 +102,8 @@ class PageTest(unittest.TestCase):
         used = set(re.findall(r"\bstatus\.(\w+)", text)) | set(re.findall(r'\["(\w+)", "[^"]+"\](?=[,\n])', text.split("kTotals")[1].split("];")[0]))
         self.assertGreater(len(used), 12)
         self.assertEqual(used - set(status) - {"js"}, set())
+        for device in status["devices"]:
+            self.assertGreater(device["memory_bandwidth_bytes_per_s"], 0, device)
         devices = {name for device in status["devices"] for name in device}
         self.assertEqual(set(re.findall(r"\bdevice\.(\w+)", text)) - devices, set())
         self.assertEqual(set(re.findall(r"\bplan\.(\w+)", text)) - set(status["plan"]), set())
