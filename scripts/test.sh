@@ -19,22 +19,30 @@ case "${1:-}" in
 esac
 
 install_packages "${tandem_packages[@]}" "${test_packages[@]}"
+pip=
 if ! cmp -s tests/requirements.txt build/venv/requirements.txt; then
-  say "installing Python packages of the tests into build/venv"
+  say "installing Python packages of the tests into build/venv, beside the build"
   mkdir -p build
   rm -rf build/venv
   /usr/bin/python3 -m venv build/venv
-  build/venv/bin/pip install --quiet --disable-pip-version-check -r tests/requirements.txt
-  cp tests/requirements.txt build/venv/requirements.txt
+  build/venv/bin/pip install --quiet --disable-pip-version-check -r tests/requirements.txt &
+  pip=$!
+  # A script that ends before leaves no pip behind, which would write into the folder of the next call.
+  trap 'if [ -n "$pip" ]; then kill "$pip" 2>/dev/null || true; fi' EXIT
   # A tree configured before has recorded another Python.
   if [ -f build/release/build.ninja ]; then cmake --preset release >/dev/null; fi
 fi
 
 # run_tests PRESET [ctest's options...]
 run_tests() {
+  if [ -n "$pip" ]; then
+    wait "$pip"
+    pip=
+    cp tests/requirements.txt build/venv/requirements.txt
+  fi
   say "testing $*"
-  # One more than processors: many tests wait for something most of their time.
-  ctest --preset "$1" -j "$(($(nproc) + 1))" "${@:2}"
+  # Four more than processors: the long tests compute in a third of their time and wait in the rest.
+  ctest --preset "$1" -j "$(($(nproc) + 4))" "${@:2}"
 }
 
 case $mode in
