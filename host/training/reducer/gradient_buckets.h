@@ -6,11 +6,10 @@
 //   buckets.ready(0, gradient);   // as each gradient is done, in any order
 //   buckets.finish(deadline);     // the end of the backward pass: every gradient is its mean
 //
-// In the first step buckets contain the parameters in reverse order. Then they are composed once
-// more, in the order in which rank 0's gradients arrived. The first bucket has at most 1 MiB, so
-// communication starts early. Buckets are submitted in their order, in whatever order they are
-// filled. Parameters without a gradient count as zeros. Ownership: borrows the reducer, and
-// gradients until finish(). Threads: one at a time.
+// Buckets contain the parameters in reverse order, and after the first step in the order in which
+// rank 0's gradients arrived. The first one has at most 1 MiB, so communication starts early. They
+// are submitted in their order. Parameters without a gradient count as zeros. Ownership: borrows
+// the reducer, and gradients until finish(). Threads: one at a time.
 #pragma once
 
 #include <cstdint>
