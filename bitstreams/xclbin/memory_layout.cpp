@@ -88,9 +88,9 @@ class TopologyBuilder {
           return {static_cast<int32_t>(index), static_cast<int32_t>(unit)};
         }
         throw Error("xclbin", key + ": " + kernel.name + "." + argument_name +
-                                  (kind == 1 ? " is no global memory; only pointers can be "
+                                  (kind == 1 ? " is not global memory; only pointers can be "
                                                "connected to banks"
-                                             : " is no stream"));
+                                             : " is not a stream"));
       }
       throw Error("xclbin",
                   key + ": kernel " + kernel.name + " has no argument '" + argument_name + "'");

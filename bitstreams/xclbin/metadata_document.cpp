@@ -107,7 +107,7 @@ pugi::xml_document load_metadata(std::string_view text, const std::string& file_
   text = text.substr(0, text.find_last_not_of('\0') + 1);  // padding
   const size_t zero = text.find('\0');
   if (zero != std::string_view::npos) {
-    fail(file_name, static_cast<ptrdiff_t>(zero), "a zero byte is no text");
+    fail(file_name, static_cast<ptrdiff_t>(zero), "a zero byte is not text");
   }
   if (std::count(text.begin(), text.end(), '<') > kMaxMarkup) {
     fail(file_name, 0, "there are too many elements");

@@ -106,7 +106,7 @@ class PlatformParser {
     }
     if (result.ec != std::errc() || rest != end || number > kMaxAddress / unit) {
       fail(field,
-           "'" + text + "' is no number of bytes up to 1 TiB, such as \"256M\" or \"0x1000\"");
+           "'" + text + "' is not a number of bytes up to 1 TiB, such as \"256M\" or \"0x1000\"");
     }
     return number * unit;
   }
@@ -249,7 +249,7 @@ Platform read_platform_file(const std::string& path) {
   if (in) text.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
   if (!in || in.bad()) throw Error("platform", path + ": cannot read the file");
   if (text.size() > kMaxFileBytes) {
-    throw Error("platform", path + ": is larger than 1 MiB, so it is no platform file");
+    throw Error("platform", path + ": is larger than 1 MiB, so it is not a platform file");
   }
   return parse_platform(text, path);
 }

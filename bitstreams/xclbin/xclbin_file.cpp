@@ -80,7 +80,7 @@ class XclbinParser {
   void read_header() {
     const axlf top = read_top();
     if (std::memcmp(top.m_magic, "xclbin2\0", 8) != 0) {
-      fail("m_magic", 0, "is not 'xclbin2'; this is no xclbin file");
+      fail("m_magic", 0, "is not 'xclbin2'; this is not an xclbin file");
     }
     const uint64_t length = top.m_header.m_length;
     const uint64_t at = offsetof(axlf, m_header.m_length);

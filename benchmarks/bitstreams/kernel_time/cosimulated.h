@@ -8,6 +8,8 @@
 #pragma once
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include "bitstreams/compiler/timing/run_counts.h"
 
@@ -33,18 +35,46 @@ inline constexpr std::array<CosimulatedKernel, 19> kCosimulated = {{
     {"two_processes", "20", 76, 48},
 }};
 
-// The same for kernels of which only the cycles of the synthesis report are public, and nothing of
+// Variants of kernels of which only the cycles of the synthesis report are public, and nothing of
 // the model is fitted to. Source: HLSFactory (github.com/sharc-lab/HLSFactory, hlsyn-vitis; Vitis
-// HLS 2025.1, U200, 250 MHz), the points without pragmas of gemm-ncubed and gesummv.
+// HLS 2025.1, U200, 250 MHz, unsafe_math_optimizations): all valid points of gemm-ncubed and
+// gesummv that unroll the inner loop only.
 struct SynthesisedKernel {
   const char* name;
   const char* example;
+  int unroll;
   double csynth;
 };
-inline constexpr std::array<SynthesisedKernel, 2> kSynthesised = {{
-    {"matrix_product_doubles", "gemm-ncubed", 1581077},
-    {"two_products", "gesummv", 56827},
+inline constexpr std::array<SynthesisedKernel, 22> kSynthesised = {{
+    {"matrix_product_doubles", "gemm-ncubed", 1, 1581077},
+    {"matrix_product_doubles", "gemm-ncubed", 2, 794651},
+    {"matrix_product_doubles", "gemm-ncubed", 4, 401456},
+    {"matrix_product_doubles", "gemm-ncubed", 8, 204850},
+    {"matrix_product_doubles", "gemm-ncubed", 16, 106560},
+    {"matrix_product_doubles", "gemm-ncubed", 32, 57412},
+    {"two_products", "gesummv", 1, 56827},
+    {"two_products", "gesummv", 2, 32535},
+    {"two_products", "gesummv", 3, 24432},
+    {"two_products", "gesummv", 4, 55836},
+    {"two_products", "gesummv", 5, 17962},
+    {"two_products", "gesummv", 6, 16344},
+    {"two_products", "gesummv", 8, 58996},
+    {"two_products", "gesummv", 9, 13644},
+    {"two_products", "gesummv", 10, 13115},
+    {"two_products", "gesummv", 15, 11485},
+    {"two_products", "gesummv", 16, 33629},
+    {"two_products", "gesummv", 18, 10952},
+    {"two_products", "gesummv", 30, 9877},
+    {"two_products", "gesummv", 32, 20950},
+    {"two_products", "gesummv", 45, 9342},
+    {"two_products", "gesummv", 64, 51364},
 }};
+
+// The compiler's flags of such a variant; 0: none.
+inline std::vector<std::string> unrolled_flags(int unroll) {
+  if (unroll == 0) return {};
+  return {"-DTANDEM_UNROLL=" + std::to_string(unroll), "-funsafe-math-optimizations"};
+}
 
 // The memory that the simulation of a port puts behind it. It answers a read at once; the gap
 // between bursts of a write and the time until its response are fits to examples 01, 15 and 18.

@@ -2,12 +2,13 @@
 //
 // bench_kernel_time: the modelled cycles of kernels beside those that were co-simulated elsewhere.
 //
-// One JSON line per kernel, then one with the median and the 90th percentile of the error of those
-// that were co-simulated.
+// One JSON line per kernel, then one per class with the median and the 90th percentile of its
+// error, and one with the share of pairs of variants whose order is right.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "benchmarks/bitstreams/kernel_time/cosimulated.h"
@@ -20,12 +21,19 @@ namespace {
 
 double rounded_to(double value, double step) { return std::round(value / step) * step; }
 
-// Prints the line of one kernel and returns its error.
-double compare(const std::string& name, const std::string& folder, const char* measure,
-               double cycles, const timing::TimedCard& card) {
-  const timing::RunTime time = time_kernel(std::string(TANDEM_KERNELS) + "/" + name + ".cpp",
-                                           folder, TANDEM_HLS_HEADERS, card);
-  const double error = (time.cycles - cycles) / cycles;
+struct Compared {
+  std::string family;  // variants of one kernel
+  double modelled = 0, told = 0;
+  double error() const { return (modelled - told) / told; }
+};
+
+// Prints the line of one kernel.
+Compared compare(const std::string& name, const std::string& folder, const char* measure,
+                 double cycles, const timing::TimedCard& card, int unroll = 0) {
+  const timing::RunTime time =
+      time_kernel(std::string(TANDEM_KERNELS) + "/" + name + ".cpp", folder, TANDEM_HLS_HEADERS,
+                  card, unrolled_flags(unroll));
+  const Compared compared{name, time.cycles, cycles};
   nlohmann::ordered_json loops = nlohmann::ordered_json::array();
   for (const timing::LoopTime& loop : time.loops) {
     loops.push_back({{"line", loop.line},
@@ -35,29 +43,63 @@ double compare(const std::string& name, const std::string& folder, const char* m
                      {"cycles", loop.cycles},
                      {"why", loop.why}});
   }
-  const nlohmann::ordered_json line = {
-      {"name", "kernel_time." + name},     {"modelled", time.cycles}, {measure, cycles},
-      {"error", rounded_to(error, 0.001)}, {"limit", time.limit},     {"loops", std::move(loops)}};
+  nlohmann::ordered_json line = {{"name", "kernel_time." + name}};
+  if (unroll > 0) line["unroll"] = unroll;
+  line["modelled"] = time.cycles;
+  line[measure] = cycles;
+  line["error"] = rounded_to(compared.error(), 0.001);
+  line["limit"] = time.limit;
+  line["loops"] = std::move(loops);
   std::puts(line.dump().c_str());
-  return std::abs(error);
+  return compared;
+}
+
+// Pairs of variants that differ by more than 2 %, and how many the model puts into their order.
+void print_order(const std::vector<Compared>& all) {
+  int pairs = 0, right = 0;
+  for (size_t a = 0; a < all.size(); ++a) {
+    for (size_t b = a + 1; b < all.size(); ++b) {
+      if (all[a].family != all[b].family) continue;
+      const double ratio = all[a].told / all[b].told;
+      if (std::abs(ratio - 1) < 0.02) continue;
+      ++pairs;
+      if ((ratio > 1) == (all[a].modelled > all[b].modelled)) ++right;
+    }
+  }
+  const nlohmann::ordered_json line = {{"name", "kernel_time.order"},
+                                       {"pairs", pairs},
+                                       {"right", right},
+                                       {"share", rounded_to(1.0 * right / pairs, 0.001)}};
+  std::puts(line.dump().c_str());
+}
+
+void print_errors(const char* of, const std::vector<Compared>& all) {
+  std::vector<double> errors;
+  for (const Compared& each : all) errors.push_back(std::abs(each.error()));
+  std::sort(errors.begin(), errors.end());
+  const nlohmann::ordered_json line = {{"name", "kernel_time.error"},
+                                       {"of", of},
+                                       {"median", rounded_to(errors[errors.size() / 2], 0.001)},
+                                       {"p90", rounded_to(errors[errors.size() * 9 / 10], 0.001)},
+                                       {"largest", rounded_to(errors.back(), 0.001)},
+                                       {"kernels", errors.size()}};
+  std::puts(line.dump().c_str());
 }
 
 int run() {
   const ScratchFolder folder("time", "tandem-kernel-time.");
-  std::vector<double> errors;
+  std::vector<Compared> cosimulated, synthesised;
   for (const CosimulatedKernel& each : kCosimulated) {
-    errors.push_back(compare(each.name, folder.path(), "cosimulated", each.cosim, cosimulation()));
+    cosimulated.push_back(
+        compare(each.name, folder.path(), "cosimulated", each.cosim, cosimulation()));
   }
   for (const SynthesisedKernel& each : kSynthesised) {
-    compare(each.name, folder.path(), "synthesised", each.csynth, cosimulation(250));
+    synthesised.push_back(compare(each.name, folder.path(), "synthesised", each.csynth,
+                                  cosimulation(250), each.unroll));
   }
-  std::sort(errors.begin(), errors.end());
-  const nlohmann::ordered_json line = {{"name", "kernel_time.error"},
-                                       {"median", rounded_to(errors[errors.size() / 2], 0.001)},
-                                       {"p90", rounded_to(errors[errors.size() * 9 / 10], 0.001)},
-                                       {"unit", "of the co-simulated cycles"},
-                                       {"kernels", errors.size()}};
-  std::puts(line.dump().c_str());
+  print_errors("co-simulated", cosimulated);
+  print_errors("synthesised, unrolled", synthesised);
+  print_order(synthesised);
   return 0;
 }
 

@@ -22,11 +22,13 @@ constexpr const char* kKernel = "top";
 alignas(4096) char device_memory[kArguments * kArgumentBytes];
 
 std::string compile_shared(const std::string& source, const std::string& folder,
-                           const std::string& headers, double clock_mhz) {
+                           const std::string& headers, double clock_mhz,
+                           const std::vector<std::string>& flags) {
   const std::string stem = std::filesystem::path(source).stem().string();
   vpp::TimedSource timed;
   timed.clang = find_clang();
   timed.job.flags = {"-std=c++14", "-fPIC", "-I" + headers};
+  timed.job.flags.insert(timed.job.flags.end(), flags.begin(), flags.end());
   timed.job.source = source;
   timed.job.folder = folder;
   timed.job.stem = stem;
@@ -51,8 +53,9 @@ void* symbol(void* library, const std::string& name) {
 std::string find_clang() { return vpp::find_timing_clang(""); }
 
 timing::RunTime time_kernel(const std::string& source, const std::string& folder,
-                            const std::string& headers, const timing::TimedCard& card) {
-  const std::string path = compile_shared(source, folder, headers, card.clock_mhz);
+                            const std::string& headers, const timing::TimedCard& card,
+                            const std::vector<std::string>& flags) {
+  const std::string path = compile_shared(source, folder, headers, card.clock_mhz, flags);
   const std::unique_ptr<void, int (*)(void*)> library(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL),
                                                       &dlclose);
   if (library == nullptr) throw Error("time", path + " does not load");

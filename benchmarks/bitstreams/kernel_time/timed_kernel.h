@@ -10,6 +10,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "bitstreams/compiler/timing/estimate.h"
 
@@ -21,8 +22,10 @@ inline constexpr int kArguments = 4;
 // clang's name; empty: there is none.
 std::string find_clang();
 
-// `folder`: for intermediate files. `headers`: the HLS headers.
+// `folder`: for intermediate files. `headers`: the HLS headers. `flags`: further ones of the
+// compiler.
 timing::RunTime time_kernel(const std::string& source, const std::string& folder,
-                            const std::string& headers, const timing::TimedCard& card);
+                            const std::string& headers, const timing::TimedCard& card,
+                            const std::vector<std::string>& flags = {});
 
 }  // namespace tandem::kernel_time

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products with pruned weights on the CPU without their zeros, over those with the whole matrix, in
-// turns: f32 and bf16; values at random and blocks of 8 x 8; 1, 8 and 32 rows. "crossover" is the
-// part of zeros from which the form without zeros is faster, between measured parts on a line.
+// turns: f32 and bf16; values at random and blocks of 8 x 8; 1, 4, 8, 16 and 32 rows. "crossover"
+// is the part of zeros from which the form without zeros is faster, between measured parts on a
+// line.
 //
 // The weights are a stack of 2048 x 8192 matrices of 512 MiB in the whole form, so that no cache
 // holds either form. One row takes the stack, more rows one matrix of it. First results are
@@ -127,7 +128,7 @@ void print_crossover(const std::string& name, const std::vector<Point>& points) 
 }
 
 bool measure_type(DType dtype, bool in_blocks, const std::string& command) {
-  const std::vector<std::int64_t> rows = {1, 8, 32};
+  const std::vector<std::int64_t> rows = {1, 4, 8, 16, 32};
   std::vector<std::vector<Point>> points(rows.size());
   const std::string kind =
       "cpu_sparse/" + std::string(dtype_name(dtype)) + (in_blocks ? "_blocks" : "_values");

@@ -17,6 +17,7 @@
 #include "bitstreams/compiler/timing/loop_tree.h"
 #include "bitstreams/compiler/timing/operators.h"
 #include "bitstreams/compiler/timing/phases.h"
+#include "bitstreams/compiler/timing/stream_points.h"
 
 namespace tandem::timing {
 namespace {
@@ -36,6 +37,7 @@ class Analyser {
       }
     }
     visit(result_.model.kernel);
+    add_operations(visited_, result_.model);
     result_.model.unknown.assign(unknown_.begin(), unknown_.end());
     return std::move(result_);
   }
@@ -71,10 +73,12 @@ class Analyser {
   void add(const IrFunction& function) {
     function_ = &function;
     loops_ = find_loops(function);
+    local_bodies_.clear();
     FunctionModel model;
     model.name = function.name;
     first_counter_ = result_.model.num_counters;
     model.entry = first_counter_;
+    visited_.emplace_back(&function, first_counter_);
     count_blocks();
     note_globals();
     const Addresses addresses(function);
@@ -82,6 +86,7 @@ class Analyser {
       model.loops.push_back(loop_model(static_cast<int>(index), addresses));
     }
     apply_pragmas(model.loops, pragmas_.loops, last_lines_);
+    join_nests(model.loops, local_bodies_);
     add_array_uses(model, addresses);
     const BodySchedule top(function, loops_, -1, result_.model.clock_mhz, latencies_);
     model.depth = top.depth();
@@ -92,6 +97,8 @@ class Analyser {
       return found == globals_.end() ? std::set<std::string>() : found->second;
     });
     model.phases = phases.find(model, call_lines_, copy_lines_);
+    add_stream_points(function, loops_, static_cast<int>(result_.model.functions.size()),
+                      first_counter_, latencies_, result_);
     if (loops_.empty() && model.sites.empty()) latencies_[function.name] = model.depth;
     result_.model.functions.push_back(std::move(model));
   }
@@ -156,6 +163,7 @@ class Analyser {
     model.chain = finder.chain(model.balanced);
     model.fixed_trips = fixed_trips(*function_, loop, addresses);
     model.perfect = is_perfect(body);
+    if (!model.perfect && is_local(body, addresses)) local_bodies_.insert(index);
     return model;
   }
 
@@ -206,6 +214,18 @@ class Analyser {
     return true;
   }
 
+  // Arithmetic on local memory, which can be part of an inner loop's first and last iterations.
+  bool is_local(const BodySchedule& body, const Addresses& addresses) const {
+    for (const int block : body.blocks()) {
+      for (const IrInstruction& each : block_at(block).instructions) {
+        const bool moves = each.opcode == "load" || each.opcode == "store";
+        if (moves && !addresses.address_of(each).local) return false;
+        if (is_call(each) && library_function(each.callee) != Library::kIgnored) return false;
+      }
+    }
+    return true;
+  }
+
   double banks(const MemoryAddress& address) const {
     const bool is_array = address.type.starts_with("[") || address.type.empty();
     if (!is_array) return 0;  // a scalar or a struct: registers
@@ -237,7 +257,9 @@ class Analyser {
     const MemoryAddress address = addresses.address_of(each);
     const bool writes = each.opcode == "store";
     const std::string pointer = Addresses::pointer_of(each);
-    if (address.local || pointer.empty()) return;
+    // What a process captured, such as its streams, is no memory.
+    const bool is_pointer = each.type.ends_with('*') || each.type == "ptr";
+    if (address.local || pointer.empty() || is_pointer) return;
     const unsigned bytes = bytes_of_type(each.type);
     const bool opaque = each.text.find("ptr " + pointer) != std::string::npos;
     add_site(model, {block, loop, writes, -1, static_cast<double>(bytes), source_name(address.root),
@@ -268,7 +290,8 @@ class Analyser {
     }
   }
 
-  // write(in[i]) loads through its second argument, and read(out[i]) stores.
+  // write(in[i]) loads through its second argument, and read(out[i]) stores. What is no device
+  // memory there is a variable, in registers.
   void add_reference(FunctionModel& model, const Addresses& addresses, const IrInstruction& each,
                      int block, int loop) {
     const std::string_view key = "dereferenceable(";
@@ -281,7 +304,7 @@ class Analyser {
     if (address.local || bytes <= 0) return;
     const bool writes = library_function(each.callee) == Library::kStreamRead;
     add_site(model, {block, loop, writes, -1, static_cast<double>(bytes), source_name(address.root),
-                     banks(address), line_of(each.location)});
+                     0, line_of(each.location)});
     const size_t comma = each.text.rfind(", ", at);
     const std::string type =
         each.text.substr(comma + 2, each.text.find(' ', comma + 2) - comma - 2);
@@ -324,7 +347,7 @@ class Analyser {
   // Of an element of an array of which `size` bytes are copied: all of it, as a rule.
   static double copied_bytes(const std::string& type, const std::string& size) {
     double elements = 1;
-    for (size_t at = 0; at < type.size() && type[at] == '['; at = type.find('[', at) + 1) {
+    for (size_t at = 0; at < type.size() && type[at] == '['; at = type.find('[', at)) {
       elements *= std::max(1.0, std::atof(type.c_str() + at + 1));
       at = type.find(" x ", at) + 2;
       if (at + 1 >= type.size() || type[at + 1] != '[') break;
@@ -344,12 +367,14 @@ class Analyser {
   std::set<std::string> seen_;
   std::set<std::string> unknown_;
   std::map<std::string, double> latencies_;
+  std::set<int> local_bodies_;                            // loops of the function, by index
   std::map<int, int> last_lines_;                         // of a loop, by its header's counter
   std::map<std::string, std::set<std::string>> globals_;  // by function
   std::map<std::size_t, int> call_lines_, copy_lines_;    // of the function, to indices
   const IrFunction* function_ = nullptr;
   std::vector<IrLoop> loops_;
   int first_counter_ = 0;
+  std::vector<std::pair<const IrFunction*, int>> visited_;  // with the counter of the first block
 };
 
 }  // namespace

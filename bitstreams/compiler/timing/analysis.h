@@ -38,11 +38,20 @@ struct SitePoint {
   std::string size;          // bytes: a number or "i64 %n"
 };
 
+// Where the card is told of a stream's access, or that a region of processes begins.
+struct StreamHook {
+  std::size_t line = 0;
+  int number = 0;            // of the point, or of the region's function
+  std::string pointer;       // "%s"; empty: a region
+  std::string pointer_type;  // "%\"class.hls::stream\"*", or "ptr"
+};
+
 struct Analysis {
   KernelModel model;
   std::vector<BlockCounter> blocks;
   std::vector<EntryCounter> entries;
   std::vector<SitePoint> sites;
+  std::vector<StreamHook> streams;
 };
 
 // `kernel`: the function in the source. If the module lacks it, the model has no functions.

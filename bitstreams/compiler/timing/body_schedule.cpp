@@ -73,10 +73,16 @@ void BodySchedule::schedule() {
         }
       }
       const Instant end = after(start, each);
+      starts_[each.line] = start.cycle;
       if (!each.result.empty()) values_[each.result] = end;
       depth_ = std::max(depth_, end.cycle + 1);
     }
   }
+}
+
+double BodySchedule::cycle_of(const IrInstruction& instruction) const {
+  const auto found = starts_.find(instruction.line);
+  return found == starts_.end() ? 0 : found->second;
 }
 
 std::optional<Path> BodySchedule::path(const std::string& from, const std::string& to) const {

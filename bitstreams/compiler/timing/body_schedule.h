@@ -44,6 +44,8 @@ class BodySchedule {
 
   const std::vector<int>& blocks() const { return blocks_; }
   double depth() const { return depth_; }
+  // The cycle in which an operation begins; 0 if it is not of this body.
+  double cycle_of(const IrInstruction& instruction) const;
   // The path from a value to another one that depends on it; nothing if it does not depend.
   std::optional<Path> path(const std::string& from, const std::string& to) const;
   // Functions that are in no latency table.
@@ -62,6 +64,7 @@ class BodySchedule {
   int header_ = -1;
   std::vector<int> blocks_;
   std::map<std::string, Instant> values_;
+  std::map<std::size_t, double> starts_;  // by the instruction's line
   double depth_ = 1;
   mutable std::set<std::string> unknown_;
 };

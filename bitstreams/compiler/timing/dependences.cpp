@@ -20,6 +20,12 @@ std::string incoming(const IrInstruction& phi, const std::string& label) {
   return {};
 }
 
+// The compiler's flags allow sums of floating-point values in any order.
+bool may_reorder(const IrInstruction& operation) {
+  return operation.text.find(" fast ") != std::string::npos ||
+         operation.text.find(" reassoc ") != std::string::npos;
+}
+
 }  // namespace
 
 std::vector<Recurrence> DependenceFinder::find() const {
@@ -72,7 +78,8 @@ double DependenceFinder::chain(bool& balanced) const {
       if (!path || path->length <= longest) continue;
       longest = path->length;
       const IrInstruction* const by = addresses_.definition(next);
-      balanced = path->operations <= 1 && by != nullptr && !path->slowest.starts_with("f");
+      balanced = path->operations <= 1 && by != nullptr &&
+                 (!path->slowest.starts_with("f") || may_reorder(*by));
     }
   }
   return longest;

@@ -1,333 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts are sums over all entries of a loop, and the formulas are linear in them, so sums are
-// enough.
+// The time with the addresses that may be equal, and without; then what the ports moved.
 #include "bitstreams/compiler/timing/estimate.h"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 
-#include "bitstreams/compiler/timing/loop_interval.h"
-#include "bitstreams/compiler/timing/loop_pipelining.h"
-#include "bitstreams/compiler/timing/port_times.h"
+#include "bitstreams/compiler/timing/advice.h"
+#include "bitstreams/compiler/timing/estimator.h"
 
 namespace tandem::timing {
 namespace {
 
-// States around a module of its own, and before and after the loop in it.
-constexpr double kModuleCycles = 2;
-constexpr double kStepCycles = 2;
-constexpr double kCopyDepth = 3;
 constexpr double kUnknownShare = 0.5;  // by which unknown functions may lengthen a run
-
-struct Total {
-  double cycles = 0;
-  double fill = 0;  // until its first value
-};
-
-class Estimator {
- public:
-  Estimator(const KernelModel& model, const RunCounts& counts,
-            const std::vector<TimedArgument>& arguments, const TimedCard& card, bool pessimistic)
-      : model_(model),
-        counts_(counts),
-        ports_(model, counts, arguments, card),
-        intervals_(model, counts, pessimistic) {
-    for (const FunctionModel& each : model.functions) functions_[each.name] = &each;
-  }
-
-  double run() {
-    const auto found = functions_.find(model_.kernel);
-    if (found != functions_.end()) cycles_ = total(*found->second).cycles;
-    bound_by_channels();
-    return cycles_;
-  }
-
-  const std::vector<LoopTime>& loops() const { return loops_; }
-  const std::vector<PortUse>& port_uses() const { return all_uses_; }
-  const std::string& limit() const { return limit_; }
-  const std::string& why() const { return why_; }
-
- private:
-  double count(int counter) const { return intervals_.count(counter); }
-  double trips(const LoopModel& loop) const { return intervals_.trips(loop); }
-
-  // Of all calls of a function. One that calls itself counts once.
-  Total total(const FunctionModel& function) {
-    const auto known = totals_.find(function.name);
-    if (known != totals_.end()) return known->second;
-    totals_[function.name] = {};
-    const double entries = count(function.entry);
-    Total result;
-    if (entries > 0) {
-      result.cycles = entries * function.depth + phases_cycles(function, -1);
-      result.fill = function.depth;
-      for (const LoopModel& loop : function.loops) {
-        if (loop.parent >= 0) continue;
-        result.fill += loop.depth;
-        break;
-      }
-      result.cycles += outside_of_loops(function);
-      add_calls(function, -1, true, result);
-    }
-    totals_[function.name] = result;
-    return result;
-  }
-
-  // The steps of a function or of a loop's iterations, of which some run at the same time.
-  double phases_cycles(const FunctionModel& function, int home) {
-    std::vector<double> ends(function.phases.size());
-    double last = 0;
-    for (size_t index = 0; index < function.phases.size(); ++index) {
-      const PhaseModel& phase = function.phases[index];
-      if (phase.home != home) continue;
-      double start = 0;
-      for (const int before : phase.after) {
-        start = std::max(start, ends[static_cast<size_t>(before)]);
-      }
-      ends[index] = start + phase_cycles(function, phase);
-      last = std::max(last, ends[index]);
-    }
-    return last;
-  }
-
-  double phase_cycles(const FunctionModel& function, const PhaseModel& phase) {
-    if (phase.loop >= 0) {
-      const LoopModel& loop = function.loops[static_cast<size_t>(phase.loop)];
-      return loop_cycles(function, phase.loop) + kStepCycles * count(loop.entries);
-    }
-    if (phase.site >= 0) return copy_cycles(phase.site);
-    const CallModel& call = function.calls[static_cast<size_t>(phase.call)];
-    const auto found = functions_.find(call.callee);
-    if (found == functions_.end() || is_operation(*found->second)) return 0;
-    if (call.process && uses_streams(*found->second)) return 0;  // add_calls()
-    const double entries = count(found->second->entry), times = count(call.block);
-    if (entries == 0 || times == 0) return 0;
-    return total(*found->second).cycles * std::min(1.0, times / entries) + kStepCycles * times;
-  }
-
-  // Its latency is part of the schedule around it.
-  static bool is_operation(const FunctionModel& function) {
-    return function.loops.empty() && function.sites.empty() && function.calls.empty();
-  }
-
-  double outside_of_loops(const FunctionModel& function) {
-    std::vector<SiteTraffic> sites;
-    for (const int site : function.sites) {
-      if (model_.sites[static_cast<size_t>(site)].loop < 0) sites.push_back({site, 0});
-    }
-    return blocking_cycles(sites);
-  }
-
-  // Of accesses that nothing overlaps with; copies are steps of their own.
-  double blocking_cycles(std::vector<SiteTraffic> sites) {
-    std::erase_if(sites, [this](const SiteTraffic& each) {
-      return model_.sites[static_cast<size_t>(each.site)].copy >= 0;
-    });
-    double cycles = 0;
-    for (const PortUse& use : ports_.uses(sites)) {
-      all_uses_.push_back(use);
-      cycles += use.bursts ? use.cycles + use.latency : use.accesses * use.latency;
-      note_cycles(use.cycles, use, site_of_use(sites, use).line);
-    }
-    return cycles;
-  }
-
-  // A copy is a loop that moves an element per cycle.
-  double copy_cycles(int writing) {
-    const SiteModel& site = model_.sites[static_cast<size_t>(writing)];
-    const double times = count(site.block);
-    double moved = 0, latency = 0;
-    for (const PortUse& use : ports_.uses({{writing, 0}, {site.copy, 0}})) {
-      all_uses_.push_back(use);
-      moved = std::max({moved, use.bytes / site.element_bytes, use.cycles});
-      latency += use.latency;
-      note_cycles(use.cycles, use, site.line);
-    }
-    if (moved == 0) {
-      for (const int side : {writing, site.copy}) {
-        const SiteRecord& record = counts_.sites[static_cast<size_t>(side)];
-        moved = std::max(moved, static_cast<double>(record.other_bytes) / site.element_bytes);
-      }
-    }
-    return moved + times * (kCopyDepth - 2 + kModuleCycles + kStepCycles + latency);
-  }
-
-  const SiteModel& site_of_use(const std::vector<SiteTraffic>& sites, const PortUse& use) const {
-    for (const SiteTraffic& each : sites) {
-      const SiteRecord& record = counts_.sites[static_cast<size_t>(each.site)];
-      const SiteModel& site = model_.sites[static_cast<size_t>(each.site)];
-      if (site.writes == use.writes && static_cast<double>(record.bytes) == use.bytes) return site;
-    }
-    return model_.sites[static_cast<size_t>(sites[0].site)];
-  }
-
-  // `processes`: those that streams join alone; the others are steps.
-  void add_calls(const FunctionModel& function, int loop, bool processes, Total& result) {
-    double longest = 0, fill = 0, longest_fill = 0;
-    for (const CallModel& call : function.calls) {
-      const auto found = functions_.find(call.callee);
-      if (call.loop != loop || found == functions_.end()) continue;
-      const FunctionModel& callee = *found->second;
-      if (is_operation(callee) || (processes && !(call.process && uses_streams(callee)))) {
-        continue;
-      }
-      const double entries = count(callee.entry);
-      if (entries == 0) continue;
-      const Total of_callee = total(callee);
-      const double share = call.process ? 1 : std::min(1.0, count(call.block) / entries);
-      if (!call.process || !uses_streams(callee)) {
-        result.cycles += of_callee.cycles * share;
-        continue;
-      }
-      fill += of_callee.fill;
-      if (of_callee.cycles > longest) {
-        longest = of_callee.cycles;
-        longest_fill = of_callee.fill;
-      }
-    }
-    result.cycles += longest + fill - longest_fill;
-  }
-
-  bool uses_streams(const FunctionModel& function) const {
-    if (function.streams) return true;
-    return std::any_of(function.calls.begin(), function.calls.end(), [this](const CallModel& call) {
-      const auto found = functions_.find(call.callee);
-      return found != functions_.end() && uses_streams(*found->second);
-    });
-  }
-
-  double loop_cycles(const FunctionModel& function, int index) {
-    const LoopModel& loop = function.loops[static_cast<size_t>(index)];
-    const double entries = count(loop.entries);
-    if (entries == 0) return 0;
-    const int pipelined = flattened(function.loops, index);
-    if (pipelined >= 0) return pipelined_cycles(function, pipelined, entries);
-    const double iterations = trips(loop) / std::max(1, loop.unroll);
-    double cycles = iterations * loop.depth + entries;
-    if (loop.unroll == 0) cycles = entries * loop.depth;
-    cycles += phases_cycles(function, index);
-    std::vector<SiteTraffic> sites;
-    for (const int site : function.sites) {
-      if (model_.sites[static_cast<size_t>(site)].loop == index)
-        sites.push_back({site, trips(loop)});
-    }
-    cycles += blocking_cycles(sites);
-    Total calls;
-    add_calls(function, index, true, calls);
-    cycles += calls.cycles;
-    loops_.push_back(
-        {loop.file, loop.line, entries, trips(loop), 0, loop.depth, cycles,
-         loop.pipeline == "off" ? "its pipelining is switched off" : "it is not pipelined"});
-    return cycles;
-  }
-
-  double pipelined_cycles(const FunctionModel& function, int index, double entries) {
-    const LoopModel& loop = function.loops[static_cast<size_t>(index)];
-    const double all = trips(loop);
-    if (all == 0) return entries;
-    const double unroll = loop.unroll == 0 ? all / entries : loop.unroll;
-    const std::vector<PortUse> uses = uses_in(function, index);
-    double read_latency = 0, write_latency = 0;
-    for (const PortUse& use : uses) {
-      double& latency = use.writes ? write_latency : read_latency;
-      latency = std::max(latency, use.latency);
-    }
-    Interval interval = intervals_.interval(function, index, unroll, read_latency);
-    const double depth = intervals_.depth(function, index, unroll);
-    const double steps = std::max(entries, std::ceil(all / unroll));
-    double busy = interval.ii * (steps - entries) + entries * std::max(1.0, depth - 1);
-    busy = std::max(busy, port_cycles(uses, interval, steps));
-    const double latency = read_latency + write_latency + intervals_.shared_reads(function, index);
-    double cycles = busy + entries * (latency + kModuleCycles);
-    if (interval.why.starts_with("port ") || interval.why.starts_with("channel ")) {
-      note(busy, interval.why.substr(0, interval.why.find(':')), interval.why);
-    } else {
-      note(busy,
-           "loop " + loop.file.substr(loop.file.rfind('/') + 1) + ":" + std::to_string(loop.line),
-           "II " + number(interval.ii) + ": " + interval.why);
-    }
-    Total calls;
-    add_calls(function, index, false, calls);
-    cycles += calls.cycles;
-    loops_.push_back(
-        {loop.file, loop.line, entries, all, interval.ii, depth, cycles, interval.why});
-    return cycles;
-  }
-
-  // Of the loop and those in it.
-  std::vector<PortUse> uses_in(const FunctionModel& function, int index) const {
-    std::vector<SiteTraffic> sites;
-    for (const int id : function.sites) {
-      const int home = model_.sites[static_cast<size_t>(id)].loop;
-      if (!LoopIntervals::is_inside(function, home, index)) continue;
-      sites.push_back({id, trips(function.loops[static_cast<size_t>(home)])});
-    }
-    return ports_.uses(sites);
-  }
-
-  // Of the busiest channel; raises the interval where that is more.
-  double port_cycles(const std::vector<PortUse>& uses, Interval& interval, double steps) {
-    std::map<std::string, double> channels, busy;
-    std::map<std::string, std::string> names;
-    for (const PortUse& use : uses) {
-      all_uses_.push_back(use);
-      const std::string channel = use.bundle + (use.writes ? " write" : " read");
-      busy[channel] += use.cycles;
-      names[channel] = "port " + use.argument + ": " +
-                       (use.why.empty() ? "its bursts fill it" : "no bursts, since " + use.why);
-      channels[use.bank] += use.channel_cycles;
-    }
-    double most = 0;
-    const auto raise = [&](double cycles, const std::string& why) {
-      most = std::max(most, cycles);
-      if (cycles > interval.ii * steps) interval.raise(std::ceil(cycles / steps), why);
-    };
-    for (const auto& [channel, cycles] : busy) raise(cycles, names[channel]);
-    for (const auto& [bank, cycles] : channels) {
-      raise(cycles, "channel " + bank + ": it gives no more bytes");
-    }
-    return most;
-  }
-
-  void note(double cycles, const std::string& limit, const std::string& why) {
-    if (cycles <= most_) return;
-    most_ = cycles;
-    limit_ = limit;
-    why_ = why;
-  }
-
-  void note_cycles(double cycles, const PortUse& use, int line) {
-    note(cycles, "port " + use.argument,
-         use.why.empty() ? "it is copied in line " + std::to_string(line) : use.why);
-  }
-
-  // Processes and units that share a bank cannot move more than it gives.
-  void bound_by_channels() {
-    std::map<std::string, double> channels;
-    for (const PortUse& use : all_uses_) channels[use.bank] += use.channel_cycles;
-    for (const auto& [bank, cycles] : channels) {
-      if (cycles <= cycles_) continue;
-      cycles_ = cycles;
-      limit_ = "channel " + bank;
-      why_ = "it gives no more bytes";
-    }
-  }
-
-  const KernelModel& model_;
-  const RunCounts& counts_;
-  const PortTimes ports_;
-  const LoopIntervals intervals_;
-  std::map<std::string, const FunctionModel*> functions_;
-  std::map<std::string, Total> totals_;
-  std::vector<LoopTime> loops_;
-  std::vector<PortUse> all_uses_;
-  double cycles_ = 0;
-  double most_ = 0;
-  std::string limit_ = "kernel";
-  std::string why_ = "it has no loops";
-};
+// Shares of the run that shallow streams cost: worth telling, and limiting it.
+constexpr double kShallowShare = 0.02;
+constexpr double kLimitingShare = 0.1;
+constexpr double kMissesMatter = 1.01;  // times the run, for closed pages to give a range
 
 std::vector<PortTime> ports_of(const std::vector<PortUse>& uses, double kernel_us,
                                const TimedCard& card) {
@@ -353,15 +41,110 @@ std::vector<PortTime> ports_of(const std::vector<PortUse>& uses, double kernel_u
   return result;
 }
 
+std::vector<ChannelTime> channels_of(const std::vector<PortUse>& uses, double kernel_us,
+                                     const TimedCard& card) {
+  std::map<std::string, ChannelTime> channels;
+  for (const PortUse& use : uses) {
+    ChannelTime& channel = channels[use.bank];
+    channel.bank = use.bank;
+    channel.bytes += use.bytes;
+    channel.busy_us += use.channel_cycles / card.clock_mhz;
+  }
+  std::vector<ChannelTime> result;
+  for (auto& [bank, channel] : channels) {
+    for (const TimedBank& each : card.banks) {
+      if (each.name == bank) channel.peak_gb_per_s = each.gb_per_s;
+    }
+    if (kernel_us > 0) channel.bandwidth_gb_per_s = channel.bytes / kernel_us / 1000;
+    result.push_back(std::move(channel));
+  }
+  return result;
+}
+
+double operations_of(const KernelModel& model, const RunCounts& counts) {
+  double operations = 0;
+  for (const OperationCount& each : model.operations) {
+    operations +=
+        each.operations * static_cast<double>(counts.counters[static_cast<size_t>(each.block)]);
+  }
+  return operations;
+}
+
+// Every loop at an II of 1, and memory that answers at once.
+double compute_cycles(KernelModel model, RunCounts counts, const TimedCard& card) {
+  for (FunctionModel& function : model.functions) {
+    for (LoopModel& loop : function.loops) {
+      loop.wanted_ii = 0;
+      loop.recurrences.clear();
+      for (ArrayUse& use : loop.arrays) use.banks = 0;
+    }
+  }
+  for (SiteRecord& each : counts.sites) each = {};
+  return Estimator(model, counts, {}, card, true).run();
+}
+
+// The cycles that streams cost which are too shallow: of all regions, with their depths and
+// without.
+double shallow_cycles(const ReplayedRun& replayed) {
+  double cycles = 0;
+  for (const auto& [function, with_depths] : replayed.bounded.regions) {
+    const auto without = replayed.unbounded.regions.find(function);
+    if (without != replayed.unbounded.regions.end()) cycles += with_depths - without->second;
+  }
+  return cycles;
+}
+
+std::string stream_name(const ReplayedStream& stream) {
+  return "stream " + stream.name + " (" + stream.file.substr(stream.file.rfind('/') + 1) + ":" +
+         std::to_string(stream.line) + ")";
+}
+
+// The stream whose writer waits longest, if deeper streams would shorten the run.
+void add_streams(const ReplayedRun& replayed, const TimedCard& card, RunTime& time) {
+  time.streams = replayed.bounded.streams;
+  time.processes = replayed.bounded.processes;
+  const ReplayedStream* longest = nullptr;
+  for (size_t index = 0; index < time.streams.size(); ++index) {
+    ReplayedStream& stream = time.streams[index];
+    stream.most = replayed.unbounded.streams[index].most;
+    if (longest == nullptr || stream.full_cycles > longest->full_cycles) longest = &stream;
+    if (!stream.stuck) continue;
+    time.unknown.push_back(stream_name(stream) + " has a depth of " + number(stream.depth) +
+                           ", with which the design stands still: its time is that with more");
+  }
+  const double lost = shallow_cycles(replayed);
+  if (longest == nullptr || longest->full_cycles == 0 || lost < kShallowShare * time.cycles) return;
+  const std::string name = stream_name(*longest);
+  time.advice.push_back({name + ": a depth of up to " + number(longest->most) + " in place of " +
+                             number(longest->depth) + ", and the other streams likewise",
+                         lost / card.clock_mhz});
+  if (lost < kLimitingShare * time.cycles) return;
+  time.limit = name;
+  time.why = "its depth is " + number(longest->depth) + ": its writer waits " +
+             number(longest->full_cycles) + " cycles for room";
+}
+
 }  // namespace
 
+std::vector<WorkCost> work_costs(const KernelModel& model, const RunCounts& counts,
+                                 const std::vector<TimedArgument>& arguments,
+                                 const TimedCard& card) {
+  Estimator estimator(model, counts, arguments, card, true);
+  estimator.run();
+  return estimator.costs();
+}
+
 RunTime estimate(const KernelModel& model, const RunCounts& counts,
-                 const std::vector<TimedArgument>& arguments, const TimedCard& card) {
-  Estimator expected(model, counts, arguments, card, true);
-  Estimator optimistic(model, counts, arguments, card, false);
+                 const std::vector<TimedArgument>& arguments, const TimedCard& card,
+                 const ReplayedRun* replayed) {
+  std::map<int, double> regions;
+  if (replayed != nullptr) regions = replayed->bounded.regions;
+  Estimator expected(model, counts, arguments, card, true, regions);
   RunTime time;
   time.cycles = expected.run();
-  const double low = optimistic.run();
+  double low = Estimator(model, counts, arguments, card, false).run();
+  const double same = Estimator(model, counts, arguments, card, true).run();
+  if (same > 0) low *= time.cycles / same;  // the replay knows no range
   time.kernel_us = time.cycles / card.clock_mhz;
   time.launch_us = card.launch_us;
   time.modelled_us = time.kernel_us + time.launch_us;
@@ -374,11 +157,29 @@ RunTime estimate(const KernelModel& model, const RunCounts& counts,
   if (low < time.cycles) {
     time.unknown.push_back("addresses that may be equal are taken for a dependence");
   }
-  time.limit = time.launch_us > time.kernel_us ? "launch" : expected.limit();
-  time.why =
-      time.launch_us > time.kernel_us ? "the kernel is shorter than its launch" : expected.why();
+  TimedCard missing_card = card;
+  missing_card.pages_miss = true;
+  const double missing = Estimator(model, counts, arguments, missing_card, true).run();
+  if (missing > same * kMissesMatter) {
+    time.modelled_us_high += (missing - same) / card.clock_mhz;
+    time.unknown.push_back("each access outside a burst may find its page closed");
+  }
+  time.limit = expected.limit();
+  time.why = expected.why();
   time.loops = expected.loops();
   time.ports = ports_of(expected.port_uses(), time.kernel_us, card);
+  time.channels = channels_of(expected.port_uses(), time.kernel_us, card);
+  time.operations = operations_of(model, counts);
+  time.compute_us = compute_cycles(model, counts, card) / card.clock_mhz;
+  if (replayed != nullptr) add_streams(*replayed, card, time);
+  if (time.launch_us > time.kernel_us) {
+    time.limit = "launch";
+    time.why = "the kernel is shorter than its launch";
+    return time;
+  }
+  for (Advice& each : advise(model, counts, arguments, card, time)) {
+    time.advice.push_back(std::move(each));
+  }
   return time;
 }
 

@@ -33,6 +33,7 @@ class Writer {
     for (const EntryCounter& each : analysis_.entries) add_entry(each);
     for (const BlockCounter& each : analysis_.blocks) add_to_counter(each.line, each.counter, "1");
     for (const SitePoint& each : analysis_.sites) add_access(each);
+    for (const StreamHook& each : analysis_.streams) add_stream(each);
     std::string text;
     for (size_t line = 0; line < module_.lines.size(); ++line) {
       const auto found = before_.find(line);
@@ -85,6 +86,18 @@ class Writer {
             each.size + ")\n";
   }
 
+  void add_stream(const StreamHook& each) {
+    std::string& text = before_[each.line];
+    std::string value = each.pointer.empty() ? "null" : each.pointer;
+    if (each.pointer_type != "ptr" && !each.pointer.empty()) {
+      const std::string cast = "%tandem.stream." + std::to_string(number_++);
+      text += "  " + cast + " = bitcast " + each.pointer_type + " " + value + " to i8*\n";
+      value = cast;
+    }
+    text += "  call void @tandem_time_stream(" + pointer("i8") + " " + value + ", i64 " +
+            std::to_string(each.number) + ")\n";
+  }
+
   std::string globals() const {
     const std::string json = write_model(analysis_.model);
     std::string escaped;
@@ -103,12 +116,13 @@ class Writer {
            site_type_ + " zeroinitializer, align 64\n" + declaration();
   }
 
-  // A source that has the kernel also has an empty function of this name.
+  // A source that has the kernel also has empty functions of these names.
   std::string declaration() const {
     for (const IrFunction& each : module_.functions) {
       if (each.name == "tandem_time_access") return {};
     }
-    return "declare void @tandem_time_access(" + pointer("i8") + ", " + pointer("i64") + ", i64)\n";
+    return "declare void @tandem_time_access(" + pointer("i8") + ", " + pointer("i64") +
+           ", i64)\ndeclare void @tandem_time_stream(" + pointer("i8") + ", i64)\n";
   }
 
   const IrModule& module_;

@@ -51,7 +51,7 @@ struct LoopModel {
   double depth = 1;        // cycles of one iteration
   double chain = 0;        // of them, those that a copy waits for the copy before
   bool balanced = false;   // the chain is one operation that may be done in any order
-  bool perfect = false;    // nothing but the inner loop is in it
+  bool perfect = false;    // nothing but the inner loop is in it, or code that joins the inner one
   std::vector<Recurrence> recurrences;
   std::vector<ArrayUse> arrays;
 };
@@ -94,11 +94,29 @@ struct FunctionModel {
   std::vector<PhaseModel> phases;
 };
 
+// A read or write of a stream. The card is told before each, and replays them (stream_replay.h).
+struct StreamPoint {
+  int function = 0;  // by index
+  int loop = -1;     // of the function, by index
+  bool writes = false;
+  double offset = 0;  // cycles from the start of an iteration
+  int block = 0;      // counter
+  std::string stream;
+};
+
+// Arithmetic of a block on floating-point values; where a kernel has none, on integers.
+struct OperationCount {
+  int block = 0;  // counter
+  double operations = 0;
+};
+
 struct KernelModel {
   std::string kernel;  // the function's name in the IR
   double clock_mhz = 300;
   std::vector<FunctionModel> functions;
   std::vector<SiteModel> sites;
+  std::vector<StreamPoint> points;
+  std::vector<OperationCount> operations;
   std::vector<std::string> unknown;  // functions without a known latency
   int num_counters = 0;
 };

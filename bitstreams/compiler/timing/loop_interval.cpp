@@ -52,6 +52,7 @@ Interval LoopIntervals::interval(const FunctionModel& function, int index, doubl
   result.raise(loop.wanted_ii, "the pragma asks for it");
   raise_by_dependences(function, loop, unroll, read_latency, result);
   raise_by_arrays(function, index, unroll, result);
+  raise_by_streams(function, index, unroll, result);
   return result;
 }
 
@@ -66,7 +67,13 @@ void LoopIntervals::raise_by_dependences(const FunctionModel& function, const Lo
       const LoopModel& inner = function.loops[static_cast<size_t>(each.inner)];
       cycles = longest_recurrence(inner, read_latency, &what) * copies(inner, loop);
     }
-    interval.raise(std::ceil(cycles * unroll / each.distance),
+    // Copies of one operation that may be done in any order are added up beside the chain, if none
+    // of them may be the last. Of trips that are not constant each may.
+    const bool leaves_between =
+        loop.unroll != 0 && (loop.fixed_trips == 0 || std::fmod(loop.fixed_trips, unroll) != 0);
+    const bool in_order =
+        !loop.balanced || leaves_between || each.device_reads > 0 || each.inner >= 0;
+    interval.raise(std::ceil(cycles * (in_order ? unroll : 1) / each.distance),
                    std::string(each.certain ? "carried" : "possible") + " dependence through " +
                        what + ", " + number(cycles) + " cycles at distance " +
                        number(each.distance) +
@@ -100,11 +107,31 @@ void LoopIntervals::raise_by_arrays(const FunctionModel& function, int index, do
     if (times > 0) add(site.array, site.writes ? 0 : times, site.writes ? times : 0, site.banks);
   }
   for (const auto& [name, use] : uses) {
-    if (use.banks == 0) continue;
+    // Vitis partitions an array for a loop that is unrolled by a pragma, if no pragma says how
+    // (config_array_partition -throughput_driven auto).
+    const bool is_partitioned = loop.unroll != 1 && use.banks == 1;
+    if (use.banks == 0 || is_partitioned) continue;
     const double accesses = (use.reads + use.writes) * unroll;
     interval.raise(std::ceil(accesses / (kMemoryPorts * use.banks)),
                    number(accesses) + " accesses of '" + name + "' in " + number(use.banks) +
                        " banks of 2 ports");
+  }
+}
+
+// A stream takes and gives one value per cycle.
+void LoopIntervals::raise_by_streams(const FunctionModel& function, int index, double unroll,
+                                     Interval& interval) const {
+  const auto number_of = static_cast<int>(&function - model_.functions.data());
+  const double steps = std::max(1.0, trips(function.loops[static_cast<size_t>(index)]));
+  std::map<std::pair<std::string, bool>, double> accesses;
+  for (const StreamPoint& point : model_.points) {
+    if (point.function != number_of || !is_inside(function, point.loop, index)) continue;
+    accesses[{point.stream, point.writes}] += count(point.block) / steps;
+  }
+  for (const auto& [stream, each] : accesses) {
+    interval.raise(std::ceil(each * unroll), number(each * unroll) +
+                                                 (stream.second ? " writes" : " reads") +
+                                                 " of one stream, which passes a value per cycle");
   }
 }
 

@@ -47,6 +47,8 @@ class LoopIntervals {
                             std::string* what = nullptr) const;
   void raise_by_dependences(const FunctionModel& function, const LoopModel& loop, double unroll,
                             double read_latency, Interval& interval) const;
+  void raise_by_streams(const FunctionModel& function, int index, double unroll,
+                        Interval& interval) const;
   void raise_by_arrays(const FunctionModel& function, int index, double unroll,
                        Interval& interval) const;
 

@@ -79,6 +79,23 @@ void apply_pragmas(std::vector<LoopModel>& loops, const std::vector<LoopPragma>&
   }
 }
 
+void join_nests(std::vector<LoopModel>& loops, const std::set<int>& local) {
+  for (const int index : local) {
+    LoopModel& outer = loops[static_cast<size_t>(index)];
+    LoopModel* only = nullptr;
+    int inner = 0;
+    for (LoopModel& each : loops) {
+      if (each.parent != index) continue;
+      only = &each;
+      ++inner;
+    }
+    if (inner != 1 || is_pipelined(outer) || outer.pipeline == "off" || outer.unroll != 1) continue;
+    if (!is_pipelined(*only) || only->fixed_trips <= 1 || only->unroll == 0) continue;
+    outer.perfect = true;
+    only->depth += outer.depth - 1;
+  }
+}
+
 int pipelined_around(const std::vector<LoopModel>& loops, int loop) {
   int found = -1;
   for (; loop >= 0; loop = loops[static_cast<size_t>(loop)].parent) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "bitstreams/compiler/timing/addresses.h"
@@ -21,6 +22,11 @@ namespace tandem::timing {
 // `last_lines`: of loops in the source, by the counter of their header.
 void apply_pragmas(std::vector<LoopModel>& loops, const std::vector<LoopPragma>& pragmas,
                    const std::map<int, int>& last_lines);
+
+// Makes one loop of a nest whose outer loop has code beside a single inner one, pipelined and of
+// constant trips: the code becomes part of the inner loop's iterations. `local`: loops whose code
+// uses local memory only.
+void join_nests(std::vector<LoopModel>& loops, const std::set<int>& local);
 
 // Trips of an entry where the branch that leaves compares an index with a constant; else 0.
 double fixed_trips(const IrFunction& function, const IrLoop& loop, const Addresses& addresses);

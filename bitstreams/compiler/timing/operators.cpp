@@ -5,16 +5,19 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 
 namespace tandem::timing {
 namespace {
 
+constexpr double kSlowMhz = 100, kFastMhz = 300;
+
 struct FloatTime {
   const char* opcode;  // or the name of a function without its suffix
   double fast_float, fast_double, slow_float, slow_double;
 };
-// Cycles above 200 MHz, then at 100 MHz.
+// Cycles at 300 MHz and above, then at 100 MHz and below; between them in proportion.
 constexpr FloatTime kFloatTimes[] = {
     {"fadd", 6, 7, 4, 4},     {"fsub", 6, 7, 4, 4},     {"fmul", 3, 7, 3, 4},
     {"fdiv", 15, 30, 9, 21},  {"frem", 30, 60, 20, 40}, {"fcmp", 1, 1, 1, 1},
@@ -56,10 +59,13 @@ std::string function_stem(std::string name) {
   return name;
 }
 
-OperatorTime of_float(const FloatTime& time, const IrInstruction& instruction, bool fast) {
+OperatorTime of_float(const FloatTime& time, const IrInstruction& instruction, double clock_mhz) {
   const bool wide = instruction.type.find("double") != std::string::npos;
-  if (fast) return {wide ? time.fast_double : time.fast_float, 0, true};
-  return {wide ? time.slow_double : time.slow_float, 0, true};
+  const double fast = wide ? time.fast_double : time.fast_float;
+  const double slow = wide ? time.slow_double : time.slow_float;
+  const double share =
+      (std::clamp(clock_mhz, kSlowMhz, kFastMhz) - kSlowMhz) / (kFastMhz - kSlowMhz);
+  return {std::round(slow + (fast - slow) * share), 0, true};
 }
 
 OperatorTime of_integer(const IrInstruction& instruction, bool& known) {
@@ -80,7 +86,7 @@ OperatorTime of_integer(const IrInstruction& instruction, bool& known) {
   return {};
 }
 
-OperatorTime of_call(const IrInstruction& instruction, bool fast) {
+OperatorTime of_call(const IrInstruction& instruction, double clock_mhz) {
   switch (library_function(instruction.callee)) {
     case Library::kStreamRead:
     case Library::kStreamWrite:
@@ -94,7 +100,8 @@ OperatorTime of_call(const IrInstruction& instruction, bool fast) {
       return {};
   }
   const std::string stem = function_stem(instruction.callee);
-  if (const FloatTime* const time = float_time(stem)) return of_float(*time, instruction, fast);
+  if (const FloatTime* const time = float_time(stem))
+    return of_float(*time, instruction, clock_mhz);
   for (const char* cheap :
        {"llvm.fabs", "llvm.smax", "llvm.smin", "llvm.umax", "llvm.umin", "llvm.abs", "llvm.ctpop",
         "llvm.bswap", "llvm.fshl", "llvm.fshr", "llvm.bitreverse", "llvm.copysign", "fabs"}) {
@@ -126,10 +133,10 @@ double usable_ns(double clock_mhz) { return 1000.0 / clock_mhz * 0.73; }
 OperatorTime operator_time(const IrInstruction& instruction, double clock_mhz) {
   const bool fast = clock_mhz > 200;
   const std::string& op = instruction.opcode;
-  if (op == "call" || op == "invoke") return of_call(instruction, fast);
+  if (op == "call" || op == "invoke") return of_call(instruction, clock_mhz);
   if (op == "load") return {1, 1.237, true};
   if (op == "store") return {};
-  if (const FloatTime* const time = float_time(op)) return of_float(*time, instruction, fast);
+  if (const FloatTime* const time = float_time(op)) return of_float(*time, instruction, clock_mhz);
   if (is_one_of(op, kConversions)) return {fast ? 5.0 : 3.0, 0, true};
   if (is_one_of(op, kFree)) return {};
   bool known = false;

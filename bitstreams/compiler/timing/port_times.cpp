@@ -66,9 +66,12 @@ PortUse PortTimes::use_of(const SiteTraffic& traffic, bool shares_bundle) const 
     use.why = "addresses are not consecutive";
   }
   use.bursts = use.why.empty();
+  const double hops = static_cast<double>(record.hops) * memory.hop_ns / 1000 * per_us;
   if (!use.bursts) {
     use.num_bursts = use.accesses;
-    use.cycles = use.accesses * std::max(1.0, (round_trip + 1) / card_.outstanding);
+    const double miss = card_.pages_miss ? memory.miss_ns / 1000 * per_us : 0;
+    use.cycles = use.accesses * std::max(1.0, (round_trip + miss + 1) / card_.outstanding) + hops;
+    if (hops > use.cycles / 2) use.why += ", and they change between banks";
     return use;
   }
   const double width = std::max(card_.widest_bytes, site.element_bytes);
@@ -79,8 +82,9 @@ PortUse PortTimes::use_of(const SiteTraffic& traffic, bool shares_bundle) const 
   const double beats = run_beats / per_run;
   use.num_bursts = runs * per_run;
   const double answered = (round_trip + beats) / card_.outstanding;
-  const double per_burst = std::max(site.writes ? beats + memory.write_gap : beats, answered);
-  use.cycles = use.num_bursts * per_burst;
+  double per_burst = std::max(site.writes ? beats + memory.write_gap : beats, answered);
+  if (hops > 0) per_burst = std::max(per_burst, use.channel_cycles / use.num_bursts);
+  use.cycles = use.num_bursts * per_burst + hops;
   return use;
 }
 

@@ -8,6 +8,7 @@
 #include "bitstreams/compiler/dataflow/dataflow.h"
 #include "bitstreams/compiler/opencl_c/compile.h"
 #include "bitstreams/compiler/vpp/dependence_marks.h"
+#include "bitstreams/compiler/vpp/inline_checks.h"
 #include "bitstreams/compiler/vpp/kernel_checks.h"
 #include "bitstreams/compiler/vpp/kernel_object.h"
 #include "bitstreams/compiler/vpp/kernel_scan.h"
@@ -168,23 +169,33 @@ class KernelCompiler {
     const std::string object = stem + ".checked.o";
     command.resize(command.size() - 4);  // -c source -o object
     for (const std::string& flag : check_flags()) command.push_back(flag);
-    command.insert(command.end(), {"-w", "-c", stem + ".checked.ii", "-o", object});
-    const std::string& kernel = options_.kernels[0];
+    command.insert(command.end(), {"-w", "-S", stem + ".checked.ii", "-o", stem + ".checked.s"});
     const std::string loops = mark_dependences(mark_restricts(text));
     const std::string marked = mark_stores(loops);
-    if (compiles_checked(command, marked, stem, has_kernel) ||
-        (marked != loops && compiles_checked(command, loops, stem, has_kernel))) {
+    std::string left_out;
+    bool compiles = compiles_checked(command, marked, stem, has_kernel);
+    if (!compiles && marked != loops) {
+      left_out = "stores of statements such as `a[i] += x`";
+      compiles = compiles_checked(command, loops, stem, has_kernel);
+    }
+    if (!compiles && loops != text) {
+      left_out =
+          "dependence pragmas, __restrict pointers, and stores of statements such as "
+          "`a[i] += x`";
+      compiles = compiles_checked(command, text, stem, has_kernel);
+    }
+    const std::string kernel = "kernel '" + options_.kernels[0] + "'";
+    if (compiles) {
+      assemble_checked(stem, object);
       checked_.push_back(object);
-    } else if (loops != text && compiles_checked(command, text, stem, has_kernel)) {
-      checked_.push_back(object);
-      warn({"kernel '" + kernel +
-            "': its dependence pragmas and __restrict pointers are not checked, since " +
-            toolchain_.compiler + " cannot compile the checks at their places"});
+      if (left_out.empty()) return;
+      warn({kernel + ": its " + left_out + " are not checked, since " + toolchain_.compiler +
+            " cannot compile the checks at their places"});
     } else {
       checks_ = false;
       checked_.clear();
-      warn({"kernel '" + kernel + "' gets no checks of its memory accesses: " +
-            toolchain_.compiler + " cannot compile it with them"});
+      warn({kernel + " gets no checks of its memory accesses: " + toolchain_.compiler +
+            " cannot compile it with them"});
     }
   }
 
@@ -197,6 +208,13 @@ class KernelCompiler {
     } catch (const Error&) {
       return false;
     }
+  }
+
+  void assemble_checked(const std::string& stem, const std::string& object) const {
+    const std::string assembly = stem + ".checked.s";
+    xclbin::write_text(assembly, inline_checks(xclbin::read_text(assembly)));
+    xclbin::run_tool({toolchain_.compiler, "-c", assembly, "-o", object},
+                     "the checked copy of the kernel does not assemble");
   }
 
   void compile_counting(const PreprocessJob& work, bool has_kernel) {

@@ -293,7 +293,7 @@ class Connector {
     for (const xclbin::Argument& argument : end.kernel->arguments) {
       if (argument.name == end.port && argument.kind == 4) return argument;
       if (argument.name == end.port) {
-        fail("argument '" + end.port + "' of kernel " + end.kernel->name + " is no stream");
+        fail("argument '" + end.port + "' of kernel " + end.kernel->name + " is not a stream");
       }
       if (argument.kind == 4) names.push_back(argument.name);
     }

@@ -6,6 +6,7 @@
 #include "bitstreams/compiler/vpp/kernel_checks.h"
 
 #include "bitstreams/compiler/compiler_process.h"
+#include "bitstreams/compiler/vpp/inline_checks.h"
 
 namespace tandem::vpp {
 namespace {
@@ -76,7 +77,6 @@ std::string entry_name(const std::string& kernel) { return "tandem_checked_" + k
 
 }  // namespace
 
-// The number after asan-shadow-offset is kShadowOffset of the card's local_memory.h.
 std::vector<std::string> check_flags() {
   return {"-O1",
           "-g1",
@@ -88,7 +88,7 @@ std::vector<std::string> check_flags() {
           "-fno-builtin-memset",
           "-fsanitize=kernel-address,bounds,integer-divide-by-zero,alignment",
           "-fsanitize-address-use-after-scope",
-          "-fasan-shadow-offset=0x100000000000",
+          std::string("-fasan-shadow-offset=") + kShadowOffsetText,
           "--param=asan-stack=1",
           "--param=asan-globals=1",
           "--param=asan-instrumentation-with-call-threshold=0",
@@ -104,7 +104,11 @@ std::string check_stubs() {
       "extern void (*__stop_tandem_init[])() __attribute__((__weak__, "
       "__visibility__(\"hidden\")));\n"
       "__attribute__((__weak__, __visibility__(\"default\"))) void tandem_checked_begin() "
-      "{for (void (**i)() = __start_tandem_init; i != __stop_tandem_init; ++i) (*i)();}\n";
+      "{for (void (**i)() = __start_tandem_init; i != __stop_tandem_init; ++i) (*i)();}\n"
+      "__attribute__((__weak__, __visibility__(\"hidden\"))) unsigned long "
+      "tandem_check_mask = ~0ul;\n"
+      "__attribute__((__weak__, __visibility__(\"default\"))) unsigned long* "
+      "tandem_checked_mask() {return &tandem_check_mask;}\n";
   for (const Callback& callback : kCallbacks) {
     text += std::string("__attribute__((__weak__, __visibility__(\"default\"))) ") +
             callback.result + " " + card_name(callback) + "(" + callback.parameters + ") " +
@@ -141,7 +145,10 @@ std::string join_checked(const std::vector<std::string>& objects,
 }
 
 std::vector<std::string> checked_symbols(const std::vector<std::string>& kernels) {
-  std::vector<std::string> options = {"--keep-global-symbol=tandem_checked_begin"};
+  std::vector<std::string> options;
+  for (const char* name : {"tandem_checked_begin", "tandem_checked_mask", "tandem_check_mask"}) {
+    options.push_back(std::string("--keep-global-symbol=") + name);
+  }
   for (const Callback& callback : kCallbacks) {
     options.push_back("--keep-global-symbol=" + card_name(callback));
   }

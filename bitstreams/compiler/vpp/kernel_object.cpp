@@ -77,7 +77,7 @@ class ObjectReader {
     }
     if (bytes_.size() < sizeof(Elf64_Ehdr) || std::memcmp(text, ELFMAG, SELFMAG) != 0 ||
         text[EI_CLASS] != ELFCLASS64) {
-      fail("is no kernel object; make it with v++ -c");
+      fail("is not a kernel object; make it with v++ -c");
     }
   }
 

@@ -180,7 +180,7 @@ class OptionReader {
     uint32_t value = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (code != std::errc() || end != text.data() + text.size() || value == 0 || value > 65535) {
-      fail(setting, "'" + setting.value + "' is no frequency in MHz");
+      fail(setting, "'" + setting.value + "' is not a frequency in MHz");
     }
     options_.kernel_frequency_mhz = value;
   }

@@ -15,7 +15,9 @@ namespace {
 
 constexpr const char* kStub =
     "\nextern \"C\" __attribute__((__weak__, __nodebug__, __visibility__(\"default\"))) void "
-    "tandem_time_access(const char*, unsigned long*, unsigned long) {}\n";
+    "tandem_time_access(const char*, unsigned long*, unsigned long) {}\n"
+    "extern \"C\" __attribute__((__weak__, __nodebug__, __visibility__(\"default\"))) void "
+    "tandem_time_stream(const char*, unsigned long) {}\n";
 
 std::vector<std::string> flags_for_clang(const std::vector<std::string>& flags) {
   std::vector<std::string> kept;
@@ -106,7 +108,8 @@ std::string join_timed(const std::vector<std::string>& objects,
 }
 
 std::vector<std::string> timed_symbols(const std::vector<std::string>& kernels) {
-  std::vector<std::string> options = {"--keep-global-symbol=tandem_time_access"};
+  std::vector<std::string> options = {"--keep-global-symbol=tandem_time_access",
+                                      "--keep-global-symbol=tandem_time_stream"};
   for (const std::string& kernel : kernels) {
     for (const char* name :
          {"tandem_timed_", "tandem_time_model_", "tandem_time_counts_", "tandem_time_sites_"}) {

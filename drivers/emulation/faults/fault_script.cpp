@@ -141,8 +141,8 @@ void read_trigger(Statement& statement, FaultRule& rule) {
     } else if (const auto kind = find_fault(statement.word())) {
       rule.fault.kind = *kind;
       if (!may_happen(*kind, rule.event)) {
-        statement.fail(statement.word(), "cannot happen at '" + event + "'; there can happen " +
-                                             faults_at(rule.event));
+        statement.fail(statement.word(), "cannot happen at '" + event +
+                                             "'; these can happen: " + faults_at(rule.event));
       }
       if (rule.event == FaultEvent::kAfter && rule.after.count() == 0) {
         statement.fail(event, "needs a time: after 500ms " + statement.word());
@@ -153,12 +153,12 @@ void read_trigger(Statement& statement, FaultRule& rule) {
     } else if (first && is_number(statement.word())) {
       rule.number = statement.as(event, statement.word(), read_count);
     } else {
-      statement.fail(statement.word(),
-                     "is no fault; at '" + event + "' there can happen " + faults_at(rule.event));
+      statement.fail(statement.word(), "is not a fault; at '" + event +
+                                           "' these can happen: " + faults_at(rule.event));
     }
     first = false;
   }
-  statement.fail(event, "has no fault behind it; there can happen " + faults_at(rule.event));
+  statement.fail(event, "has no fault after it; these can happen: " + faults_at(rule.event));
 }
 
 void read_statement(Statement& statement, FaultScript& script) {
@@ -172,14 +172,15 @@ void read_statement(Statement& statement, FaultScript& script) {
   }
   const auto event = find_event(statement.word());
   if (!event) {
-    statement.fail(statement.word(), "is no event; a line begins with seed, " + all_events());
+    statement.fail(statement.word(), "is not an event; a line begins with seed, " + all_events());
   }
   FaultRule rule;
   rule.event = *event;
   rule.line = statement.line();
   read_trigger(statement, rule);
   while (statement.next()) {
-    if (statement.key().empty()) statement.fail(statement.word(), "is no key=value of the fault");
+    if (statement.key().empty())
+      statement.fail(statement.word(), "is not a key=value of the fault");
     read_fault_key(statement, rule.fault);
   }
   check_rule(statement, rule);

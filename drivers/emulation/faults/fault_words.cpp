@@ -99,7 +99,7 @@ double read_amount(const std::string& text, std::string& unit) {
   const char* const end = text.data() + text.size();
   const auto [stop, code] = std::from_chars(text.data(), end, amount);
   if (code != std::errc() || !(amount >= 0))
-    throw std::runtime_error("'" + text + "' is no number");
+    throw std::runtime_error("'" + text + "' is not a number");
   unit.assign(stop, end);
   return amount;
 }
@@ -165,7 +165,7 @@ uint64_t read_number(const std::string& text) {
   if (read_whole(is_hexadecimal ? text.substr(2) : text, number, is_hexadecimal ? 16 : 10)) {
     return number;
   }
-  throw std::runtime_error("'" + text + "' is no whole number");
+  throw std::runtime_error("'" + text + "' is not a whole number");
 }
 
 uint64_t read_count(const std::string& text) { return read_between(text, 1, ~uint64_t{0}); }

@@ -60,7 +60,7 @@ class CardFaults {
     void* const library = dlopen(path.c_str(), RTLD_NOW);
     void* const found = library == nullptr ? nullptr : dlsym(library, name);
     if (found == nullptr) {
-      throw std::runtime_error(path + " is no library of emulated cards; source their setup.sh");
+      throw std::runtime_error(path + " is not a library of emulated cards; source their setup.sh");
     }
     return reinterpret_cast<Function*>(found);
   }

@@ -3,8 +3,8 @@
 // The modelled time of a command (TANDEM_TIME=model), at the end of its packet's 4096 bytes. XRT
 // uses no packet that long.
 //
-// The card writes it before the packet's state, so who sees that the command has ended sees the
-// time. Threads: a packet has one writer at a time.
+// The card writes it before the packet's state, so a process that sees the end of the command also
+// sees the time. Threads: a packet has one writer at a time.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ inline void put_modelled_time(uint32_t* packet, uint64_t packet_bytes, uint64_t 
   std::memcpy(packet + (kTimedPacketBytes - sizeof(time)) / 4, &time, sizeof(time));
 }
 
-// Of a packet of kTimedPacketBytes; 0: none.
+// Returns the modelled time in nanoseconds of a packet of kTimedPacketBytes; 0: the packet has
+// none.
 inline uint64_t modelled_time(const void* packet) {
   ModelledTime time;
   std::memcpy(&time, static_cast<const char*>(packet) + kTimedPacketBytes - sizeof(time),

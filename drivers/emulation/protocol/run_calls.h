@@ -23,7 +23,8 @@ struct RunCalls {
   void (*state_queried)();
   // The program knows that a run is over.
   void (*waited)(const void* packet);
-  // A callback or an event tells the program of the run's ends, or it repeats until it is stopped.
+  // The program learns by a callback or an event when the run ends, or the run repeats until it is
+  // stopped.
   void (*told_later)(const void* packet);
 };
 

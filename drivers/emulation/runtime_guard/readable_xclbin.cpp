@@ -43,7 +43,7 @@ std::span<const std::byte> readable_xclbin(const axlf* top) {
   const std::uint64_t readable = readable_bytes(address, kMaxBytes);
   if (top == nullptr || readable < sizeof(axlf) || std::memcmp(top->m_magic, "xclbin2\0", 8) != 0) {
     throw Error("xclbin",
-                "xclbin in memory: field m_magic is not 'xclbin2'; this is no xclbin file");
+                "xclbin in memory: field m_magic is not 'xclbin2'; this is not an xclbin file");
   }
   const std::uint64_t length = top->m_header.m_length;
   const std::string says =

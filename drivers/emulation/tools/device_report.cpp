@@ -92,7 +92,7 @@ uint32_t num_cards() {
   void* const shim = dlopen(path.c_str(), RTLD_NOW);
   void* const probe = shim == nullptr ? nullptr : dlsym(shim, "xclProbe");
   if (probe == nullptr) {
-    throw Error("xbutil", path + " is no library of emulated cards; source the tree's setup.sh");
+    throw Error("xbutil", path + " is not a library of emulated cards; source the tree's setup.sh");
   }
   return reinterpret_cast<unsigned int (*)()>(probe)();
 }

@@ -180,7 +180,7 @@ int main(int argc, char** argv) {
   const std::set<std::string> commands = {"examine", "validate", "reset", "program"};
   if (argc > 1 && argv[1][0] != '-' && commands.count(argv[1]) == 0) {
     std::fprintf(stderr,
-                 "xbutil: ERROR: '%s' is no command; use examine, validate, reset or program\n",
+                 "xbutil: ERROR: '%s' is not a command; use examine, validate, reset or program\n",
                  argv[1]);
     return 2;
   }

@@ -7,10 +7,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "apps/card/card_drawings.h"
+#include "apps/card/card_in_gdb.h"
 #include "apps/card/card_report.h"
 #include "apps/card/card_times.h"
 #include "apps/card/command_on_cards.h"
 #include "apps/card/depths.h"
+#include "apps/card/watch.h"
 #include "apps/command.h"
 #include "apps/exit_code.h"
 #include "apps/json_text.h"
@@ -33,6 +36,31 @@ void write_sarif(const std::string& path, const std::vector<CardFinding>& findin
   out << json_text(findings_sarif(findings, TANDEM_VERSION)) << '\n';
   out.close();
   if (!out) throw Error("card", "--sarif: cannot write '" + path + "'");
+}
+
+void write_drawing(const char* option, const std::string& path, const std::string& text) {
+  std::ofstream out(path);
+  out << text;
+  out.close();
+  if (!out) throw Error("card", std::string(option) + ": cannot write '" + path + "'");
+}
+
+void write_drawings(const std::string& timeline, const std::string& roofline,
+                    const std::vector<nlohmann::ordered_json>& times) {
+  if (timeline.empty() && roofline.empty()) return;
+  if (times.empty()) {
+    throw Error("card", "the report has no modelled times; run the program with --time model");
+  }
+  const std::vector<ScheduledItem> items = schedule_card_times(times);
+  if (!timeline.empty()) {
+    write_drawing("--timeline", timeline, json_text(card_timeline(items)) + "\n");
+  }
+  if (roofline.empty()) return;
+  const std::string svg = card_roofline(items);
+  if (svg.empty()) {
+    throw Error("card", "--roofline: no run computes on bytes of device memory");
+  }
+  write_drawing("--roofline", roofline, svg);
 }
 
 // A file that cannot be written is an error, but does not hide the program's own.
@@ -58,6 +86,7 @@ struct RunOptions {
   std::string sarif;
   std::string faults, faults_log;
   std::string time;
+  std::string gdb;
 };
 
 // A file that exists already keeps its lines; those of this run follow them.
@@ -99,7 +128,11 @@ void run_command(const RunOptions& options) {
     command.environment["TANDEM_FAULTS_LOG"] =
         std::filesystem::absolute(options.faults_log).string();
   }
-  if (std::getenv(kChecks) == nullptr) command.environment[kChecks] = "depths";
+  if (!options.gdb.empty()) {
+    start_cards_in_gdb(command, options.gdb, scratch);
+  } else if (std::getenv(kChecks) == nullptr) {
+    command.environment[kChecks] = "depths";
+  }
   if (!options.time.empty()) command.environment[kTime] = options.time;
   const int code = run_on_cards(command);
   std::ofstream(report.path, std::ios::app);  // a run without findings leaves an empty report
@@ -140,6 +173,10 @@ void add_run(CLI::App& parent) {
       ->add_option("--time", o->time,
                    "tell the time that runs take on a real card; memory checks are off then")
       ->check(CLI::IsMember({"model"}));
+  command
+      ->add_option("--gdb", o->gdb,
+                   "start each card in gdb, which stops in this kernel (or FILE:LINE of one)")
+      ->check(CLI::Validator(gdb_place_problem, "KERNEL"));
   takes_program(command, o->program);
   command->callback([o] { run_command(*o); });
 }
@@ -163,17 +200,21 @@ void add_storm(CLI::App& parent) {
 void add_report(CLI::App& parent) {
   CLI::App* command = parent.add_subcommand("report", "Show a file that TANDEM_CARD_REPORT named");
   struct Options {
-    std::string path, sarif;
+    std::string path, sarif, timeline, roofline;
     bool as_json = false;
   };
   auto o = std::make_shared<Options>();
   command->add_option("file", o->path, "JSON lines of cards")->required();
   command->add_flag("--json", o->as_json, "print JSON");
   command->add_option("--sarif", o->sarif, "write it in SARIF 2.1.0 too");
+  command->add_option("--timeline", o->timeline,
+                      "write the modelled runs as trace events for ui.perfetto.dev");
+  command->add_option("--roofline", o->roofline, "write an SVG of the kernels' roofline");
   command->callback([o] {
     const std::vector<CardFinding> findings = read_card_report(o->path, 0, true);
     const std::vector<nlohmann::ordered_json> times = read_card_times(o->path, 0);
     if (!o->sarif.empty()) write_sarif(o->sarif, findings);
+    write_drawings(o->timeline, o->roofline, times);
     if (o->as_json) {
       nlohmann::ordered_json report = findings_json(findings);
       add_times(times, report);
@@ -213,6 +254,7 @@ void add_card(CLI::App& app) {
   add_storm(*command);
   add_report(*command);
   add_depths(*command);
+  add_watch(*command);
 }
 
 }  // namespace tandem::apps

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the least stream depths with which a program passes, by running it with trial depths.
+// Finds the smallest stream depths with which a program passes. It runs the program with trial
+// depths.
 //
 // In the first run all streams start with depth 1. A stream grows if nothing else can continue. The
 // depths at its end suffice. Then, for each stream that has grown, one run starts this stream with
-// 1 again while all others keep their depths; its final depth is the least beside the others. A
-// last run verifies the result. No depth can be smaller while the others stay, but streams that
-// depend on each other may have another solution. Pure except for the given function. Threads: any.
-// Errors: Error("card", ...).
+// 1 again while all others keep their depths; its final depth is the smallest for these depths of
+// the others. A last run verifies the result. No depth can be smaller while the others stay, but
+// streams that depend on each other may have another solution. Pure except for the given function.
+// Threads: any. Errors: Error("card", ...).
 #pragma once
 
 #include <compare>
@@ -19,7 +20,7 @@
 
 namespace tandem::apps {
 
-// Where a stream is declared, and its name.
+// A stream: the place of its declaration, and its name.
 struct StreamPlace {
   std::string file;
   int line = 0;

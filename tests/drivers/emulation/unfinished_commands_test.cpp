@@ -9,7 +9,7 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr uint32_t kOtherBits = 0xabcdef0;
+constexpr uint32_t kHigherBits = 0xabcdef0;
 
 class UnfinishedCommandsTest : public testing::Test {
  protected:
@@ -19,12 +19,12 @@ class UnfinishedCommandsTest : public testing::Test {
     RingEntry& entry = ring_.entries[at % kRingEntries];
     entry.packet_offset = uint64_t{64} * (at - first_);
     entry.state.store(state);
-    *client_.packet_header(entry.packet_offset) = kOtherBits | packet_state;
+    *client_.packet_header(entry.packet_offset) = kHigherBits | packet_state;
   }
 
   uint32_t packet_state(uint32_t index) const {
     const uint32_t header = *client_.packet_header(uint64_t{64} * index);
-    EXPECT_EQ(header & ~0xfu, kOtherBits);
+    EXPECT_EQ(header & ~0xfu, kHigherBits);
     return header & 0xf;
   }
 

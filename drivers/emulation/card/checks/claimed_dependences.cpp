@@ -45,9 +45,8 @@ std::string message_of(const DependenceViolation& violation, const SourcePlace& 
   const bool reads = violation.kind == kRaw;
   const std::string place = std::string(claim.file) + ":" + std::to_string(claim.line);
   if ((claim.kinds & kRestrict) != 0) {
-    return std::string("the kernel ") + (reads ? "reads" : "writes") + " bytes that it " +
-           (reads ? "wrote" : "read") + at_place(earlier) + ", and both '" + claim.variable +
-           "' point there, which the function at " + place +
+    return "the kernel reads bytes that it wrote" + at_place(earlier) + ", and both '" +
+           claim.variable + "' point there, which the function at " + place +
            " states to be __restrict; hardware may exchange both: pass different buffers, or leave "
            "__restrict out";
   }
@@ -92,7 +91,7 @@ void RunChecks::restrict_both(uint64_t scope, const char* names, const char* fil
     begin_loop(scope);
     loops_.next_turn(scope);
   }
-  loops_.add_claim(scope, {names, file, line, kRaw | kWar | kInside | kRestrict, 0},
+  loops_.add_claim(scope, {names, file, line, kRaw | kInside | kRestrict, 0},
                    {address, end_behind(address)});
 }
 
@@ -104,7 +103,8 @@ void RunChecks::watch_loops(uint64_t address, uint64_t size_bytes, bool writes, 
   report_dependence(*violation, device < device_bytes_ ? device : kNowhere, from);
 }
 
-// Once per pragma; a read of an old value is told even if another order was told before.
+// Once per pragma; a read of an old value is told even if another order was told before. Hardware
+// surely reads the old value if the write is in the iteration before, else in a deep pipeline only.
 void RunChecks::report_dependence(const DependenceViolation& violation, uint64_t device_address,
                                   const void* from) {
   constexpr const char* kKind = "dependence_violated";
@@ -118,7 +118,7 @@ void RunChecks::report_dependence(const DependenceViolation& violation, uint64_t
   const SourcePlace earlier = place_of(code_place({violation.earlier}));
   const bool is_restrict = (claim.kinds & kRestrict) != 0;
   report({kKind,
-          reads_old && !is_restrict,
+          reads_old && !is_restrict && violation.distance <= 1,
           message_of(violation, earlier),
           device_address,
           "",

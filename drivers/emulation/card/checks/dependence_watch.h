@@ -5,9 +5,9 @@
 // A claim says of a variable that iterations of a loop do not depend on each other, or only at a
 // distance. The marks in a checked kernel (dependence_marks.h of v++) tell when a loop begins, goes
 // on and ends. An access counts for all loops of its own process around it. Dependences between
-// iterations that are more than kWindow apart are not looked for: no pipeline is that deep. Cost:
-// some hundred nanoseconds per access to a variable with a claim. Memory: that of the accesses in
-// kWindow iterations. Threads: the unit's.
+// iterations that are more than kWindow apart are not looked for: programs keep such a distance on
+// purpose, since it is longer than a pipeline. Cost: some hundred nanoseconds per access to a
+// variable with a claim. Memory: that of the accesses in kWindow iterations. Threads: the unit's.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@
 namespace tandem::emulation {
 
 // Bits of Claim::kinds: read after write, write after read, write after write; and whether they are
-// within one iteration. kRestrict: the claim is that of two pointers for the time of a function,
-// which is one iteration; accesses of all processes count.
+// within one iteration. kRestrict: the claim is about two pointers while a function runs, which
+// counts as one iteration; accesses of all processes count.
 constexpr unsigned kRaw = 1, kWar = 2, kWaw = 4, kInside = 8, kRestrict = 16;
 
 struct DependenceClaim {
@@ -44,7 +44,7 @@ struct MemoryRange {
 
 class DependenceWatch {
  public:
-  static constexpr uint32_t kWindow = 256;
+  static constexpr uint32_t kWindow = 63;
 
   // `loop`: an address in the frame of the loop's function. Loops end in any order.
   void begin_loop(uint64_t loop);
@@ -53,8 +53,8 @@ class DependenceWatch {
   void clear() { loops_.clear(); }
   bool active() const { return !loops_.empty(); }
   bool has_loop(uint64_t loop) const;
-  // Whether the loop's claim is already made for the variable at `begin`. It may be behind the
-  // variable's begin, as a pointer that moves.
+  // Whether the loop's claim is already made for the variable at `begin`. `begin` may be inside the
+  // variable, because a pointer may move.
   bool has_claim(uint64_t loop, const DependenceClaim& claim, uint64_t begin) const;
   void add_claim(uint64_t loop, const DependenceClaim& claim, MemoryRange range);
   // Records an access. `frame`: a frame that the kernel's access called. The first violation, if

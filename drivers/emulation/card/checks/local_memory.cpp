@@ -14,7 +14,7 @@ namespace tandem::emulation {
 namespace {
 
 constexpr int8_t kGlobalGuard = -7;
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kMapPage = 4096;
 // Larger ranges are given back to the system, smaller ones are filled.
 constexpr uint64_t kDropBytes = 1 << 20;
 
@@ -35,15 +35,15 @@ void map_one(uint64_t offset) {
 }
 
 // Zeroes [begin, end) of a map.
-void zero(char* begin, char* end) {
+void zero_map(char* begin, char* end) {
   const auto size = static_cast<uint64_t>(end - begin);
   if (size < kDropBytes) {
     std::memset(begin, 0, size);
     return;
   }
   char* const first =
-      reinterpret_cast<char*>((reinterpret_cast<uint64_t>(begin) + kPage - 1) & ~(kPage - 1));
-  char* const last = reinterpret_cast<char*>(reinterpret_cast<uint64_t>(end) & ~(kPage - 1));
+      reinterpret_cast<char*>((reinterpret_cast<uint64_t>(begin) + kMapPage - 1) & ~(kMapPage - 1));
+  char* const last = reinterpret_cast<char*>(reinterpret_cast<uint64_t>(end) & ~(kMapPage - 1));
   std::memset(begin, 0, static_cast<size_t>(first - begin));
   madvise(first, static_cast<size_t>(last - first), MADV_DONTNEED);
   std::memset(last, 0, static_cast<size_t>(end - last));
@@ -54,6 +54,7 @@ void zero(char* begin, char* end) {
 void map_local_memory() {
   map_one(kShadowOffset);
   map_one(kBlankOffset);
+  shadow_of(0) = kCallDecides;
   mapped_local_memory = true;
 }
 
@@ -75,47 +76,42 @@ bool is_blank(uint64_t address, uint64_t size_bytes) {
   return true;
 }
 
-void set_blank_bytes(uint64_t address, uint64_t size_bytes, bool blank) {
-  uint64_t byte = address;
-  const uint64_t end = address + size_bytes;
-  const auto set_bit = [blank](uint64_t at) {
-    const auto bit = static_cast<uint8_t>(1u << (at & 7));
-    uint8_t& bits = blank_bits_of(at);
-    bits = static_cast<uint8_t>(blank ? bits | bit : bits & ~bit);
-  };
-  for (; byte < end && (byte & 7) != 0; ++byte) set_bit(byte);
-  const uint64_t words = (end - byte) / 8;
-  if (words != 0) std::memset(&blank_bits_of(byte), blank ? 0xff : 0, words);
-  for (byte += words * 8; byte < end; ++byte) set_bit(byte);
+void set_written_bytes(uint64_t address, uint64_t size_bytes) {
+  for (const uint64_t end = address + size_bytes; address < end;) {
+    const uint64_t step = std::min<uint64_t>(8 - (address & 7), end - address);
+    set_written(address, step);
+    address += step;
+  }
 }
 
 void enter_scope_of(uint64_t address, uint64_t size_bytes) {
-  std::memset(&bounds_of(address), 0, size_bytes / 8);
-  if (size_bytes % 8 != 0) {
-    bounds_of(address + size_bytes / 8 * 8) = static_cast<int8_t>(size_bytes % 8);
-  }
-  set_blank(address, size_bytes, true);
+  const uint64_t words = size_bytes / 8, rest = size_bytes % 8;
+  std::memset(&shadow_of(address), kBlank, words);
+  std::memset(&blank_bits_of(address), 0xff, words);
+  if (rest == 0) return;
+  shadow_of(address + words * 8) = static_cast<int8_t>(kBlank + static_cast<int8_t>(rest));
+  blank_bits_of(address + words * 8) |= static_cast<uint8_t>((1u << rest) - 1);
 }
 
 void leave_scope_of(uint64_t address, uint64_t size_bytes) {
-  std::memset(&bounds_of(address), kOutOfScope, (size_bytes + 7) / 8);
-  set_blank(address, size_bytes, false);
+  std::memset(&shadow_of(address), kOutOfScope, (size_bytes + 7) / 8);
+  std::memset(&blank_bits_of(address), 0, (size_bytes + 7) / 8);
 }
 
 void guard_global(uint64_t address, uint64_t size_bytes, uint64_t padded_bytes) {
   const uint64_t used = size_bytes / 8 * 8;
-  if (size_bytes % 8 != 0) bounds_of(address + used) = static_cast<int8_t>(size_bytes % 8);
+  if (size_bytes % 8 != 0) shadow_of(address + used) = static_cast<int8_t>(size_bytes % 8);
   const uint64_t free = (size_bytes + 7) / 8 * 8;
   if (padded_bytes > free) {
-    std::memset(&bounds_of(address + free), kGlobalGuard, (padded_bytes - free) / 8);
+    std::memset(&shadow_of(address + free), kGlobalGuard, (padded_bytes - free) / 8);
   }
 }
 
 void forget(uint64_t begin, uint64_t end) {
   if (begin >= end) return;
   for (const uint64_t offset : {kShadowOffset, kBlankOffset}) {
-    zero(reinterpret_cast<char*>((begin >> 3) + offset),
-         reinterpret_cast<char*>(((end + 7) >> 3) + offset));
+    zero_map(reinterpret_cast<char*>((begin >> 3) + offset),
+             reinterpret_cast<char*>(((end + 7) >> 3) + offset));
   }
 }
 

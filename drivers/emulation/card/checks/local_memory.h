@@ -3,11 +3,12 @@
 // Records which bytes of its own variables a checked kernel may access: two maps of the process'
 // address space, with one byte for every 8 bytes.
 //
-// Bounds map: written by the kernel's own code as in AddressSanitizer. 0: all 8 bytes are
-// accessible; k from 1 to 7: the first k bytes; negative: none. Blank map: a set bit marks a byte
-// of a variable in scope that was not written yet. The system allocates a page of a map at its
-// first access. Source: "AddressSanitizer: A Fast Address Sanity Checker" (2012). Threads: any; a
-// thread's stack is its own.
+// Shadow map: written by the kernel's own code as in AddressSanitizer. 0: all 8 bytes are
+// accessible; k from 1 to 7: the first k bytes; negative: none, but for kBlank. Blank map: a set
+// bit marks a byte of a variable in scope that was not written yet. The kernel's own code skips
+// accesses with 0 or k, so a value is negative as long as a byte is blank. Device memory has values
+// of its own (device_shadow.h). The system allocates a page at its first access. Source:
+// "AddressSanitizer: A Fast Address Sanity Checker" (2012). Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +16,33 @@
 
 namespace tandem::emulation {
 
-// The value is also in an option of the compiler (kernel_checks.cpp of v++). Each map spans 16 TiB
-// of addresses that Linux does not use.
-constexpr uint64_t kShadowOffset = 0x100000000000;
+// These values and kBlank are also in inline_checks of v++. Each map spans 16 TiB of addresses that
+// Linux does not use.
+constexpr uint64_t kShadowOffset = 0x7fff8000;
 constexpr uint64_t kBlankOffset = 0x200000000000;
 constexpr uint64_t kAddressEnd = uint64_t{1} << 47;
-constexpr int8_t kOutOfScope = -8;  // in the bounds map; 0xf8 as in AddressSanitizer
+constexpr uint64_t kFirstAddress = 4096;  // nothing is mapped before it
+constexpr int8_t kOutOfScope = -8;        // in the shadow map; 0xf8 as in AddressSanitizer
+// Of address 0: the call decides. Kernels look there if all accesses matter (inline_checks).
+constexpr int8_t kCallDecides = -96;
+// To kBlank + 7: as 0 to 7, but some of these bytes are blank.
+constexpr int8_t kBlank = -112;
 
 // Makes the maps. Throws std::runtime_error if the addresses are in use.
 void map_local_memory();
 bool has_local_memory();
 
-inline int8_t& bounds_of(uint64_t address) {
+inline int8_t& shadow_of(uint64_t address) {
   return *reinterpret_cast<int8_t*>((address >> 3) + kShadowOffset);
+}
+inline bool is_mappable(uint64_t address) {
+  return address >= kFirstAddress && address < kAddressEnd;
+}
+inline bool is_marked_blank(int8_t shadow) { return (shadow & ~7) == kBlank; }
+// 0: all 8 bytes are accessible; k: the first k; negative: none.
+inline int8_t bounds_of(uint64_t address) {
+  const int8_t shadow = shadow_of(address);
+  return is_marked_blank(shadow) ? static_cast<int8_t>(shadow & 7) : shadow;
 }
 inline uint8_t& blank_bits_of(uint64_t address) {
   return *reinterpret_cast<uint8_t*>((address >> 3) + kBlankOffset);
@@ -36,9 +51,9 @@ inline uint8_t& blank_bits_of(uint64_t address) {
 // Whether an access of at most 8 bytes stays inside its variable.
 inline bool may_touch(uint64_t address, uint64_t size_bytes) {
   const uint64_t last = address + size_bytes - 1;
+  if ((shadow_of(address) | shadow_of(last)) == 0) return true;
   const int8_t first_bound = bounds_of(address);
   const int8_t last_bound = bounds_of(last);
-  if ((first_bound | last_bound) == 0) return true;
   const auto inside = [](int8_t bound, uint64_t at) {
     return bound == 0 || (bound > 0 && static_cast<int8_t>(at & 7) < bound);
   };
@@ -48,26 +63,27 @@ inline bool may_touch(uint64_t address, uint64_t size_bytes) {
 bool may_touch_bytes(uint64_t address, uint64_t size_bytes);
 // Whether none of the bytes was written since its variable came into scope.
 bool is_blank(uint64_t address, uint64_t size_bytes);
-void set_blank_bytes(uint64_t address, uint64_t size_bytes, bool blank);
+void set_written_bytes(uint64_t address, uint64_t size_bytes);
 void enter_scope_of(uint64_t address, uint64_t size_bytes);
 void leave_scope_of(uint64_t address, uint64_t size_bytes);
 
-// Most variables and accesses lie in one byte of the maps.
-inline void set_blank(uint64_t address, uint64_t size_bytes, bool blank) {
+// A store of accessible bytes. Most variables and accesses lie in one byte of the maps.
+inline void set_written(uint64_t address, uint64_t size_bytes) {
   const uint64_t first = address & 7;
-  if (first + size_bytes > 8) return set_blank_bytes(address, size_bytes, blank);
-  const auto bits = static_cast<uint8_t>(((1u << size_bytes) - 1) << first);
-  uint8_t& all = blank_bits_of(address);
-  all = static_cast<uint8_t>(blank ? all | bits : all & ~bits);
+  if (first + size_bytes > 8) return set_written_bytes(address, size_bytes);
+  uint8_t& bits = blank_bits_of(address);
+  bits &= static_cast<uint8_t>(~(((1u << size_bytes) - 1) << first));
+  int8_t& shadow = shadow_of(address);
+  if (bits == 0 && is_marked_blank(shadow)) shadow &= 7;
 }
 inline void enter_scope(uint64_t address, uint64_t size_bytes) {
   if (size_bytes > 8 || (address & 7) != 0) return enter_scope_of(address, size_bytes);
-  bounds_of(address) = static_cast<int8_t>(size_bytes & 7);
+  shadow_of(address) = static_cast<int8_t>(kBlank + static_cast<int8_t>(size_bytes & 7));
   blank_bits_of(address) |= static_cast<uint8_t>((1u << size_bytes) - 1);
 }
 inline void leave_scope(uint64_t address, uint64_t size_bytes) {
   if (size_bytes > 8 || (address & 7) != 0) return leave_scope_of(address, size_bytes);
-  bounds_of(address) = kOutOfScope;
+  shadow_of(address) = kOutOfScope;
   blank_bits_of(address) &= static_cast<uint8_t>(~((1u << size_bytes) - 1));
 }
 // Marks before and after a global variable of `size_bytes`, in its space of `padded_bytes`.

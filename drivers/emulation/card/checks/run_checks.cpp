@@ -53,27 +53,32 @@ std::string with_place(const std::string& text, const SourcePlace& place) {
   return place.line == 0 ? text : text + " at " + place.file + ":" + std::to_string(place.line);
 }
 
+// Clears the marks of frames that were unwound.
+void forget_below(uint64_t frame) {
+  constexpr uint64_t kUsual = 64 << 20;
+  forget(frame - kUsual, frame);
+}
+
 }  // namespace
 
 void RunChecks::begin_call(std::vector<PointerArgument> pointers) {
   pointers_ = std::move(pointers);
   loops_.clear();
   announced_ = {};
-  is_watched_ = false;
+  areas_.shadow->forget_all();
   freed_accesses_ = {};
-  // Clears marks that an earlier call left for frames that were unwound.
-  char here = 0;
-  char* const stack = static_cast<char*>(__builtin_frame_address(0));
-  constexpr uint64_t kUsual = 64 << 20;
-  forget(reinterpret_cast<uint64_t>(stack) - kUsual, reinterpret_cast<uint64_t>(&here));
+  if (left_frames_) forget_below(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
+  left_frames_ = true;
   // A unit that is alone, or that streams link, has an order with all others.
   watches_races_ = areas_.races != nullptr && !unit_.linked && unit_.num_units() > 1;
+  watch(false);
   if (watches_races_) areas_.races->begin_run(unit_.index);
   current_ = this;
 }
 
-void RunChecks::end_call() {
+void RunChecks::end_call(bool has_returned) {
   store_announced();
+  left_frames_ = !has_returned;
   current_ = nullptr;
   if (watches_races_) areas_.races->end_run(unit_.index);
 }
@@ -84,7 +89,7 @@ void RunChecks::check_load(uint64_t address, uint64_t size_bytes, const void* fr
     check_device_load(device, size_bytes, from);
     return;
   }
-  if (address >= kAddressEnd) return;  // the access itself then faults
+  if (!is_mappable(address)) return;  // the access itself then faults
   const bool inside =
       size_bytes <= 8 ? may_touch(address, size_bytes) : may_touch_bytes(address, size_bytes);
   if (!inside) {
@@ -112,14 +117,14 @@ void RunChecks::check_store(uint64_t address, uint64_t size_bytes, const void* f
     check_device_store(device, size_bytes, from);
     return;
   }
-  if (address >= kAddressEnd) return;
+  if (!is_mappable(address)) return;
   const bool inside =
       size_bytes <= 8 ? may_touch(address, size_bytes) : may_touch_bytes(address, size_bytes);
   if (!inside) {
     report_local(address, size_bytes, true, from);
     return;
   }
-  set_blank(address, size_bytes, false);
+  set_written(address, size_bytes);
 }
 
 void RunChecks::watched_load(uint64_t address, uint64_t size_bytes, const void* from) {
@@ -131,7 +136,7 @@ void RunChecks::watched_load(uint64_t address, uint64_t size_bytes, const void* 
 void RunChecks::watched_store(uint64_t address, uint64_t size_bytes, const void* from) {
   if (address == announced_.address) {
     announced_ = {};
-    is_watched_ = loops_.active();
+    watch(loops_.active());
   }
   if (loops_.active()) watch_loops(address, size_bytes, true, from);
   if (!is_plain_store(address, size_bytes)) check_store(address, size_bytes, from);
@@ -141,15 +146,15 @@ void RunChecks::store_announced() {
   const uint64_t address = announced_.address;
   const uint64_t size_bytes = announced_.size_bytes;
   const void* const from = announced_.from;
-  announced_.address = announced_.size_bytes = 0;
-  is_watched_ = loops_.active();
   if (size_bytes == 0) return;
+  announced_.address = announced_.size_bytes = 0;
+  watch(loops_.active());
   const uint64_t device = address - device_;
   if (device >= device_bytes_) {
     const bool inside =
         address < kAddressEnd &&
         (size_bytes <= 8 ? may_touch(address, size_bytes) : may_touch_bytes(address, size_bytes));
-    if (inside) set_blank(address, size_bytes, false);
+    if (inside) set_written(address, size_bytes);
   } else if (areas_.states.covers(device, size_bytes) &&
              all_states(areas_.states.states() + device, size_bytes, kAllLive, kAllLive)) {
     check_device_store(device, size_bytes, from);
@@ -206,6 +211,7 @@ void RunChecks::check_device_store(uint64_t address, uint64_t size_bytes, const 
     return;
   }
   std::memset(states, kStoredState, size_bytes);
+  areas_.shadow->stored(address, size_bytes);
   check_race(address, size_bytes, true, from);
 }
 

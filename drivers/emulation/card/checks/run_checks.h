@@ -3,9 +3,9 @@
 // RunChecks: checks the loads, stores, indices and divisions of one unit's kernel.
 //
 // The functions that a checked kernel calls (kernel_calls.cpp) find the unit's object by its
-// thread. A finding is reported at once, since the kernel may crash next, and once per place. Cost:
-// about two nanoseconds per access that is right; several times that where other units may race.
-// Threads: the unit's.
+// thread. A finding is reported at once, since the kernel may crash next, and once per place. The
+// kernel's own code skips accesses whose shadow byte says that there is nothing to find
+// (inline_checks.h of v++), unless this object wants to see all of them. Threads: the unit's.
 #pragma once
 
 #include <array>
@@ -40,6 +40,9 @@ class RunChecks {
     uint32_t index = 0;
     bool linked = false;  // linked to other units by streams
     CodeRange code;
+    // 0: the kernel's code skips no access; all ones: it skips those that need no look. Null: it
+    // has no such word.
+    uint64_t* skip_mask = nullptr;
     std::function<void(Finding)> report;
     // Name and code of the unit `index` of the bitstream.
     std::function<std::pair<std::string, CodeRange>(uint32_t)> other;
@@ -54,40 +57,45 @@ class RunChecks {
   // The checks of the calling thread; null outside of calls of checked kernels.
   static RunChecks* current() { return current_; }
   void begin_call(std::vector<PointerArgument> pointers);
-  void end_call();
+  // `has_returned`: no frame of the call was unwound.
+  void end_call(bool has_returned);
   // Whether a call since begin_command() showed a bug, including bugs that were reported before.
   void begin_command() { any_found_ = false; }
   bool any_found() const { return any_found_; }
 
-  // `from`: the return address in the kernel. Most accesses are right by two words of the maps.
+  // `from`: the return address in the kernel. For most accesses, two words of the maps show that
+  // they are correct.
   void load(uint64_t address, uint64_t size_bytes, const void* from) {
+    look_at_block(address);
     if (is_watched_ || !is_plain_load(address, size_bytes)) watched_load(address, size_bytes, from);
   }
   void store(uint64_t address, uint64_t size_bytes, const void* from) {
+    look_at_block(address);
     if (is_watched_ || !is_plain_store(address, size_bytes)) {
       watched_store(address, size_bytes, from);
     }
   }
   // A store that follows the next load of the address, or is checked itself (store_marks.h of v++).
-  // At the latest it is done at the next announcement, iteration or end. Whether it is inside its
-  // memory, the load tells.
+  // If that load is right, the store is done here; otherwise at the latest at the next
+  // announcement, iteration or end. Whether it is inside its memory, the load tells.
   void announce_store(uint64_t address, uint64_t size_bytes, const void* from) {
     store_announced();
+    if (!is_watched_ && is_plain_load(address, size_bytes)) return store(address, size_bytes, from);
     announced_ = {address, size_bytes, from};
-    is_watched_ = true;
+    watch(true);
   }
   void store_announced();
-  // Before the scope of a variable begins or ends.
+  // Call it before the scope of a variable begins or ends.
   void store_announced_in(uint64_t begin, uint64_t size_bytes) {
     if (announced_.address - begin < size_bytes) store_announced();
   }
   void misaligned(uint64_t address, uint64_t alignment, const char* type, const void* from);
   void index(const char* file, int line, const std::string& type, int64_t index, const void* from);
   void division(const char* file, int line, const void* from);
-  // Of loops with a `dependence` pragma; `loop` is an address in its function's frame.
+  // Calls for loops with a `dependence` pragma. `loop` is an address in its function's frame.
   void begin_loop(uint64_t loop) {
     loops_.begin_loop(loop);
-    is_watched_ = true;
+    watch(true);
   }
   void next_turn(uint64_t loop) {
     store_announced();
@@ -96,11 +104,12 @@ class RunChecks {
   void end_loop(uint64_t loop) {
     store_announced();
     loops_.end_loop(loop);
-    is_watched_ = loops_.active();
+    watch(loops_.active());
   }
-  // `size_bytes` 0: of a pointer; the claim is about the memory behind it.
+  // `size_bytes` 0: the variable is a pointer, and the claim is about the memory that it points to.
   void claim(uint64_t loop, const DependenceClaim& claim, uint64_t address, uint64_t size_bytes);
-  // Two `__restrict` pointers of a function, to the same address; `scope` is in its frame.
+  // Reports two `__restrict` pointers of a function that have the same address. `scope` is an
+  // address in its frame.
   void restrict_both(uint64_t scope, const char* names, const char* file, int line,
                      uint64_t address);
 
@@ -114,8 +123,19 @@ class RunChecks {
     int line = 0;
     std::vector<std::pair<std::string, std::string>> more = {};  // members of the finding
   };
+  // Whether every access matters, not only one whose shadow byte says so.
+  void watch(bool all) {
+    is_watched_ = all;
+    *unit_.skip_mask = all || watches_races_ ? 0 : ~uint64_t{0};
+  }
+  void look_at_block(uint64_t address) const {
+    const uint64_t device = address - device_;
+    if (device < device_bytes_ && !watches_races_ && !areas_.shadow->is_known(device)) {
+      areas_.shadow->look_at_block(device);
+    }
+  }
   static constexpr uint8_t kStoredState = kStateLive | kStateWritten | kStateUnseen;
-  // The states of the bytes of an access of at most 8, masked, are `wanted`.
+  // Whether the states of all bytes of an access of at most 8 bytes, masked, are `wanted`.
   static bool have_states(const uint8_t* states, uint64_t size_bytes, uint64_t mask,
                           uint64_t wanted) {
     uint64_t word = 0;
@@ -123,8 +143,8 @@ class RunChecks {
     const uint64_t bytes = size_bytes == 8 ? ~uint64_t{0} : (uint64_t{1} << size_bytes * 8) - 1;
     return (((word & mask) ^ wanted) & bytes) == 0;
   }
-  // Whether nothing about the access needs a look: it is in memory of a buffer that was written, or
-  // in a variable of which every byte was.
+  // Whether the access needs no further check: all of its bytes were written, in a buffer or in a
+  // variable.
   bool is_plain_load(uint64_t address, uint64_t size_bytes) const {
     if (size_bytes > 8) return false;
     const uint64_t device = address - device_;
@@ -142,6 +162,7 @@ class RunChecks {
       uint8_t* const states = areas_.states.states() + device;
       if (!have_states(states, size_bytes, kAllLive, kAllLive)) return false;
       for (uint64_t byte = 0; byte < size_bytes; ++byte) states[byte] = kStoredState;
+      areas_.shadow->stored(device, size_bytes);
       return true;
     }
     const uint64_t last = address + size_bytes - 1;
@@ -190,8 +211,9 @@ class RunChecks {
     const void* from = nullptr;
   };
   bool is_watched_ = false;  // a store is announced, or a loop has a claim
+  bool left_frames_ = true;  // the last call may have left marks of frames that were unwound
   AnnouncedStore announced_;
-  // Accesses to freed buffers that were reported, so that a loop of them stays fast: by code.
+  // Reported accesses to freed buffers, by their code address, so that a loop of them stays fast.
   struct FreedAccess {
     const void* from = nullptr;
     uint64_t begin = 0, size_bytes = 0;

@@ -58,6 +58,10 @@ void CardServer::add_client(int socket) {
     loop_.remove(socket);
     throw;
   }
+  {
+    const std::lock_guard<std::mutex> lock(applications_mutex_);
+    applications_[socket] = client->id;
+  }
   clients_[socket] = std::move(client);
 }
 
@@ -189,6 +193,11 @@ void CardServer::start(uint64_t memory_bytes, const std::string& platform) {
   areas->device = DeviceSpace::make_memory(memory_bytes);
   new (areas->state.data()) SharedState;
   areas->states = MemoryStates::create(memory_bytes);
+  if (settings_.has(kCheckMemory)) {
+    const auto device = reinterpret_cast<uint64_t>(areas->device.data());
+    areas->shadow =
+        std::make_unique<DeviceShadow>(device, areas->device.size_bytes(), areas->states);
+  }
   if (settings_.has(kCheckRace)) areas->races = std::make_unique<RaceMap>(memory_bytes);
   areas->settings = settings_;
   areas->shared().checks.store(settings_.checks);
@@ -199,6 +208,7 @@ void CardServer::start(uint64_t memory_bytes, const std::string& platform) {
   space_.emplace(*areas_);
   sharing_.emplace(loop_, *space_);
   program_.emplace(*areas_);
+  watch_.emplace([this] { return watch_text(); });
 }
 
 CardServer::Answer CardServer::load(std::istream& lines, const std::string& uuid,
@@ -324,6 +334,10 @@ void CardServer::drop_client(int socket) {
   if (found == clients_.end()) return;
   const std::unique_ptr<Client> client = std::move(found->second);
   clients_.erase(found);
+  {
+    const std::lock_guard<std::mutex> lock(applications_mutex_);
+    applications_.erase(socket);
+  }
   loop_.remove(socket);
   if (client->process >= 0) loop_.remove(client->process);
   if (client->id == starter_) leave_terminal();

@@ -23,6 +23,7 @@
 #include "emulation/card/memory/card_areas.h"
 #include "emulation/card/memory/device_space.h"
 #include "emulation/card/program/loaded_program.h"
+#include "emulation/card/watch/watch_answers.h"
 #include "emulation/protocol/control_channel.h"
 
 namespace tandem::emulation {
@@ -69,6 +70,7 @@ class CardServer {
   Answer map_peer(Client& client, std::istream& words, Message& request);
   Answer leave() const;
   void start(uint64_t memory_bytes, const std::string& platform);
+  std::string watch_text();
   const Client* find_context(const std::optional<uint32_t>& unit, const Client* except) const;
   void drop_client(int socket);
   void end_commands_of(const Remains& remains);
@@ -85,6 +87,9 @@ class CardServer {
   std::optional<DeviceSpace> space_;
   std::optional<BufferSharing> sharing_;
   std::optional<LoadedProgram> program_;
+  std::optional<WatchAnswers> watch_;
+  std::mutex applications_mutex_;
+  std::map<int, pid_t> applications_;  // the processes of clients_, for the thread of watch_
   std::map<int, std::unique_ptr<Client>> clients_;  // by socket
   std::list<Remains> remains_;
   bool had_client_ = false;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "emulation/card/checks/device_shadow.h"
 #include "emulation/card/checks/race_map.h"
 #include "emulation/card/clients/client_table.h"
 #include "emulation/protocol/checks.h"
@@ -30,7 +31,8 @@ struct CardAreas {
   SharedArea state;
   SharedArea device;  // followed by the peer windows, see device_space.h
   MemoryStates states;
-  std::unique_ptr<RaceMap> races;  // null if races are not checked
+  std::unique_ptr<DeviceShadow> shadow;  // null if memory is not checked
+  std::unique_ptr<RaceMap> races;        // null if races are not checked
   ClientTable clients;
   CardSettings settings;
   SharedState& shared() const { return *reinterpret_cast<SharedState*>(state.data()); }

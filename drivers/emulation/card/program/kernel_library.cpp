@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <stdexcept>
 
 #include "emulation/card/program/cpu_features.h"
@@ -79,10 +80,20 @@ const tandem_glue::KernelEntry* KernelLibrary::find_entry(const std::string& ker
   const auto find = [this](const std::string& name) { return dlsym(handle_, name.c_str()); };
   void* getter = nullptr;
   if (copy_ == KernelCopy::kChecked) getter = find("tandem_checked_" + kernel);
+  if (getter != nullptr && find("tandem_checked_mask") == nullptr) {
+    getter = nullptr;  // its shadow is elsewhere
+    std::fprintf(stderr,
+                 "tandem-card: kernel '%s' was compiled by an earlier v++ and is not checked; "
+                 "compile it again\n",
+                 kernel.c_str());
+  }
   if (copy_ == KernelCopy::kCounting) getter = find("tandem_timed_" + kernel);
   if (getter == nullptr) copy_ = KernelCopy::kPlain;
   // The initialisers of the checked copy.
-  if (checked()) reinterpret_cast<void (*)()>(find("tandem_checked_begin"))();
+  if (checked()) {
+    skip_mask_ = reinterpret_cast<uint64_t* (*)()>(find("tandem_checked_mask"))();
+    reinterpret_cast<void (*)()>(find("tandem_checked_begin"))();
+  }
   if (copy_ == KernelCopy::kPlain) getter = find("tandem_kernel_" + kernel);
   if (copy_ == KernelCopy::kCounting) {
     counting_ = {static_cast<const char*>(find("tandem_time_model_" + kernel)),

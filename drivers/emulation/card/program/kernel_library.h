@@ -36,6 +36,8 @@ class KernelLibrary {
 
   const tandem_glue::KernelEntry& entry() const { return *entry_; }
   bool checked() const { return copy_ == KernelCopy::kChecked; }
+  // A word of a checked copy, see RunChecks::Unit; null for others.
+  uint64_t* skip_mask() const { return skip_mask_; }
   // For a copy that counts; null pointers for others.
   const CountingCopy& counting() const { return counting_; }
   // The memory range of the library's instructions.
@@ -51,6 +53,7 @@ class KernelLibrary {
   int descriptor_ = -1;
   KernelCopy copy_ = KernelCopy::kPlain;
   CountingCopy counting_;
+  uint64_t* skip_mask_ = nullptr;
   void* handle_ = nullptr;
   const tandem_glue::KernelEntry* entry_ = nullptr;
 };

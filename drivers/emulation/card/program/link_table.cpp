@@ -21,7 +21,7 @@ const ArgumentEntry& argument_at(const LoadRequest& request, const KernelLibrary
   if (end.argument >= entry.num_arguments ||
       entry.arguments[end.argument].kind != tandem_glue::kStream) {
     throw std::runtime_error("link " + link + ": argument " + std::to_string(end.argument) +
-                             " of " + unit_text(request.units[end.unit]) + " is no stream");
+                             " of " + unit_text(request.units[end.unit]) + " is not a stream");
   }
   return entry.arguments[end.argument];
 }
@@ -92,6 +92,17 @@ void LinkTable::bind(const std::vector<void*>& schedulers) {
     }
     link.channel->attention.store(1);
   }
+}
+
+std::vector<LinkTable::Level> LinkTable::levels() const {
+  std::vector<Level> levels;
+  for (const Link& link : links_) {
+    if (link.channel == nullptr) continue;
+    levels.push_back({link.channel->name, link.ends[tandem_hls::kWriter].unit,
+                      link.ends[tandem_hls::kReader].unit, link.channel->held(),
+                      link.channel->depth});
+  }
+  return levels;
 }
 
 }  // namespace tandem::emulation

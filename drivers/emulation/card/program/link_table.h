@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "emulation/card/program/kernel_library.h"
@@ -28,6 +29,16 @@ class LinkTable {
   void* const* streams(size_t unit) const { return streams_[unit].data(); }
   // Tells each stream which units are at its ends. `schedulers`: [units].
   void bind(const std::vector<void*>& schedulers);
+
+  // A link as it is now. Threads: any, while the table exists.
+  struct Level {
+    std::string name;
+    uint32_t writer = 0, reader = 0;  // units
+    uint64_t held = 0;                // values
+    uint64_t depth = 0;               // 0: none is stated
+  };
+  // Without those whose streams wait in their own way.
+  std::vector<Level> levels() const;
 
  private:
   struct Link {

@@ -95,6 +95,7 @@ void LoadedProgram::replace(size_t index) {
   try {
     auto successor =
         std::make_unique<UnitThread>(areas_, static_cast<uint32_t>(index), unit->plan_again());
+    const std::lock_guard<std::mutex> lock(watch_mutex_);
     unit->abandon();
     static_cast<void>(unit.release());  // leaked: its thread may hold parts of it
     unit = std::move(successor);
@@ -107,6 +108,10 @@ void LoadedProgram::replace(size_t index) {
 
 // All threads end before anything is destroyed that another unit's thread may use.
 void LoadedProgram::end_units() {
+  {
+    const std::lock_guard<std::mutex> lock(watch_mutex_);
+    is_complete_ = false;
+  }
   for (const auto& unit : units_) unit->stop();
   for (const auto& unit : units_) unit->join();
   links_.reset();
@@ -132,6 +137,8 @@ void LoadedProgram::start_units(const LoadRequest& request,
     identities_.clear();
     for (const auto& unit : units_) identities_.push_back(unit->identity());
     for (const auto& unit : units_) unit->launch();
+    const std::lock_guard<std::mutex> lock(watch_mutex_);
+    is_complete_ = true;
   } catch (const std::exception& error) {
     end_card(error.what());  // neither bitstream is complete
   }

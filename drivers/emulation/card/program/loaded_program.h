@@ -13,6 +13,9 @@
 #include <string>
 #include <vector>
 
+#include <mutex>
+#include <nlohmann/json.hpp>
+
 #include "emulation/card/memory/card_areas.h"
 #include "emulation/card/program/link_table.h"
 #include "emulation/card/program/load_request.h"
@@ -36,6 +39,8 @@ class LoadedProgram {
   void end_commands_of(const ClientArea& client);
   // The same for commands that take longer than the card's deadline.
   void end_late_commands();
+  // The members "units" and "streams" of an answer to a watcher. Threads: any.
+  void describe(nlohmann::ordered_json& answer);
 
  private:
   KernelCopy wanted_copy() const;
@@ -52,6 +57,8 @@ class LoadedProgram {
   std::vector<std::unique_ptr<UnitThread>> units_;
   size_t num_replaced_ = 0;           // since the process started
   std::unique_ptr<LinkTable> links_;  // between the units, made by their libraries
+  std::mutex watch_mutex_;  // for is_complete_, and for units_ and links_ while it is true
+  bool is_complete_ = false;
 };
 
 }  // namespace tandem::emulation

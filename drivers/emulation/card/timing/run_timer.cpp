@@ -4,7 +4,11 @@
 // object.
 #include "emulation/card/timing/run_timer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <bit>
+#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -17,9 +21,56 @@ static_assert(sizeof(timing::SiteRecord) == 64, "as instrument.h writes it");
 
 uint64_t timed_memory = 0;
 uint64_t timed_memory_bytes = 0;
+int timed_bank_shift = timing::kNoBanks;
+
+uint64_t monotonic_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
 
 double rounded(double value) {
   return std::max(0.0, static_cast<double>(static_cast<int64_t>(value * 1000 + 0.5)) / 1000);
+}
+
+nlohmann::ordered_json streams_json(const timing::RunTime& time) {
+  nlohmann::ordered_json streams = nlohmann::ordered_json::array();
+  for (const timing::ReplayedStream& each : time.streams) {
+    streams.push_back({{"stream", each.name},
+                       {"file", each.file},
+                       {"line", each.line},
+                       {"depth", each.depth},
+                       {"stated", each.is_stated},
+                       {"values", each.values},
+                       {"empty_cycles", rounded(each.empty_cycles)},
+                       {"full_cycles", rounded(each.full_cycles)},
+                       {"sufficient_depth", each.most},
+                       {"stands_still", each.stuck}});
+  }
+  return streams;
+}
+
+nlohmann::ordered_json channels_json(const timing::RunTime& time) {
+  nlohmann::ordered_json channels = nlohmann::ordered_json::array();
+  for (const timing::ChannelTime& each : time.channels) {
+    channels.push_back({{"bank", each.bank},
+                        {"bytes", each.bytes},
+                        {"busy_us", rounded(each.busy_us)},
+                        {"bandwidth", rounded(each.bandwidth_gb_per_s)},
+                        {"peak", each.peak_gb_per_s}});
+  }
+  return channels;
+}
+
+nlohmann::ordered_json processes_json(const timing::RunTime& time) {
+  nlohmann::ordered_json processes = nlohmann::ordered_json::array();
+  for (const timing::ReplayedProcess& each : time.processes) {
+    processes.push_back({{"process", each.name},
+                         {"start_cycle", rounded(each.start)},
+                         {"end_cycle", rounded(each.end)},
+                         {"waiting_cycles", rounded(each.waits)}});
+  }
+  return processes;
 }
 
 }  // namespace
@@ -30,7 +81,12 @@ bool parse_time(const std::string& text) {
   throw std::runtime_error("TANDEM_TIME is '" + text + "'; set it to model, or leave it unset");
 }
 
-void set_timed_memory(const void* memory, uint64_t size_bytes) {
+void set_timed_memory(const void* memory, uint64_t size_bytes, const timing::TimedCard* card) {
+  timed_bank_shift = timing::kNoBanks;
+  for (const timing::TimedBank& bank :
+       card == nullptr ? std::vector<timing::TimedBank>() : card->banks) {
+    if (bank.hop_ns > 0) timed_bank_shift = std::bit_width(bank.size_bytes) - 1;
+  }
   timed_memory = reinterpret_cast<uint64_t>(memory);
   timed_memory_bytes = size_bytes;
 }
@@ -40,20 +96,50 @@ RunTimer::RunTimer(const KernelLibrary::CountingCopy& copy, timing::TimedCard ca
   card_.clock_mhz = model_.clock_mhz;
 }
 
-void RunTimer::begin() {
-  std::fill_n(copy_.counters, model_.num_counters, 0);
-  std::fill_n(copy_.sites, model_.sites.size(), timing::SiteRecord());
+std::unique_ptr<RunTimer> RunTimer::make(const KernelLibrary::CountingCopy& copy,
+                                         const timing::TimedCard* card) {
+  if (copy.model == nullptr) return nullptr;
+  return std::make_unique<RunTimer>(copy, card == nullptr ? timing::TimedCard() : *card);
 }
 
-timing::RunTime RunTimer::end(const std::vector<timing::TimedArgument>& arguments) const {
+void RunTimer::begin(std::vector<timing::TimedArgument> arguments) {
+  std::fill_n(copy_.counters, model_.num_counters, 0);
+  std::fill_n(copy_.sites, model_.sites.size(), timing::SiteRecord());
+  arguments_ = std::move(arguments);
+  begun_ns_ = monotonic_ns();
+  events_.emplace(model_, copy_.counters,
+                  [this] { return timing::work_costs(model_, counts(), arguments_, card_); });
+  recorder_.begin(&*events_, model_);
+}
+
+timing::RunCounts RunTimer::counts() const {
   timing::RunCounts counts;
   counts.counters.assign(copy_.counters, copy_.counters + model_.num_counters);
   counts.sites.assign(copy_.sites, copy_.sites + model_.sites.size());
-  return timing::estimate(model_, counts, arguments, card_);
+  return counts;
 }
 
-std::string json_line(const timing::RunTime& time, const timing::TimedCard& card,
-                      const std::string& kernel, const std::string& unit) {
+timing::RunTime RunTimer::end() {
+  ended_ns_ = monotonic_ns();
+  recorder_.end();
+  std::optional<timing::ReplayedRun> replayed;
+  if (events_->any()) replayed = events_->finish();
+  timing::RunTime time =
+      timing::estimate(model_, counts(), arguments_, card_, replayed ? &*replayed : nullptr);
+  if (recorder_.saw_links()) {
+    time.unknown.push_back("waits for other kernels, at the streams that link them");
+  }
+  events_.reset();
+  return time;
+}
+
+void RunTimer::drop() {
+  recorder_.end();
+  events_.reset();
+}
+
+std::string RunTimer::line(const timing::RunTime& time, const std::string& kernel,
+                           const std::string& unit) const {
   using nlohmann::ordered_json;
   ordered_json loops = ordered_json::array(), ports = ordered_json::array();
   for (const timing::LoopTime& loop : time.loops) {
@@ -80,27 +166,38 @@ std::string json_line(const timing::RunTime& time, const timing::TimedCard& card
                                : ordered_json(nullptr);
     ports.push_back(std::move(line));
   }
-  const ordered_json line = {
-      {"kind", "run_time"},
-      {"severity", "note"},
-      {"kernel", kernel},
-      {"unit", unit},
-      {"argument", nullptr},
-      {"file", nullptr},
-      {"line", nullptr},
-      {"message", "modelled time; limited by " + time.limit + ": " + time.why},
-      {"modelled_us", rounded(time.modelled_us)},
-      {"modelled_us_low", rounded(time.modelled_us_low)},
-      {"modelled_us_high", rounded(time.modelled_us_high)},
-      {"kernel_us", rounded(time.kernel_us)},
-      {"launch_us", rounded(time.launch_us)},
-      {"cycles", rounded(time.cycles)},
-      {"clock_mhz", card.clock_mhz},
-      {"limit", time.limit},
-      {"why", time.why},
-      {"unknown", time.unknown},
-      {"loops", std::move(loops)},
-      {"ports", std::move(ports)}};
+  ordered_json line = {{"kind", "run_time"},
+                       {"severity", "note"},
+                       {"kernel", kernel},
+                       {"unit", unit},
+                       {"argument", nullptr},
+                       {"file", nullptr},
+                       {"line", nullptr},
+                       {"message", "modelled time; limited by " + time.limit + ": " + time.why},
+                       {"modelled_us", rounded(time.modelled_us)},
+                       {"modelled_us_low", rounded(time.modelled_us_low)},
+                       {"modelled_us_high", rounded(time.modelled_us_high)},
+                       {"kernel_us", rounded(time.kernel_us)},
+                       {"launch_us", rounded(time.launch_us)},
+                       {"cycles", rounded(time.cycles)},
+                       {"clock_mhz", card_.clock_mhz},
+                       {"limit", time.limit},
+                       {"why", time.why},
+                       {"unknown", time.unknown},
+                       {"loops", std::move(loops)},
+                       {"ports", std::move(ports)}};
+  line["channels"] = channels_json(time);
+  line["operations"] = time.operations;
+  line["compute_us"] = rounded(time.compute_us);
+  line["streams"] = streams_json(time);
+  line["processes"] = processes_json(time);
+  line["advice"] = ordered_json::array();
+  for (const timing::Advice& each : time.advice) {
+    line["advice"].push_back({{"text", each.text}, {"saves_us", rounded(each.saves_us)}});
+  }
+  line["process"] = getpid();  // the card
+  line["begun_ns"] = begun_ns_;
+  line["ended_ns"] = ended_ns_;
   return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
@@ -112,5 +209,5 @@ extern "C" __attribute__((visibility("default"))) void tandem_time_access(const 
   using namespace tandem;
   timing::note_access(*reinterpret_cast<timing::SiteRecord*>(record),
                       reinterpret_cast<uint64_t>(at), size_bytes, emulation::timed_memory,
-                      emulation::timed_memory_bytes);
+                      emulation::timed_memory_bytes, emulation::timed_bank_shift);
 }

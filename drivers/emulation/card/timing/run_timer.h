@@ -7,11 +7,15 @@
 // the unit's. Errors: Error("time", ...) if the kernel's description is damaged.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bitstreams/compiler/timing/estimate.h"
 #include "emulation/card/program/kernel_library.h"
+#include "emulation/card/timing/stream_recorder.h"
 
 namespace tandem::emulation {
 
@@ -19,25 +23,35 @@ namespace tandem::emulation {
 bool parse_time(const std::string& text);
 
 // Sets where device memory is mapped, for all kernels of the card.
-void set_timed_memory(const void* memory, uint64_t size_bytes);
+void set_timed_memory(const void* memory, uint64_t size_bytes, const timing::TimedCard* card);
 
 class RunTimer {
  public:
   RunTimer(const KernelLibrary::CountingCopy& copy, timing::TimedCard card);
+  // Null if the copy does not count. `card`: null for a card of which nothing is known.
+  static std::unique_ptr<RunTimer> make(const KernelLibrary::CountingCopy& copy,
+                                        const timing::TimedCard* card);
 
-  void begin();
-  const timing::TimedCard& card() const { return card_; }
   // `arguments`: the pointers of this call.
-  timing::RunTime end(const std::vector<timing::TimedArgument>& arguments) const;
+  void begin(std::vector<timing::TimedArgument> arguments);
+  StreamRecorder& recorder() { return recorder_; }
+  timing::RunTime end();
+  // For the report: kind "run_time", severity "note".
+  std::string line(const timing::RunTime& time, const std::string& kernel,
+                   const std::string& unit) const;
+  // For a call that did not end by itself.
+  void drop();
 
  private:
   const KernelLibrary::CountingCopy copy_;
   const timing::KernelModel model_;
-  timing::TimedCard card_;
-};
+  timing::RunCounts counts() const;
 
-// The line of TANDEM_CARD_REPORT: kind "run_time", severity "note".
-std::string json_line(const timing::RunTime& time, const timing::TimedCard& card,
-                      const std::string& kernel, const std::string& unit);
+  timing::TimedCard card_;
+  std::vector<timing::TimedArgument> arguments_;
+  uint64_t begun_ns_ = 0, ended_ns_ = 0;  // of the host's monotonic clock, which applications share
+  StreamRecorder recorder_;
+  std::optional<timing::StreamEvents> events_;
+};
 
 }  // namespace tandem::emulation

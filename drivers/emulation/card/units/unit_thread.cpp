@@ -48,11 +48,11 @@ UnitThread::UnitThread(const CardAreas& areas, uint32_t unit, UnitPlan plan)
       plan_(std::move(plan)),
       registers_(channel_, plan_.library->entry().register_bytes,
                  first_argument(plan_.library->entry())),
+      timer_(RunTimer::make(plan_.library->counting(), plan_.card.get())),
       scheduler_(scheduler_settings()) {
   if (plan_.library->checked()) checks_.emplace(areas_, checks_settings());
-  if (plan_.library->counting().model != nullptr) {
-    timer_.emplace(plan_.library->counting(), plan_.card ? *plan_.card : timing::TimedCard());
-    set_timed_memory(areas_.device.data(), areas_.device.size_bytes());
+  if (timer_) {
+    set_timed_memory(areas_.device.data(), areas_.device.size_bytes(), plan_.card.get());
   } else if (areas_.settings.timed) {
     report("TANDEM_TIME: its bitstream has no time model; build it again with v++ and clang");
   }
@@ -71,6 +71,7 @@ hls_runtime::UnitSettings UnitThread::scheduler_settings() {
   settings.cancelled = [this] { return is_cancelled(); };
   settings.keeps_depths = areas_.settings.has(kCheckDepths);
   settings.exact_depths = settings.keeps_depths || !areas_.settings.report_file.empty();
+  if (timer_) settings.observer = &timer_->recorder();
   settings.has_news = [this] { report_findings(End::kDone); };
   if (plan_.library->checked()) {
     settings.stack_taken = [](void* low, void* top) {
@@ -85,6 +86,7 @@ RunChecks::Unit UnitThread::checks_settings() {
   unit.index = unit_;
   unit.linked = is_linked();
   unit.code = plan_.library->code();
+  unit.skip_mask = plan_.library->skip_mask();
   unit.report = [this](Finding finding) { report_finding(std::move(finding)); };
   unit.other = [this](uint32_t index) {
     const UnitIdentity& other = plan_.identities->at(index);
@@ -228,10 +230,12 @@ bool UnitThread::is_cancelled() const {
 }
 
 bool UnitThread::is_late() const {
-  const auto deadline = areas_.settings.deadline;
-  if (deadline.count() == 0 || !calling_.load()) return false;
-  const Clock::time_point begun(Clock::duration(begun_at_.load()));
-  return Clock::now() - begun > deadline;
+  return areas_.settings.deadline.count() != 0 && running_for() > areas_.settings.deadline;
+}
+
+std::chrono::nanoseconds UnitThread::running_for() const {
+  if (!calling_.load()) return {};
+  return Clock::now() - Clock::time_point(Clock::duration(begun_at_.load()));
 }
 
 void UnitThread::report(const std::string& message) const {
@@ -269,7 +273,7 @@ void UnitThread::report_findings(End end) {
   }
 }
 
-// The place of a stream that is an argument is unknown, because no line of the kernel declares it.
+// No line of the kernel declares a stream that is an argument.
 void UnitThread::name_stream_argument(Finding& finding) const {
   const tandem_glue::KernelEntry& entry = plan_.library->entry();
   for (uint32_t index = 0; index < entry.num_arguments; ++index) {
@@ -293,22 +297,24 @@ void UnitThread::report_finding(Finding finding) {
   add_finding(std::move(finding));
 }
 
+std::vector<timing::TimedArgument> UnitThread::timed_arguments() {
+  std::vector<timing::TimedArgument> arguments;
+  const std::vector<std::string>& names = plan_.argument_names;
+  for (const PointerArgument& each : pointers()) {
+    const auto index =
+        static_cast<size_t>(std::find(names.begin(), names.end(), each.name) - names.begin());
+    const std::string bundle = index < plan_.ports.size() ? plan_.ports[index] : "gmem";
+    arguments.push_back({each.name, bundle, each.address});
+  }
+  return arguments;
+}
+
 // A line of the report, not a finding.
 void UnitThread::report_time() {
-  const std::string& file = areas_.settings.report_file;
-  std::vector<timing::TimedArgument> arguments;
-  const tandem_glue::KernelEntry& entry = plan_.library->entry();
-  for (uint32_t index = 0; index < entry.num_arguments; ++index) {
-    if (entry.arguments[index].kind != tandem_glue::kGlobal) continue;
-    timing::TimedArgument argument{argument_name(index), "gmem", 0};
-    if (index < plan_.ports.size()) argument.bundle = plan_.ports[index];
-    std::memcpy(&argument.address, registers_.data() + entry.arguments[index].offset,
-                sizeof(argument.address));
-    arguments.push_back(std::move(argument));
-  }
-  const timing::RunTime time = timer_->end(arguments);
+  const timing::RunTime time = timer_->end();
   modelled_us_ += time.modelled_us;
-  if (!file.empty()) append_line(file, json_line(time, timer_->card(), entry.name, plan_.name));
+  const std::string line = timer_->line(time, plan_.library->entry().name, plan_.name);
+  if (!areas_.settings.report_file.empty()) append_line(areas_.settings.report_file, line);
 }
 
 // Once per command: a kernel that repeats finds the same again.
@@ -376,19 +382,18 @@ End UnitThread::call_kernel() {
       plan_.library->entry(),
       {registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()), plan_.streams}};
   if (checks_) checks_->begin_call(pointers());
-  if (timer_) timer_->begin();
+  if (timer_) timer_->begin(timed_arguments());
   const End end = scheduler_.run(
       [](void* argument) {
         const Call& call = *static_cast<const Call*>(argument);
         call.entry.call(call.invocation);
       },
       &call);
-  if (checks_) checks_->end_call();
-  if (timer_ && end == End::kDone) report_time();
-  const auto busy = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
+  if (checks_) checks_->end_call(end == End::kDone);
+  if (timer_) end == End::kDone ? report_time() : timer_->drop();
+  const std::chrono::nanoseconds busy = Clock::now() - begin;
   channel_.statistics.launches.fetch_add(1, std::memory_order_relaxed);
-  channel_.statistics.busy_ns.fetch_add(static_cast<uint64_t>(busy.count()),
-                                        std::memory_order_relaxed);
+  channel_.statistics.busy_ns += static_cast<uint64_t>(busy.count());
   return end;
 }
 

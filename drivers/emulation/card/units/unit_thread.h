@@ -79,6 +79,9 @@ class UnitThread {
   // Whether a kernel computes. A kernel that waits for streams is not busy: it can be stopped.
   bool busy() const;
   hls_runtime::Scheduler& scheduler() { return scheduler_; }
+  const UnitPlan& plan() const { return plan_; }
+  // How long the present command has run; 0: none does. From any thread.
+  std::chrono::nanoseconds running_for() const;
 
   // The unit whose thread is calling, -1 on other threads; safe in signal handlers.
   static int current();
@@ -92,6 +95,7 @@ class UnitThread {
   hls_runtime::End run_kernel();
   hls_runtime::End call_kernel();
   void run_freely();
+  std::vector<timing::TimedArgument> timed_arguments();
   hls_runtime::UnitSettings scheduler_settings();
   RunChecks::Unit checks_settings();
   bool is_cancelled() const;
@@ -113,9 +117,9 @@ class UnitThread {
   CommandQueue queue_;
   const UnitPlan plan_;
   RegisterFile registers_;
+  const std::unique_ptr<RunTimer> timer_;  // if the copy counts
   hls_runtime::Scheduler scheduler_;
   std::optional<RunChecks> checks_;  // if the kernel is checked
-  std::optional<RunTimer> timer_;    // if the copy counts
   std::set<std::string> reported_;   // findings of this command that were reported
   uint64_t num_found_ = 0;
   double modelled_us_ = 0;                                   // of the command; 0: no time model

@@ -107,14 +107,8 @@ int abort_command(DeviceHandle& handle, const Buffer& packet, const ert_abort_cm
   return 0;
 }
 
-}  // namespace
-
-int xclExecBuf(xclDeviceHandle raw, xclBufferHandle id) {
-  DeviceHandle* handle = DeviceHandle::check(raw);
-  Buffer packet;
-  if (handle == nullptr) return -ENODEV;
-  if (!handle->find(id, packet) || packet.kind != BufferKind::kCommand) return -EINVAL;
-  Card& card = *handle->card();
+int execute(DeviceHandle& handle, const Buffer& packet) {
+  Card& card = *handle.card();
   auto* data = card.packet_data() + packet.packet_offset;
   auto* command = reinterpret_cast<ert_packet*>(data);
   switch (command->opcode) {
@@ -125,9 +119,9 @@ int xclExecBuf(xclDeviceHandle raw, xclBufferHandle id) {
     case ERT_INIT_CU:
       return update_arguments(card, packet, *reinterpret_cast<ert_init_kernel_cmd*>(data));
     case ERT_START_COPYBO:
-      return copy_buffers(*handle, packet, *reinterpret_cast<ert_start_copybo_cmd*>(data));
+      return copy_buffers(handle, packet, *reinterpret_cast<ert_start_copybo_cmd*>(data));
     case ERT_ABORT:
-      return abort_command(*handle, packet, *reinterpret_cast<ert_abort_cmd*>(data));
+      return abort_command(handle, packet, *reinterpret_cast<ert_abort_cmd*>(data));
     case ERT_CONFIGURE:
     case ERT_EXIT:
     case ERT_CU_STAT:
@@ -138,6 +132,22 @@ int xclExecBuf(xclDeviceHandle raw, xclBufferHandle id) {
                    " (soft kernels, fast adapter) are not emulated");
       return -EOPNOTSUPP;
   }
+}
+
+}  // namespace
+
+// XRT waits for a command even if this call refuses it, and keeps the device open until then. So
+// such a command is over.
+int xclExecBuf(xclDeviceHandle raw, xclBufferHandle id) {
+  DeviceHandle* handle = DeviceHandle::check(raw);
+  Buffer packet;
+  if (handle == nullptr) return -ENODEV;
+  if (!handle->find(id, packet) || packet.kind != BufferKind::kCommand) return -EINVAL;
+  const int code = execute(*handle, packet);
+  if (code != 0 && handle->card()->owned_here()) {
+    handle->card()->complete(packet.packet_offset, ERT_CMD_STATE_ABORT);
+  }
+  return code;
 }
 
 int xclExecWait(xclDeviceHandle raw, int timeout_ms) {

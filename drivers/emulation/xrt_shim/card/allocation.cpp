@@ -55,7 +55,7 @@ std::shared_ptr<Allocation> Allocation::make(std::shared_ptr<Card> card, uint64_
 std::shared_ptr<Allocation> Allocation::import(std::shared_ptr<Card> card, int handle) {
   if (!may_be_handle(handle)) {
     report_error("descriptor " + std::to_string(handle) +
-                 " is no export handle of an emulated card's buffer in this process");
+                 " is not an export handle of an emulated card's buffer in this process");
     return nullptr;
   }
   const CardAnswer answer = card->call("import", {handle});

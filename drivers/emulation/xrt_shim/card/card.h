@@ -133,8 +133,13 @@ class Card {
   // Waits until a command ends whose end was not yet reported to the calling thread. Negative
   // timeout: no limit.
   bool wait(std::chrono::milliseconds timeout);
+  // Waits until `deadline` for all commands of this process, then sets those that have not ended to
+  // ERT_CMD_STATE_ABORT. XRT waits for every command when a program exits, also for one that
+  // nothing can end any more.
+  void abort_unfinished(std::chrono::steady_clock::time_point deadline);
 
  private:
+  std::vector<uint64_t> unfinished_packets();
   struct OpenCards {
     std::mutex mutex;
     std::map<uint32_t, std::weak_ptr<Card>> by_index;

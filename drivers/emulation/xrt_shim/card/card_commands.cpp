@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <set>
 
 #include "emulation/protocol/futex.h"
 #include "emulation/protocol/packet_state.h"
@@ -22,6 +24,9 @@ constexpr std::chrono::milliseconds kRoomPoll{10};
 // A unit shows `done` in its control register a little before its command ends, and a program may
 // start it again between the two.
 constexpr std::chrono::seconds kEndAfterDone{10};
+// How long the end of a program waits for its commands.
+constexpr std::chrono::seconds kLastWait{5};
+
 constexpr uint32_t kRegisterPacketWords =
     kAllocationGranule / 4 - 2;  // one page with header and mask
 
@@ -57,6 +62,12 @@ bool sleep_until_changed(ClientState& state, uint32_t seen, std::chrono::millise
 
 int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset, uint32_t packet_bytes,
                  bool by_registers) {
+  // Functions of atexit run in reverse order. XRT registers the end of its threads, which waits for
+  // commands, before it gives the first one to the shim; so this runs before that.
+  [[maybe_unused]] static const int registered = std::atexit([] {
+    const auto deadline = Clock::now() + kLastWait;
+    for (const std::shared_ptr<Card>& card : all_open()) card->abort_unfinished(deadline);
+  });
   uint32_t chosen = units.front();
   for (uint32_t unit : units) {
     if (queued(shared().units[unit]) < queued(shared().units[chosen])) chosen = unit;
@@ -160,6 +171,45 @@ bool Card::abort(uint64_t packet_offset) {
     }
   }
   return false;
+}
+
+// Without those of units that registers start: nobody waits for their end.
+std::vector<uint64_t> Card::unfinished_packets() {
+  std::set<uint64_t> by_registers;
+  {
+    std::lock_guard lock(register_mutex_);
+    for (const auto& [unit, packet] : register_packets_) by_registers.insert(packet);
+  }
+  std::vector<uint64_t> packets;
+  for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
+    Ring& ring = client_.state().rings[unit];
+    if (ring.submitted.load() == ring.finished.load()) continue;
+    std::lock_guard lock(ring_mutexes_[unit]);
+    const uint32_t submitted = ring.submitted.load();
+    for (uint32_t next = ring.finished.load(); next != submitted; ++next) {
+      const RingEntry& entry = ring.entries[next % kRingEntries];
+      const EntryState state = entry.state.load();
+      if (state != EntryState::kQueued && state != EntryState::kRunning) continue;
+      if (by_registers.count(entry.packet_offset) == 0) packets.push_back(entry.packet_offset);
+    }
+  }
+  return packets;
+}
+
+void Card::abort_unfinished(std::chrono::steady_clock::time_point deadline) {
+  if (!owned_here()) return;
+  ClientState& state = client_.state();
+  for (;;) {
+    const uint32_t seen = state.completions.load();
+    const std::vector<uint64_t> packets = unfinished_packets();
+    if (packets.empty() || failed()) return;
+    if (Clock::now() < deadline) {
+      sleep_until_changed(state, seen, kRoomPoll);
+      continue;
+    }
+    for (const uint64_t packet : packets) abort(packet);
+    return;
+  }
 }
 
 uint32_t Card::packet_state(uint64_t packet_offset) const {

@@ -54,7 +54,7 @@ class DeviceMemory {
   std::mutex lend_mutex_;              // held during a request to the card
   std::mutex mutex_;                   // held briefly
   std::map<uint64_t, uint64_t> kept_;  // pieces that the card does not know of: address and size
-  std::map<uint64_t, uint64_t> lent_;  // pieces that were exported, until nobody holds them
+  std::map<uint64_t, uint64_t> lent_;  // exported pieces, until no process holds them
 };
 
 }  // namespace tandem::emulation

@@ -29,59 +29,6 @@ std::set<size_t> BufferChecks::check_arguments(const Program& program, uint32_t 
   return wrong;
 }
 
-// XRT gives a packet to a new run once the old one is over.
-void BufferChecks::run_made(uint64_t packet, bool by_program) {
-  run_arguments_.made(packet, by_program);
-  const std::lock_guard<std::mutex> lock(mutex_);
-  started_.erase(packet);
-  told_later_.erase(packet);
-  std::erase(running_, packet);
-}
-
-// Earlier runs of the same unit are over too: a unit takes its commands in order.
-void BufferChecks::run_waited(uint64_t packet) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = started_.find(packet);
-  if (found == started_.end()) return;
-  const Started& ended = found->second;
-  for (auto& [other, command] : started_) {
-    const bool before =
-        command.units.size() == 1 && command.units == ended.units && command.order < ended.order;
-    if (other == packet || before) command.is_waited_for = true;
-  }
-}
-
-// The calls may come before the start.
-void BufferChecks::run_told_later(uint64_t packet) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    told_later_.insert(packet);
-  }
-  run_waited(packet);
-}
-
-// A sync from the device of bytes from which on a run uses a buffer, for which the program did not
-// wait. Whether the run has ended by chance does not matter. Where the use ends is unknown, so
-// bytes behind its first one may be another run's, as in views of one buffer.
-void BufferChecks::report_early_sync(uint64_t address, uint64_t size_bytes) {
-  std::vector<std::pair<std::string, std::string>> users;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [packet, command] : started_) {
-      if (command.is_waited_for) continue;
-      for (const Use& use : command.uses) {
-        const bool inside = use.address >= address && use.address - address < size_bytes;
-        if (inside) users.emplace_back(command.kernel, use.argument);
-      }
-    }
-  }
-  for (const auto& [kernel, argument] : users) {
-    report("missing_wait", kernel, "", argument,
-           "the program brings a buffer from the device that a run uses, and did not wait for that "
-           "run: call wait() of the run before sync(XCL_BO_SYNC_BO_FROM_DEVICE)");
-  }
-}
-
 void BufferChecks::argument_set(uint64_t packet, int index, bool is_buffer, uint64_t num_bytes,
                                 const char* refusal) {
   if (!run_arguments_.knows(packet)) return;

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <ert.h>
+#include <execinfo.h>
 
 #include <algorithm>
 #include <atomic>
@@ -21,6 +22,7 @@ namespace tandem::emulation {
 namespace {
 
 constexpr uint32_t kGlobalKind = 1;
+constexpr uint32_t kStreamKind = 4;
 
 std::atomic<int> num_checks{0};
 
@@ -35,6 +37,7 @@ bool owns_its_pages(const void* host, uint64_t size_bytes) {
 
 BufferChecks::BufferChecks(Card& card, const MemoryStates& states) : card_(card), states_(states) {
   num_checks.fetch_add(1);
+  watch_end();
   if (!card_.has(kCheckSync)) return;
   static std::once_flag once;
   std::call_once(once, [] {
@@ -44,6 +47,7 @@ BufferChecks::BufferChecks(Card& card, const MemoryStates& states) : card_(card)
 }
 
 BufferChecks::~BufferChecks() {
+  ending();
   num_checks.fetch_sub(1);
   report_reads();
 }
@@ -54,6 +58,7 @@ void BufferChecks::made(uint64_t address, uint64_t size_bytes, uint32_t group, b
   states_.make_buffer(address, size_bytes, group, !mirrored, caller_place());
   const std::lock_guard<std::mutex> lock(mutex_);
   copies_.erase(address);
+  results_.erase(results_.lower_bound(address), results_.lower_bound(address + size_bytes));
   if (mirrored && card_.has(kCheckSync)) copies_[address].size_bytes = size_bytes;
 }
 
@@ -107,8 +112,15 @@ void BufferChecks::syncing(uint64_t buffer, uint64_t address, uint64_t size_byte
 }
 
 void BufferChecks::synced(uint64_t buffer, uint64_t address, uint64_t size_bytes, bool to_device) {
-  if (!to_device) report_early_sync(address, size_bytes);
+  if (!to_device) note_early_sync(address, size_bytes);
+  end_sync(buffer, address, size_bytes, to_device);
+  report_early_syncs();
+}
+
+void BufferChecks::end_sync(uint64_t buffer, uint64_t address, uint64_t size_bytes,
+                            bool to_device) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  results_.erase(results_.lower_bound(address), results_.lower_bound(address + size_bytes));
   if (to_device) {
     states_.change(address, size_bytes, kStateLive | kStateWritten, kStateStale | kStateUnseen);
   } else {
@@ -171,8 +183,11 @@ void BufferChecks::close_results(const Started& command) {
   for (const Use& use : command.uses) {
     uint64_t begin = 0;
     HostCopy* const copy = find_copy(use.address, begin);
-    if (copy == nullptr || copy->watched == nullptr) continue;
-    if (!states_.any(begin, copy->size_bytes, kStateUnseen)) continue;
+    if (copy == nullptr || !states_.any(begin, copy->size_bytes, kStateUnseen)) continue;
+    if (!use.is_read_only && !use.held_results) {
+      written_arguments_.emplace(command.kernel, use.argument);
+    }
+    if (copy->watched == nullptr) continue;
     copy->kernel = command.kernel;
     copy->argument = use.argument;
     close_unseen(copy->watched);
@@ -180,6 +195,7 @@ void BufferChecks::close_results(const Started& command) {
 }
 
 void BufferChecks::finished() {
+  report_early_syncs();
   if (!card_.has(kCheckSync)) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   std::erase_if(running_, [this](uint64_t packet) {
@@ -216,27 +232,49 @@ void BufferChecks::starting(const Program& program, const std::vector<uint32_t>&
   const std::string& kernel = program.units[units.front()].kernel;
   const auto known = program.arguments.find(kernel);
   if (known == program.arguments.end()) return;
+  report_early_syncs();
   Started command{kernel, {}, units};
   const std::set<size_t> wrong = check_arguments(program, units.front(), packet_offset);
-  for (size_t index = 0; index < known->second.size(); ++index) {
-    const KernelArgument& argument = known->second[index];
+  command.uses = used_buffers(program, units, wrong, registers, num_words);
+  command.has_streams =
+      std::any_of(known->second.begin(), known->second.end(),
+                  [](const KernelArgument& argument) { return argument.kind == kStreamKind; });
+  backtrace(const_cast<void**>(command.frames.data()), kStartFrames);
+  report_reads();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (Use& use : command.uses) {
+    // What this run writes is not what an earlier one wrote after a sync.
+    std::erase_if(early_syncs_, [&use](const EarlySync& sync) {
+      return use.address >= sync.address && use.address - sync.address < sync.size_bytes;
+    });
+    if (!use.is_read_only) use.held_results = !results_.insert(use.address).second;
+    if (card_.has(kCheckSync)) mark_stale(use.address);
+  }
+  if (card_.has(kCheckSync)) running_.push_back(packet_offset);
+  command.order = ++num_started_;
+  command.is_waited_for =
+      !run_arguments_.knows(packet_offset) || told_later_.contains(packet_offset);
+  started_[packet_offset] = std::move(command);
+}
+
+// The buffers that the register map names; those of `wrong` arguments are not checked.
+std::vector<BufferChecks::Use> BufferChecks::used_buffers(const Program& program,
+                                                          const std::vector<uint32_t>& units,
+                                                          const std::set<size_t>& wrong,
+                                                          const uint32_t* registers,
+                                                          uint64_t num_words) {
+  const auto& arguments = program.arguments.at(program.units[units.front()].kernel);
+  std::vector<Use> uses;
+  for (size_t index = 0; index < arguments.size(); ++index) {
+    const KernelArgument& argument = arguments[index];
     const uint64_t word = argument.offset / 4;
     if (argument.kind != kGlobalKind || argument.offset == 0 || word + 2 > num_words) continue;
     uint64_t address = 0;
     std::memcpy(&address, registers + word, sizeof(address));
     if (!wrong.contains(index)) check_pointer(program, units, index, address);
-    command.uses.push_back({argument.name, address});
+    uses.push_back({argument.name, address, argument.is_read_only});
   }
-  report_reads();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (card_.has(kCheckSync)) {
-    for (const Use& use : command.uses) mark_stale(use.address);
-    running_.push_back(packet_offset);
-  }
-  command.order = ++num_started_;
-  command.is_waited_for =
-      !run_arguments_.knows(packet_offset) || told_later_.contains(packet_offset);
-  started_[packet_offset] = std::move(command);
+  return uses;
 }
 
 void BufferChecks::report(const char* kind, const std::string& kernel, const std::string& unit,

@@ -9,11 +9,13 @@
 // copy, and a comparison per command. Threads: any.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emulation/protocol/memory_states.h"
@@ -61,6 +63,8 @@ class BufferChecks {
   void run_told_later(uint64_t packet);
   void argument_set(uint64_t packet, int index, bool is_buffer, uint64_t num_bytes,
                     const char* refusal);
+  // The card closes, or the program ends: no run can be waited for any more.
+  void ending();
   // Whether a card of this process has checks.
   static bool any();
 
@@ -75,15 +79,35 @@ class BufferChecks {
   struct Use {
     std::string argument;
     uint64_t address = 0;
+    bool is_read_only = false;  // a pointer to const
+    bool held_results = false;  // of an earlier run, when this one began
   };
+  static constexpr int kStartFrames = 20;
   struct Started {
     std::string kernel;
     std::vector<Use> uses;
     std::vector<uint32_t> units = {};
     uint64_t order = 0;
     bool is_waited_for = true;  // also if nothing is known of it
+    bool has_streams = false;
+    std::array<const void*, kStartFrames> frames = {};  // of the start
   };
-  void report_early_sync(uint64_t address, uint64_t size_bytes);
+  // A sync from the device before a wait; see note_early_sync().
+  struct EarlySync {
+    uint64_t packet = 0;
+    std::string kernel, argument;
+    uint64_t address = 0, size_bytes = 0;
+    CodePlace place;
+    bool is_certain = false;
+  };
+  static void watch_end();
+  void end_sync(uint64_t buffer, uint64_t address, uint64_t size_bytes, bool to_device);
+  void report_never_waited(uint64_t packet, const Started& command);
+  void note_early_sync(uint64_t address, uint64_t size_bytes);
+  void report_early_syncs();
+  std::vector<Use> used_buffers(const Program& program, const std::vector<uint32_t>& units,
+                                const std::set<size_t>& wrong, const uint32_t* registers,
+                                uint64_t num_words);
   HostCopy* find_copy(uint64_t address, uint64_t& begin);
   HostFinding about_argument(uint64_t packet, size_t index) const;
   std::set<size_t> check_arguments(const Program& program, uint32_t unit, uint64_t packet);
@@ -104,6 +128,10 @@ class BufferChecks {
   std::set<uint64_t> told_later_;        // packets of runs that need no wait
   uint64_t num_started_ = 0;
   std::vector<uint64_t> running_;  // packets of started_ whose results are not checked yet
+  std::vector<EarlySync> early_syncs_;
+  std::set<std::pair<std::string, std::string>>
+      written_arguments_;       // kernel, argument: of some run
+  std::set<uint64_t> results_;  // buffers that a run may have written since they were last synced
 };
 
 }  // namespace tandem::emulation

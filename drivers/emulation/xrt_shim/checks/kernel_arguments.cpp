@@ -10,6 +10,17 @@
 #include <pugixml.hpp>
 
 namespace tandem::emulation {
+namespace {
+
+// `const int*`, `int const*`, but not `int* const`.
+bool is_pointer_to_const(const std::string& type) {
+  const size_t star = type.rfind('*');
+  if (star == std::string::npos) return false;
+  const size_t found = type.rfind("const", star);
+  return found != std::string::npos && type.find('*', found) == star;
+}
+
+}  // namespace
 
 std::map<std::string, std::vector<KernelArgument>> kernel_arguments(
     const xclbin::XclbinFile& file) {
@@ -27,9 +38,10 @@ std::map<std::string, std::vector<KernelArgument>> kernel_arguments(
         return static_cast<uint32_t>(std::strtoul(node.attribute(name).value(), nullptr, 0));
       };
       if (number("id") != arguments.size()) continue;
+      const std::string type = node.attribute("type").value();
       arguments.push_back({node.attribute("name").value(), number("addressQualifier"),
                            number("offset"), number("hostSize"),
-                           std::strchr(node.attribute("type").value(), '*') != nullptr});
+                           type.find('*') != std::string::npos, is_pointer_to_const(type)});
     }
   }
   return kernels;

@@ -15,10 +15,11 @@ namespace tandem::emulation {
 
 struct KernelArgument {
   std::string name;
-  uint32_t kind = 0;       // 0 scalar, 1 global, 3 local, 4 stream
-  uint32_t offset = 0;     // in the register map
-  uint32_t num_bytes = 0;  // size of the program's value
-  bool is_array = false;   // scalars only: a pointer in the register map, which may be an output
+  uint32_t kind = 0;          // 0 scalar, 1 global, 3 local, 4 stream
+  uint32_t offset = 0;        // in the register map
+  uint32_t num_bytes = 0;     // size of the program's value
+  bool is_array = false;      // scalars only: a pointer in the register map, which may be an output
+  bool is_read_only = false;  // a pointer to const
 };
 
 // By kernel, in order of the argument numbers. Empty if the metadata has none.

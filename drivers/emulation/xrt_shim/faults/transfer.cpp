@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "emulation/xrt_shim/card/card.h"
+#include "emulation/xrt_shim/card/transfer_time.h"
 #include "emulation/xrt_shim/faults/card_faults.h"
 #include "emulation/xrt_shim/faults/fault_effects.h"
 #include "emulation/xrt_shim/faults/injector.h"
@@ -85,9 +86,16 @@ int transfer_with_faults(Card& card, const Transfer& copy) {
 }  // namespace
 
 int transfer(Card& card, const Transfer& copy) {
-  if (FaultInjector::instance().active()) return transfer_with_faults(card, copy);
-  std::memcpy(copy.to, copy.from, copy.size_bytes);
-  return 0;
+  const uint64_t begun_ns = transfer_begins_ns();
+  int error = 0;
+  if (FaultInjector::instance().active()) {
+    error = transfer_with_faults(card, copy);
+  } else {
+    std::memcpy(copy.to, copy.from, copy.size_bytes);
+  }
+  const bool to_device = copy.direction == LinkDirection::kToDevice;
+  if (error == 0) note_transfer_time(card, to_device, copy.size_bytes, begun_ns);
+  return error;
 }
 
 }  // namespace tandem::emulation

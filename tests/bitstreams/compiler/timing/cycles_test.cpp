@@ -27,7 +27,7 @@ struct Pinned {
 void PrintTo(const Pinned& pinned, std::ostream* out) { *out << pinned.name; }
 
 constexpr Pinned kPinned[] = {
-    {"square_roots", 1650, 1, 8, 21},     {"filter", 23669, 1, 3, 13},
+    {"square_roots", 1650, 1, 8, 21},     {"filter", 21915, 1, 4, 13},
     {"fixed_window", 1645, 1, 3, 19},     {"float_window", 1647, 1, 5, 14},
     {"two_calls", 143, 1, 2, 14},         {"imperfect_nest", 125, 1, 9, 19},
     {"conditional_read", 44, 1, 2, 14},   {"perfect_nest", 494, 1, 8, 21},
@@ -75,15 +75,29 @@ TEST(ComparedKernels, ArePinned) {
   }
 }
 
-// Also on a machine whose processor fuses the two.
-TEST(SynthesisedKernels, ASumOfProductsWaitsForTheSumAlone) {
+class SynthesisedVariants : public testing::TestWithParam<SynthesisedKernel> {};
+
+// Nothing is fitted to them: the II of a sum at 250 MHz, nests that become one loop, trees of sums
+// and copies of two-dimensional arrays must all be right.
+TEST_P(SynthesisedVariants, TakeWhatTheirReportsSay) {
   if (const std::string why = why_not_pinned(); !why.empty()) GTEST_SKIP() << why;
+  const SynthesisedKernel& variant = GetParam();
   const ScratchFolder folder("time", "tandem-kernel-cycles.");
-  const timing::RunTime time = time_kernel(std::string(TANDEM_KERNELS) + "/two_products.cpp",
-                                           folder.path(), TANDEM_HLS_HEADERS, cosimulation(250));
-  EXPECT_EQ(time.loops.at(0).ii, 7);
-  EXPECT_NEAR(time.cycles, kSynthesised[1].csynth, 0.1 * kSynthesised[1].csynth);
+  const timing::RunTime time =
+      time_kernel(std::string(TANDEM_KERNELS) + "/" + variant.name + ".cpp", folder.path(),
+                  TANDEM_HLS_HEADERS, cosimulation(250), unrolled_flags(variant.unroll));
+  EXPECT_NEAR(time.cycles, variant.csynth, 0.04 * variant.csynth);
 }
+
+// Another unrolling of gesummv than one that divides its trips is a chain of sums.
+INSTANTIATE_TEST_SUITE_P(Some, SynthesisedVariants,
+                         testing::Values(kSynthesised[0], kSynthesised[3], kSynthesised[5],
+                                         kSynthesised[6], kSynthesised[9], kSynthesised[11],
+                                         kSynthesised[20]),
+                         [](const auto& each) {
+                           return std::string(each.param.name) + "_" +
+                                  std::to_string(each.param.unroll);
+                         });
 
 INSTANTIATE_TEST_SUITE_P(Patterns, KernelCycles, testing::ValuesIn(kPinned),
                          [](const auto& each) { return std::string(each.param.name); });

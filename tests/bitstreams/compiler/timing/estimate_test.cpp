@@ -7,56 +7,10 @@
 
 #include <cmath>
 
+#include "tests/bitstreams/compiler/timing/one_loop.h"
+
 namespace tandem::timing {
 namespace {
-
-// One pipelined loop of `trips` iterations in one entry; counters: function, header, entries.
-struct OneLoop {
-  OneLoop(std::uint64_t trips, double depth) {
-    model.kernel = "k";
-    model.num_counters = 3;
-    FunctionModel function;
-    function.name = "k";
-    LoopModel loop;
-    loop.file = "k.cpp";
-    loop.line = 7;
-    loop.header = 1;
-    loop.latches = {1};
-    loop.entries = 2;
-    loop.pipeline = "auto";
-    loop.depth = depth;
-    function.loops = {loop};
-    PhaseModel phase;
-    phase.loop = 0;
-    function.phases = {phase};
-    model.functions = {function};
-    counts.counters = {1, trips, 1};
-    card.banks = {timed_bank("DDR[0]", 0, 1 << 30)};
-  }
-  LoopModel& loop() { return model.functions[0].loops[0]; }
-  // Consecutive accesses of `bytes` in all, in one run, by a site in the loop.
-  void add_site(double bytes, std::uint64_t accesses, bool writes, std::uint64_t address,
-                std::uint64_t runs = 1) {
-    SiteModel site;
-    site.block = 1;
-    site.loop = 0;
-    site.writes = writes;
-    model.functions[0].sites.push_back(static_cast<int>(model.sites.size()));
-    model.sites.push_back(site);
-    SiteRecord record;
-    record.accesses = accesses;
-    record.bytes = static_cast<std::uint64_t>(bytes);
-    record.runs = runs;
-    record.first = address + 1;
-    counts.sites.push_back(record);
-  }
-  RunTime time() const { return estimate(model, counts, arguments, card); }
-
-  KernelModel model;
-  RunCounts counts;
-  std::vector<TimedArgument> arguments = {{"in", "gmem0", 0}, {"out", "gmem1", 1 << 20}};
-  TimedCard card;
-};
 
 TEST(TimeEstimate, APipelinedLoopTakesDepthAndAnIntervalPerTrip) {
   OneLoop kernel(100, 5);
@@ -107,8 +61,10 @@ TEST(TimeEstimate, UnrollingDividesTheTripsAndMultipliesTheAccesses) {
   OneLoop kernel(1000, 4);
   kernel.loop().unroll = 4;
   EXPECT_EQ(kernel.time().cycles, 1 + 4 + 4 + 249 - 1);
-  kernel.loop().arrays = {{"a", 2, 0, 1}};
+  kernel.loop().arrays = {{"a", 4, 0, 0, 2}};
   EXPECT_EQ(kernel.time().loops.at(0).ii, 4);
+  kernel.loop().arrays[0].banks = 1;  // Vitis partitions it by itself
+  EXPECT_EQ(kernel.time().loops.at(0).ii, 1);
 }
 
 // axi_burst_performance, U200, 512-bit port, 16 MB, in GB/s of 1e9 bytes: 16.82 GiB/s read with
@@ -147,6 +103,40 @@ TEST(TimeEstimate, RandomReadsReachWhatWasMeasuredOnHbm) {
   EXPECT_NEAR(time.ports.at(0).bandwidth_gb_per_s, 4.754, 0.1);
   EXPECT_EQ(time.limit, "port in");
   EXPECT_NE(time.why.find("addresses are not consecutive"), std::string::npos);
+}
+
+// 07-using-hbm, U50: random transactions over 2 and 4 pseudo channels, without RAMA.
+TEST(TimeEstimate, ReadsThatChangeBetweenBanksWaitForTheOnesBefore) {
+  struct Measured {
+    double bytes, banks, gb_per_s;
+  };
+  for (const Measured& each :
+       {Measured{64, 2, 0.761}, Measured{64, 4, 0.553}, Measured{256, 2, 2.711},
+        Measured{1024, 2, 6.547}, Measured{1024, 4, 5.531}}) {
+    constexpr std::uint64_t kTransactions = 100'000;
+    const auto beats = static_cast<std::uint64_t>(each.bytes / 64);
+    OneLoop kernel(kTransactions * beats, 3);
+    kernel.card.banks = {timed_bank("HBM[0]", 0, 1 << 28)};
+    kernel.add_site(each.bytes * kTransactions, kTransactions * beats, false, 0, kTransactions);
+    kernel.counts.sites[0].hops =
+        static_cast<std::uint64_t>(kTransactions * (each.banks - 1) / each.banks);
+    const RunTime time = kernel.time();
+    EXPECT_NEAR(time.ports.at(0).bandwidth_gb_per_s, each.gb_per_s, 0.15 * each.gb_per_s)
+        << each.bytes << " bytes, " << each.banks << " banks";
+    if (beats == 1) EXPECT_NE(time.why.find("they change between banks"), std::string::npos);
+  }
+}
+
+TEST(TimeEstimate, RandomAccessesOfDdrHaveARange) {
+  OneLoop kernel(100'000, 3);
+  kernel.add_site(400'000, 100'000, false, 0, 100'000);
+  const RunTime time = kernel.time();
+  // 33 of 233 + 3 ns more per access, 16 of them at a time.
+  EXPECT_NEAR(time.modelled_us_high - time.modelled_us, 100'000 * 0.033 / 16, 1);
+  EXPECT_EQ(time.unknown.back(), "each access outside a burst may find its page closed");
+  EXPECT_EQ(time.modelled_us_low, time.modelled_us);
+  kernel.counts.sites[0].runs = 1;
+  EXPECT_EQ(kernel.time().modelled_us_high, kernel.time().modelled_us);
 }
 
 TEST(TimeEstimate, TwoArgumentsOfOneBundleHaveNoBursts) {
@@ -257,6 +247,12 @@ TEST(TimeCounts, RunsOfAddressesAreCounted) {
   EXPECT_EQ(record.bytes, 24u);
   EXPECT_EQ(record.runs, 3u);
   EXPECT_EQ(record.first, 1u);
+  SiteRecord banked;
+  for (const std::uint64_t at : {0u, 60u, 64u, 68u, 0u, 124u, 128u}) {
+    note_access(banked, 0x1000 + at, 4, 0x1000, 1 << 20, 6);
+  }
+  EXPECT_EQ(banked.hops, 4u);
+  EXPECT_EQ(record.hops, 0u);
   note_access(record, 0x10, 4, 0x1000, 1 << 20);  // local memory
   EXPECT_EQ(record.accesses, 6u);
   EXPECT_EQ(record.others, 1u);

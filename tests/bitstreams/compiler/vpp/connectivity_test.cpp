@@ -156,7 +156,7 @@ TEST(VppConnectivity, EachWrongNameIsToldWithWhatThereIs) {
   EXPECT_THAT(error_of("sp", "reader_1.in:LPDDR"), HasSubstr("'LPDDR[0]'"));
   EXPECT_THAT(error_of("sp", "reader_1.in:bankX"), HasSubstr("DDR[X]"));
   EXPECT_THAT(error_of("sc", "reader_1.out:writer_2.in"), HasSubstr("'writer_2'"));
-  EXPECT_THAT(error_of("sc", "reader_1.in:writer_1.in"), HasSubstr("is no stream"));
+  EXPECT_THAT(error_of("sc", "reader_1.in:writer_1.in"), HasSubstr("is not a stream"));
   EXPECT_THAT(error_of("sc", "reader_1.out:writer_1.on"),
               AllOf(HasSubstr("'on'"), HasSubstr("in, wide")));
   EXPECT_THAT(error_of("sc", "reader_1.out:writer_1.wide"),

@@ -106,8 +106,8 @@ TEST_F(KernelObject, FunctionsOfTheSameNameDoNotMeet) {
 TEST_F(KernelObject, OtherFilesAreRefusedWithAReason) {
   EXPECT_THAT(message_of([] { read("PK\3\4 and so on"); }),
               AllOf(HasSubstr("zip"), HasSubstr("RTL"), HasSubstr("k.xo")));
-  EXPECT_THAT(message_of([] { read(""); }), HasSubstr("no kernel object"));
-  EXPECT_THAT(message_of([] { read("int main() {}"); }), HasSubstr("no kernel object"));
+  EXPECT_THAT(message_of([] { read(""); }), HasSubstr("not a kernel object"));
+  EXPECT_THAT(message_of([] { read("int main() {}"); }), HasSubstr("not a kernel object"));
   KernelDescription kernel;
   kernel.name = "k";
   make("k", {kernel});

@@ -171,10 +171,10 @@ TEST(VppOptions, WhatIsWrongIsSaidInOneSentence) {
   EXPECT_THAT(error_of({"-c", "-t", "sw_emu", "k.cpp", "--output="}), HasSubstr("missing"));
   EXPECT_THAT(error_of({"-c", "-t", "sw_emu", "k.cpp", "-O9"}), HasSubstr("'9' is unknown"));
   EXPECT_THAT(error_of({"-c", "-t", "sw_emu", "k.cpp", "--kernel_frequency", "fast"}),
-              HasSubstr("'fast' is no frequency"));
+              HasSubstr("'fast' is not a frequency"));
   for (const char* megahertz : {"0", "65536"}) {
     EXPECT_THAT(error_of({"-c", "-t", "sw_emu", "k.cpp", "--kernel_frequency", megahertz}),
-                HasSubstr("is no frequency in MHz"))
+                HasSubstr("is not a frequency in MHz"))
         << megahertz;
   }
   EXPECT_THAT(error_of({"-c", "--config", "/nowhere/link.cfg"}), HasSubstr("/nowhere/link.cfg"));

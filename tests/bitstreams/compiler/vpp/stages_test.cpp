@@ -317,7 +317,7 @@ TEST_F(Vpp, ErrorsOfTheLinkStageNameFileAndLine) {
   EXPECT_THAT(error("ps=add_1.in:HBM[0]"), HasSubstr("x.cfg:2"));
   EXPECT_THAT(link({"add.xo", "add.xo"}).messages, HasSubstr("kernel 'add' is in"));
   EXPECT_THAT(link({"gone.xo"}).messages, HasSubstr("gone.xo"));
-  EXPECT_THAT(link({"add.cpp"}).messages, HasSubstr("no kernel object"));
+  EXPECT_THAT(link({"add.cpp"}).messages, HasSubstr("not a kernel object"));
   write_text("rtl.xo", "PK\3\4");
   EXPECT_THAT(link({"rtl.xo"}).messages, HasSubstr("RTL"));
   EXPECT_THAT(run({"-l", "-t", "sw_emu", "add.xo"}).messages, HasSubstr("--platform"));

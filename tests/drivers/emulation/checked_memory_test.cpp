@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The shadow bytes by which a checked kernel's own code skips accesses: of its variables, and of
+// device memory.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+
+#include "emulation/card/checks/device_shadow.h"
+#include "emulation/card/checks/local_memory.h"
+
+namespace tandem::emulation {
+namespace {
+
+constexpr uint64_t kDeviceBytes = 1 << 20;
+constexpr uint8_t kReadable = kStateLive | kStateWritten;
+constexpr uint8_t kByKernel = kReadable | kStateUnseen;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+bool have_maps() { return false; }  // their maps use the same addresses
+#else
+bool have_maps() {
+  if (!has_local_memory()) map_local_memory();
+  return true;
+}
+#endif
+
+struct CheckedMemory : ::testing::Test {
+  void SetUp() override {
+    if (!have_maps()) GTEST_SKIP() << "a sanitizer has the addresses";
+    states = MemoryStates::create(kDeviceBytes);
+    // Not at a multiple of what a page of the shadow stands for.
+    memory = std::make_unique<char[]>(kDeviceBytes + 16384);
+    device = (reinterpret_cast<uint64_t>(memory.get()) + 8191) / 8192 * 8192 + 4096;
+    shadow = std::make_unique<DeviceShadow>(device, kDeviceBytes, states);
+  }
+  void TearDown() override {
+    if (shadow != nullptr) forget(device - 64, device + kDeviceBytes + 64);
+  }
+  void set(uint64_t address, uint64_t count, uint8_t state) {
+    std::memset(states.states() + address, state, count);
+  }
+  int8_t at(uint64_t address) const { return shadow_of(device + address); }
+
+  MemoryStates states;
+  std::unique_ptr<char[]> memory;
+  uint64_t device = 0;
+  std::unique_ptr<DeviceShadow> shadow;
+};
+
+TEST_F(CheckedMemory, AllOfDeviceMemoryIsUnknownAtFirst) {
+  for (uint64_t address = 0; address < kDeviceBytes; address += 8) {
+    ASSERT_EQ(at(address), kUnknownStates) << address;
+  }
+  EXPECT_EQ(shadow_of(device - 8), 0);
+  EXPECT_EQ(shadow_of(device + kDeviceBytes), 0);
+}
+
+TEST_F(CheckedMemory, ABlockIsKnownByItsStates) {
+  set(4096, 8, kByKernel);
+  set(4104, 8, kReadable);
+  set(4112, 8, kByKernel);
+  set(4115, 1, kReadable);
+  set(4120, 8, kReadable);
+  set(4127, 1, kReadable | kStateStale);
+  set(4128, 7, kReadable);
+  set(4136, 8, kStateLive);
+  set(4144, 8, kStateFreed);
+  shadow->look_at_block(4200);
+  const int8_t wanted[] = {0,
+                           kPlainForLoads,
+                           kPlainForLoads,
+                           kMixedStates,
+                           kMixedStates,
+                           kMixedStates,
+                           kMixedStates,
+                           kMixedStates};
+  for (int index = 0; index < 8; ++index) EXPECT_EQ(at(4096 + 8 * index), wanted[index]) << index;
+  EXPECT_TRUE(shadow->is_known(8191));
+  EXPECT_FALSE(shadow->is_known(4095));
+  EXPECT_FALSE(shadow->is_known(8192));
+}
+
+TEST_F(CheckedMemory, ABlockOfOneStateIsKnownToo) {
+  set(0, 4096, kReadable);
+  set(4096, 4096, kByKernel);
+  set(8192, 4096, kByKernel);
+  set(8192 + 4095, 1, kReadable);
+  set(12288, 4096, kReadable);
+  set(12288 + 4095, 1, kStateLive);
+  for (uint64_t block = 0; block < 4; ++block) shadow->look_at_block(4096 * block);
+  EXPECT_EQ(at(0), kPlainForLoads);
+  EXPECT_EQ(at(4088), kPlainForLoads);
+  EXPECT_EQ(at(4096), 0);
+  EXPECT_EQ(at(8184), 0);
+  EXPECT_EQ(at(8192 + 4088), kPlainForLoads);
+  EXPECT_EQ(at(12288), kPlainForLoads);
+  EXPECT_EQ(at(12288 + 4088), kMixedStates);
+}
+
+TEST_F(CheckedMemory, AStoreCountsOnceAllEightBytesAreStored) {
+  set(0, 16, kReadable);
+  shadow->look_at_block(0);
+  set(0, 4, kByKernel);
+  shadow->stored(0, 4);
+  EXPECT_EQ(at(0), kPlainForLoads);
+  set(4, 8, kByKernel);
+  shadow->stored(4, 8);
+  EXPECT_EQ(at(0), 0);
+  EXPECT_EQ(at(8), kPlainForLoads);
+}
+
+TEST_F(CheckedMemory, ANewRunForgetsWhatWasKnown) {
+  set(0, 4096, kByKernel);
+  shadow->look_at_block(0);
+  EXPECT_EQ(at(0), 0);
+  shadow->forget_all();
+  EXPECT_EQ(at(0), kUnknownStates);
+  shadow->stored(0, 8);
+  EXPECT_EQ(at(0), kUnknownStates);
+  set(0, 8, kStateFreed);
+  shadow->look_at_block(0);
+  EXPECT_EQ(at(0), kMixedStates);
+}
+
+TEST_F(CheckedMemory, AVariableIsLookedAtUntilAllItsBytesAreWritten) {
+  alignas(8) char variable[32] = {};
+  const auto address = reinterpret_cast<uint64_t>(variable);
+  enter_scope(address, 20);
+  EXPECT_TRUE(is_marked_blank(shadow_of(address)));
+  EXPECT_EQ(bounds_of(address), 0);
+  EXPECT_EQ(bounds_of(address + 16), 4);
+  EXPECT_TRUE(may_touch(address + 16, 4));
+  EXPECT_FALSE(may_touch(address + 16, 8));
+  EXPECT_TRUE(is_blank(address, 16));
+  set_written(address, 4);
+  EXPECT_LT(shadow_of(address), 0);
+  EXPECT_FALSE(is_blank(address, 8));
+  set_written(address + 4, 12);
+  EXPECT_EQ(shadow_of(address), 0);
+  EXPECT_EQ(shadow_of(address + 8), 0);
+  set_written(address + 16, 4);
+  EXPECT_EQ(shadow_of(address + 16), 4);
+  leave_scope(address, 20);
+  EXPECT_EQ(shadow_of(address + 16), kOutOfScope);
+  EXPECT_EQ(blank_bits_of(address + 16), 0);
+  forget(address, address + 32);
+}
+
+TEST_F(CheckedMemory, ASmallVariableHasItsOwnBounds) {
+  alignas(8) char variable[8] = {};
+  const auto address = reinterpret_cast<uint64_t>(variable);
+  enter_scope(address, 3);
+  EXPECT_TRUE(is_marked_blank(shadow_of(address)));
+  EXPECT_EQ(bounds_of(address), 3);
+  set_written(address, 3);
+  EXPECT_EQ(shadow_of(address), 3);
+  leave_scope(address, 3);
+  EXPECT_EQ(shadow_of(address), kOutOfScope);
+  forget(address, address + 8);
+}
+
+}  // namespace
+}  // namespace tandem::emulation
