@@ -69,7 +69,7 @@ proc tandem_hls::compile {build optimisation} {
   dict for {path file} $tandem_hls::files {
     if {![is_source $path]} continue
     set object [file join $build obj [incr number]_[file tail $path].o]
-    set compiler [expr {[is_c $path] ? [variable_or TANDEM_CC cc] : "[variable_or TANDEM_CXX c++] -std=gnu++14"}]
+    set compiler [expr {[is_c $path] ? [variable_or TANDEM_CC cc] : "[variable_or TANDEM_CXX c++] -std=gnu++17"}]
     say "   Compiling $path"
     set line "$compiler $optimisation -g -w -D__VITIS_HLS__ -D__HLS_CSIM__ -DAESL_TB $includes\
       -I[quoted [file dirname $path]] [dict get $file flags] -c -o [quoted $object] [quoted $path]"

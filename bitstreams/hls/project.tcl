@@ -74,13 +74,32 @@ proc close_component {args} { close_project }
 
 proc set_top {name} { set tandem_hls::top $name }
 
+# A block of Verilog: C simulation runs the C function that its description names, with the files and flags given there.
+proc tandem_hls::add_blackbox {path} {
+  if {![file exists $path]} { error "add_files: there is no file '$path' in [pwd]" }
+  set in [open $path]
+  set text [read $in]
+  close $in
+  set sources 0
+  foreach entry [regexp -all -inline {\{[^{}]*"c_file"[^{}]*\}} $text] {
+    regexp {"c_file"\s*:\s*"([^"]*)"} $entry -> name
+    set flags {}
+    regexp {"cflag"\s*:\s*"([^"]*)"} $entry -> flags
+    set source [file normalize [file join [file dirname $path] $name]]
+    if {![file exists $source]} { error "add_files: $path names a file '$name' that is not there" }
+    incr sources
+    if {[dict exists $tandem_hls::files $source]} continue
+    dict set tandem_hls::files $source \
+      [dict create tb 0 flags $flags folder [file dirname [file normalize $path]] name $name]
+  }
+  if {$sources == 0} { error "add_files: $path names no C source (c_files), and Verilog is not simulated" }
+}
+
 # A file that is added again gets the new flags.
 proc add_files {args} {
   lassign [tandem_hls::words add_files {tb} {cflags csimflags blackbox} $args] options others
   if {$tandem_hls::project eq ""} { error "add_files: open a project first (open_project)" }
-  if {[dict exists $options blackbox]} {
-    error "add_files: -blackbox names a kernel of Verilog, which C simulation cannot run"
-  }
+  if {[dict exists $options blackbox]} { tandem_hls::add_blackbox [dict get $options blackbox] }
   set flags {}
   foreach name {cflags csimflags} {
     if {[dict exists $options $name]} { lappend flags [dict get $options $name] }

@@ -62,7 +62,7 @@ class Fields {
     const auto parsed =
         std::from_chars(text.data() + (hexadecimal ? 2 : 0), end, result, hexadecimal ? 16 : 10);
     if (parsed.ec != std::errc() || parsed.ptr != end || result > last) {
-      fail(key, "'" + text + "' is no number from 0 to " + std::to_string(last));
+      fail(key, "'" + text + "' is not a number from 0 to " + std::to_string(last));
     }
     return result;
   }

@@ -68,7 +68,7 @@ const ImageSection* XclbinImage::find(uint32_t kind) const {
 void XclbinImage::add(ImageSection section) {
   if (find(section.kind) != nullptr) {
     throw Error("xclbin", "section " + section_kind_name(section.kind) +
-                              " is there already; --replace-section replaces it");
+                              " exists already; --replace-section replaces it");
   }
   sections_.push_back(std::move(section));
   changed_ = true;
@@ -149,7 +149,7 @@ uint32_t section_kind(const std::string& name) {
   for (uint32_t kind = 0; kind < kNumKinds; ++kind) {
     if (section_kind_name(kind) == name) return kind;
   }
-  throw Error("xclbin", "'" + name + "' is no section; --list-sections lists them");
+  throw Error("xclbin", "'" + name + "' is not a section; --list-sections lists them");
 }
 
 }  // namespace tandem::xclbin

@@ -3,8 +3,8 @@
 // Fixed-point numbers as text: "0b1.01", "-0x0.8", "0.15625".
 //
 // Reading accepts a sign, a prefix or a given radix, and a point; text in radix 10 becomes a
-// double. Text that is no number throws std::invalid_argument. Writing is exact; radix 2, 8 and 16
-// show the bits after a prefix. C++11.
+// double. Text that is not a number throws std::invalid_argument. Writing is exact; radix 2, 8 and
+// 16 show the bits after a prefix. C++11.
 #pragma once
 
 #include <cstdlib>
@@ -33,7 +33,7 @@ bool read_digits(const char* text, int radix, T* digits, int* exponent, double* 
     char* end = nullptr;
     *decimal = std::strtod(whole.c_str(), &end);
     if (end == whole.c_str() || *end != '\0') {
-      throw std::invalid_argument("ap_fixed: '" + whole + "' is no number");
+      throw std::invalid_argument("ap_fixed: '" + whole + "' is not a number");
     }
     return false;
   }
@@ -47,7 +47,7 @@ bool read_digits(const char* text, int radix, T* digits, int* exponent, double* 
       continue;
     }
     const int digit = digit_of(*text);
-    if (digit >= radix) throw std::invalid_argument("ap_fixed: '" + whole + "' is no number");
+    if (digit >= radix) throw std::invalid_argument("ap_fixed: '" + whole + "' is not a number");
     any = true;
     if (point && *exponent < -(T::width - 70)) continue;
     *digits = T(digits->shifted_left(bits) | digit);

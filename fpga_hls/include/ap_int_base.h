@@ -4,7 +4,7 @@
 //
 // Assignment wraps. Default construction leaves the value undefined, as HLS says. ap_int_ops.h has
 // the operators between numbers, ap_int_ref.h the references to bits and ranges. Errors:
-// std::domain_error for division by zero, std::invalid_argument for text that is no number,
+// std::domain_error for division by zero, std::invalid_argument for text that is not a number,
 // std::out_of_range for a bit outside the number. Cost: widths up to 64 and up to 128 compute in
 // native integers, wider ones in arrays of 64-bit words. Source: Vitis HLS user guide (UG1399),
 // "Arbitrary Precision Integer Types". C++11.

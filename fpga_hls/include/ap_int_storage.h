@@ -138,7 +138,7 @@ inline void limbs_of(double value, int n, Limb* limbs) {
   if (parts.negative) negate(limbs, n);
 }
 
-// The two's complement number in n limbs, rounded once, to nearest even; the limbs are used up.
+// The two's complement number in n limbs, rounded once, to nearest even; the limbs are overwritten.
 template <typename Real>
 Real real_of(Limb* limbs, int n) {
   const bool negative = bit(limbs, 64 * n - 1);

@@ -3,8 +3,8 @@
 // Integers of any width as text: reads "-0x1F", "0b101", "0o17", "42" or digits of a radix, writes
 // radix 2, 8, 10 and 16.
 //
-// Radix 2, 8 and 16 show all bits after a prefix; radix 10 shows the number. Text that is no number
-// throws std::invalid_argument. Cost: linear in digits times limbs. C++11.
+// Radix 2, 8 and 16 show all bits after a prefix; radix 10 shows the number. Text that is not a
+// number throws std::invalid_argument. Cost: linear in digits times limbs. C++11.
 #pragma once
 
 #include <stdexcept>
@@ -23,7 +23,7 @@ inline int digit_of(char c) {
   return 99;
 }
 
-// The radix that a prefix at `text` names, or 0.
+// Returns the radix that the prefix of `text` names, or 0 without a prefix.
 inline int prefixed_radix(const char* text, int radix) {
   if (text[0] != '0' || text[1] == '\0') return 0;
   const int kind = text[1] | 0x20;
@@ -32,7 +32,7 @@ inline int prefixed_radix(const char* text, int radix) {
   return kind == 'b' && radix != 16 ? 2 : 0;
 }
 
-// The value modulo 2^(64 n).
+// Writes the number in `text`, modulo 2^(64 n), to the n limbs of `value`.
 inline void parse(const char* text, int radix, int n, Limb* value) {
   for (int i = 0; i < n; ++i) value[i] = 0;
   const std::string whole(text);
@@ -49,14 +49,14 @@ inline void parse(const char* text, int radix, int n, Limb* value) {
     const int digit = digit_of(*text);
     if (digit >= radix) {
       throw std::invalid_argument("ap_int: '" + std::string(1, *text) + "' in '" + whole +
-                                  "' is no digit of radix " + std::to_string(radix));
+                                  "' is not a digit of radix " + std::to_string(radix));
     }
     multiply_small(value, static_cast<std::uint32_t>(radix), static_cast<std::uint32_t>(digit), n);
   }
   if (negative) negate(value, n);
 }
 
-// `value`: the number of W = `width` bits extended to n limbs, which are used up.
+// Returns the digits of a number of `width` bits that is extended to n limbs. Overwrites `value`.
 inline std::string text_of(Limb* value, int n, int width, int radix, bool as_signed) {
   const bool negative = radix == 10 && as_signed && bit(value, 64 * n - 1);
   if (negative) negate(value, n);

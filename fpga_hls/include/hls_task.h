@@ -20,4 +20,18 @@
 #define hls_thread_local thread_local
 #endif
 
+namespace hls {
+
+// Calls a kernel's function `count` times with the same arguments, as a unit does that restarts
+// itself. All calls have ended when the constructor has.
+class autorestart {
+ public:
+  template <typename Function, typename... Args>
+  autorestart(int count, Function&& function, Args&&... args) {
+    for (int call = 0; call < count; ++call) function(args...);
+  }
+};
+
+}  // namespace hls
+
 #include "tandem_macros_end.h"

@@ -59,9 +59,9 @@ class TaskTurns {
   virtual void wait(Channel* const* channels, const int* sides, std::size_t count) = 0;
   // Lets other tasks run; for a task that found a stream not ready.
   virtual void yield() = 0;
-  // Called by threads that are no task. Runs each task that can continue, until it waits. Returns
-  // false if none could continue, except tasks that only test streams. Returns true at once if
-  // another thread is in run_tasks().
+  // Called by threads that are not a task. Runs each task that can continue, until it waits.
+  // Returns false if none could continue, except tasks that only test streams. Returns true at once
+  // if another thread is in run_tasks().
   virtual bool run_tasks() = 0;
   // Repeats run_tasks() until the channel has room.
   virtual void run_tasks_until_room(const Channel& channel) = 0;
@@ -113,7 +113,7 @@ inline void note_reader(Channel& channel) {
   }
 }
 
-// Waits until `ready` returns true; for threads that are no task. Returns false after
+// Waits until `ready` returns true; for threads that are not a task. Returns false after
 // stream_patience_ms().
 template <typename Ready>
 bool wait_for_others(const Ready& ready) {
@@ -154,7 +154,7 @@ __attribute__((noinline)) inline std::uint64_t await_data(Channel& channel) {
   return channel.written.load(std::memory_order_acquire);
 }
 
-// The count of `written` up to which a writer that is no task may write.
+// The count of `written` up to which a writer that is not a task may write.
 inline std::uint64_t space_for_thread(Channel& channel) {
   if (channel.depth == 0) return ~std::uint64_t{0};
   const void* const reader = channel.reader.load(std::memory_order_relaxed);

@@ -122,6 +122,7 @@ void Scheduler::run_now(Process* process) {
 void Scheduler::finish(Process* process) {
   ++progress_;
   if (process->region != nullptr) {
+    if (settings_.observer != nullptr) settings_.observer->ended(process->id);
     --process->region->live;
     release_behind(process);
     Process* const parent = process->parent;
@@ -138,6 +139,7 @@ void Scheduler::finish(Process* process) {
 boost::context::fiber Scheduler::leave(Process* process) {
   Process* const to = next();
   const auto found = processes_.find(process->id);
+  if (settings_.observer != nullptr) settings_.observer->switched(process->id, to->id);
   ended_ = std::move(found->second);
   processes_.erase(found);
   current_process_ = to;
@@ -149,6 +151,7 @@ boost::context::fiber Scheduler::leave(Process* process) {
 void Scheduler::switch_to(Process* to) {
   Process* const from = current_process_;
   if (to == from) return;
+  if (settings_.observer != nullptr) settings_.observer->switched(from->id, to->id);
   current_process_ = to;
   switch_exceptions(from, to);
   sanitizer::leave(from->sanitizer, to->sanitizer);
@@ -236,6 +239,11 @@ void Scheduler::start(Region* region, const char* name, void (*body)(void*), voi
   queue_behind_users(*process);
   ++region->live;
   ++current_process_->live_children;
+  if (settings_.observer != nullptr) {
+    std::vector<uint64_t> behind;
+    for (const Process* const before : process->behind) behind.push_back(before->id);
+    settings_.observer->started(process->id, process->name, behind);
+  }
   run_now(process);
 }
 
@@ -247,6 +255,7 @@ void Scheduler::join(Region* region) {
     process.joining = nullptr;
   }
   check_stop();
+  if (settings_.observer != nullptr) settings_.observer->joined();
 }
 
 uint64_t Scheduler::start_task(const char* name, void (*body)(void*), void* argument) {

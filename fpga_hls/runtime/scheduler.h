@@ -22,6 +22,7 @@
 
 #include "fpga_hls/runtime/depth_trial.h"
 #include "fpga_hls/runtime/process.h"
+#include "fpga_hls/runtime/process_observer.h"
 #include "fpga_hls/runtime/unit_group.h"
 
 namespace tandem::hls_runtime {
@@ -47,6 +48,7 @@ struct UnitSettings {
   std::function<void()> has_news = {};
   // Called before a process starts on the stack [low, top).
   void (*stack_taken)(void* low, void* top) = nullptr;
+  ProcessObserver* observer = nullptr;  // outlives the scheduler
 };
 
 class Scheduler {

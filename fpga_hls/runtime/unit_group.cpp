@@ -69,6 +69,18 @@ void UnitGroup::withdraw(Scheduler& unit) {
   std::erase_if(entries_, [&unit](const Entry& entry) { return entry.unit == &unit; });
 }
 
+std::vector<std::string> UnitGroup::waits_of(const Scheduler& unit) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> texts;
+  for (const Entry& entry : entries_) {
+    if (entry.unit != &unit) continue;
+    for (const PublishedWait& wait : entry.rest.waits) {
+      texts.push_back(describe(wait.process, wait.wait));
+    }
+  }
+  return texts;
+}
+
 UnitGroup::Set UnitGroup::closed(Set set) {
   for (size_t before = 0; before != set.size();) {
     before = set.size();

@@ -4,8 +4,8 @@
 // (hls::numeric_limits).
 //
 // fp_struct<float>, <double> and <half> split a number into sign, exponent and fraction and join
-// them again; no field is rounded. hls::numeric_limits<T> answers max(), min() and epsilon(); min()
-// of a type of HLS is its lowest value, that of a native type is std::numeric_limits<T>::min().
+// them again; no field is rounded. hls::numeric_limits<T> has max(), min() and epsilon(). For a
+// type of HLS min() is the lowest value; for a native type it is std::numeric_limits<T>::min().
 // Source: IEEE 754-2019; the uses of this header in public projects. C++11.
 #pragma once
 

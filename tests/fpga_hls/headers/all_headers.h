@@ -12,6 +12,7 @@
 
 #include <ap_axi_sdata.h>
 #include <ap_fixed.h>
+#include <ap_float.h>
 #include <ap_int.h>
 #include <ap_shift_reg.h>
 #include <ap_utils.h>
@@ -19,9 +20,12 @@
 #include <half.h>
 #include <hls_array_partition.h>
 #include <hls_burst_maxi.h>
+#include <hls_dds.h>
 #include <hls_directio.h>
 #include <hls_dsp_builtins.h>
 #include <hls_fence.h>
+#include <hls_fft.h>
+#include <hls_fir.h>
 #include <hls_half.h>
 #include <hls_math.h>
 #include <hls_np_channel.h>

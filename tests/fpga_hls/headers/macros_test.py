@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 STANDARD = ("algorithm array atomic cassert chrono cmath complex condition_variable cstdint cstdio cstdlib cstring deque "
-            "functional iostream limits memory mutex queue sstream stdexcept string thread tuple utility vector").split()
+            "functional iomanip iostream limits memory mutex queue sstream stdexcept string thread tuple utility vector").split()
 
 
 def main():

@@ -24,7 +24,7 @@
   BUG(histogram) BUG(running_sum_in_memory) BUG(distance_is_two) BUG(pragma_of_function) \
   BUG(write_after_write) BUG(write_after_read) BUG(inside_iteration) BUG(while_loop) \
   BUG(partial_sums) BUG(helper_with_pointer) BUG(same_buffer_twice) BUG(only_raw) \
-  BUG(restrict_pointers) BUG(wide_bins)
+  BUG(restrict_pointers) BUG(wide_bins) BUG(too_few_sums) BUG(changes_in_place)
 
 #define TANDEM_STREAM_BUGS(BUG) \
   BUG(both_read_first) BUG(head_before_tail) BUG(three_in_a_ring) BUG(no_first_token) \

@@ -164,6 +164,30 @@ void wide_bins(const int* in, int* out, int*, int count, bool bad) {
   out[0] = bins[1];
 }
 
+// Twin: the sums are as far apart as no pipeline is long, which is what the pragma is used for.
+void too_few_sums(const int* in, int* out, int*, int count, bool bad) {
+  int parts[kBins] = {};
+  const int num_parts = bad ? kBins - 1 : kBins;
+  for (int i = 0; i < 4 * count; ++i) {
+#pragma HLS dependence variable = parts inter false
+    parts[i % num_parts] += in[i % count];  // bug too_few_sums
+  }
+  out[0] = parts[0];
+}
+
+// Twin: each value takes the place of what it was made from, so no order can be wrong.
+void add_to(const int* __restrict from, int* __restrict to, int count, int before) {
+  for (int i = 1; i < count; ++i) {
+    to[i] = from[i - before] + 1;  // bug changes_in_place
+  }
+}
+
+void changes_in_place(const int* in, int* out, int* scratch, int count, bool bad) {
+  for (int i = 0; i < count; ++i) scratch[i] = in[i];
+  add_to(scratch, scratch, count, bad ? 1 : 0);
+  out[0] = scratch[count - 1];
+}
+
 }  // namespace
 
 extern "C" void dependence_bugs(const int* in, int* out, int* scratch, int count, int bug) {

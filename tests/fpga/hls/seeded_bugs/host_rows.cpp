@@ -148,6 +148,32 @@ void part_not_waited_for(Bench& bench, bool bad) {
   run.wait(kPatience);
 }
 
+// Twin: the kernel only reads `in`, and writes nothing to `scratch`, which it could.
+void sync_of_an_output(Bench& bench, bool bad) {
+  xrt::kernel kernel = memory(bench);
+  Buffers buffers = bench.make(kernel);
+  buffers.scratch.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  xrt::run run = prepared(bench, buffers);
+  run.start();
+  buffers.in.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  buffers.scratch.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  if (bad) buffers.out.sync(XCL_BO_SYNC_BO_FROM_DEVICE);  // bug sync_of_an_output
+  run.wait(kPatience);
+}
+
+// A later run tells it, which gets the packet of the first.
+void never_waited_for(Bench& bench, bool bad) {
+  xrt::kernel kernel = memory(bench);
+  Buffers buffers = bench.make(kernel);
+  {
+    xrt::run run = prepared(bench, buffers);
+    run.start();  // bug never_waited_for
+    if (!bad) run.wait(kPatience);
+  }
+  xrt::run next = prepared(bench, buffers);
+  run_prepared(next);
+}
+
 void synced_another_part(Bench& bench, bool bad) {
   xrt::kernel kernel = memory(bench);
   Buffers buffers = bench.make(kernel);
@@ -297,6 +323,8 @@ std::vector<Row> buffer_rows() {
           at_kernel(row("freed_before_run", "use_after_free", "scratch", freed_before_run)),
           row("without_callback", "missing_wait", "out", without_callback),
           row("not_aborted", "missing_wait", "out", not_aborted),
+          row("sync_of_an_output", "missing_wait", "out", sync_of_an_output),
+          row("never_waited_for", "missing_wait", "", never_waited_for),
           row("part_not_waited_for", "missing_wait", "out", part_not_waited_for)};
 }
 

@@ -56,6 +56,7 @@ const std::vector<Exception> kExceptions = {
     {"write_after_write", "dependence_violated", "out"},
     {"same_buffer_twice", "dependence_violated", "scratch"},
     {"restrict_pointers", "dependence_violated", "scratch"},
+    {"changes_in_place", "dependence_violated", "scratch"},
     {"one_read_too_many", "read_empty", ""},
     {"consumer_counts_wrong", "read_empty", ""},
     {"last_is_missed", "read_empty", ""},

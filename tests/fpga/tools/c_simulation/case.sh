@@ -68,6 +68,15 @@ echo 'array set a {k v}; parray a' >loaded.tcl
 expect "a(k) = v" vivado_hls loaded.tcl
 cd ..
 
+# A block of Verilog runs as the C function of its description.
+cd blackbox
+expect "top gave 36" vitis_hls -f run_hls.tcl
+refused 1 "names no C source" vitis_hls -f broken.tcl -tclargs model/no_source.json
+refused 1 "there is no file 'none.json'" vitis_hls -f broken.tcl -tclargs none.json
+mv model/scale.cpp model/moved.cpp
+refused 1 "names a file 'scale.cpp' that is not there" vitis_hls -f broken.tcl -tclargs model/scale.json
+cd ..
+
 refused 2 "give a script" vitis_hls
 refused 2 "cannot read the script 'none.tcl'" vitis_hls -f none.tcl
 refused 2 "interactive" vitis_hls -i

@@ -67,7 +67,7 @@ same "$(cat log.faults)" "launch 1 card=0 fail"
 [ "$(code_of "$tandem" card run --faults log.faults -- ./host crossed.xclbin 0)" != 0 ] || fail "no fault by the log"
 printf 'seed 3\nlaunch 1 explode\n' >wrong.faults
 same "$(code_of "$tandem" card run --faults wrong.faults -- touch ran)" 2
-grep -q "wrong.faults:2: field 'explode': is no fault" told || fail "$(cat told)"
+grep -q "wrong.faults:2: field 'explode': is not a fault" told || fail "$(cat told)"
 [ ! -e ran ] || fail "it ran"
 "$tandem" card storm --seed 5 --events 100 >storm.faults
 same "$("$tandem" card storm --seed 5 --events 100)" "$(cat storm.faults)"

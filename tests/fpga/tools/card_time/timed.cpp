@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels whose time is known by hand: `apart` reads and writes by two bundles, `shared` does the
-// same by one that two arguments share, `sum` waits for an addition per element, and `chain` is
-// three processes.
+// same by one that two arguments share, `sum` waits for an addition per element, `chain` is three
+// processes, and `shallow` and `deep` send each element by two ways of which one is long.
 #include <hls_stream.h>
 
 extern "C" void apart(const int* in, const int* more, int* out, int n) {
@@ -43,4 +43,33 @@ extern "C" void chain(const int* in, const int*, int* out, int n) {
   give(in, first, n);
   work(first, second, n);
   take(second, out, n);
+}
+
+static void fork(const int* in, hls::stream<int>& far, hls::stream<int>& near, int n) {
+  for (int i = 0; i < n; ++i) {
+    const int value = in[i];
+    far << value;
+    near << value;
+  }
+}
+static void far_way(hls::stream<int>& from, hls::stream<int>& to, int n) {
+  for (int i = 0; i < n; ++i) to << static_cast<int>((from.read() * 1.5F + 2) * 0.5F);
+}
+static void meet(hls::stream<int>& far, hls::stream<int>& near, int* out, int n) {
+  for (int i = 0; i < n; ++i) out[i] = far.read() + near.read();
+}
+extern "C" void shallow(const int* in, const int*, int* out, int n) {
+#pragma HLS dataflow
+  hls::stream<int> start("start"), end("end"), near("near");
+  fork(in, start, near, n);
+  far_way(start, end, n);
+  meet(end, near, out, n);
+}
+extern "C" void deep(const int* in, const int*, int* out, int n) {
+#pragma HLS dataflow
+  hls::stream<int> start("start"), end("end"), near("near");
+#pragma HLS stream variable = near depth = 64
+  fork(in, start, near, n);
+  far_way(start, end, n);
+  meet(end, near, out, n);
 }

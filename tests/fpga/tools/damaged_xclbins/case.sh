@@ -19,7 +19,7 @@ code=0
 [ $code -ne 0 ] && ! grep -q "TEST PASSED" log || fail "a truncated file ran"
 
 for file in /bin/true "$CASE_DIR/case.sh" "$TOOLS_DIR/vadd.cpp" vadd.xo; do
-  refuse "this is no xclbin file" xclbinutil --info -i "$file"
+  refuse "this is not an xclbin file" xclbinutil --info -i "$file"
 done
 refuse "" xclbinutil --info -i .
 

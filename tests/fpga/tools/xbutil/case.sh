@@ -31,7 +31,7 @@ refuse "have no report 'thermal'" xbutil examine -d 0 -r thermal
 refuse "format 'XML'" xbutil examine -f XML
 refuse "exists already" xbutil examine -f JSON -o report.json
 refuse "subcommand" xbutil
-refuse "'nonsense' is no command" xbutil nonsense
+refuse "'nonsense' is not a command" xbutil nonsense
 refuse "the file does not exist" xbutil program -d 0 -u nothing.xclbin
 refuse "there is no card" env TANDEM_CARDS=0 xbutil validate
 [ "$(ls)" = report.json ] || fail "something was left: $(ls)"

@@ -71,9 +71,9 @@ refuse "must be UTF-8" xclbinutil -i vadd.xclbin --key-value $'USER:a:\xff' -o x
 refuse "has no such key" xclbinutil -i vadd.xclbin --remove-key a -o x
 refuse "HTML is not supported" xclbinutil -i vadd.xclbin --dump-section MEM_TOPOLOGY:HTML:x
 refuse "has no JSON" xclbinutil -i vadd.xclbin --dump-section BITSTREAM:JSON:x
-refuse "is no section" xclbinutil -i vadd.xclbin --dump-section MEMORY:RAW:x
+refuse "is not a section" xclbinutil -i vadd.xclbin --dump-section MEMORY:RAW:x
 refuse "write SECTION:FORMAT:FILE" xclbinutil -i vadd.xclbin --dump-section MEM_TOPOLOGY
-refuse "is there already" xclbinutil -i vadd.xclbin --add-section IP_LAYOUT:JSON:IP_LAYOUT.json -o x
+refuse "exists already" xclbinutil -i vadd.xclbin --add-section IP_LAYOUT:JSON:IP_LAYOUT.json -o x
 refuse "is not there" xclbinutil -i vadd.xclbin --remove-section PDI -o x
 refuse "is not there" xclbinutil -i vadd.xclbin --replace-section PDI:RAW:info.txt -o x
 refuse "is not saved" xclbinutil -i vadd.xclbin --remove-section BUILD_METADATA
