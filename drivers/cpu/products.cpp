@@ -224,14 +224,14 @@ void Products::multiply_sparse(const Product& product, const Part& part,
   const PreparedRows& input = inputs_[product.input];
   const bool is_list = !is_few(weight, input.rows());
   SparseProduct task;
-  task.dtype = weight.dtype();
+  task.dtype = weight.sparse()->dtype();
   task.weights = weight.sparse()->rows();
   task.starts = weight.sparse()->starts() + part.begin;
   task.outputs = part.end - part.begin;
   task.in_features = static_cast<std::size_t>(weight.in_features());
   if (is_list) {
     task.x = input.panels() + part.first_row * task.in_features;
-  } else if (weight.dtype() == DType::kBF16) {
+  } else if (task.dtype == DType::kBF16) {
     task.bf16_x = input.bf16() + part.first_row * kBf16Chunk;
     task.x_stride = input.rows();
   } else {

@@ -7,9 +7,9 @@
 // (`picks`); all keep the threads busy together. Threads divide panels of outputs and, if there are
 // many, rows. A NUMA node multiplies the weights in its memory before its threads help others.
 // Little work runs on the caller alone. Memory: the prepared rows and a workspace per worker, kept
-// between calls. Threads: one caller. Numerics: the result of a row does not depend on other rows,
-// bit for bit; only f32 and f16 weights, and those without
-// their zeros, may change the order of additions (and of bf16, whether the row is rounded).
+// between calls. Threads: one caller. Numerics: the bits of a row's result do not depend on other
+// rows, with two exceptions. For f32, f16 and sparse weights the order of additions may depend on
+// the number of rows; for sparse bf16 weights also whether the row is rounded.
 #pragma once
 
 #include <cstdint>

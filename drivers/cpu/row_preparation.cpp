@@ -14,8 +14,8 @@
 namespace tandem::device::cpu {
 namespace {
 
-template <typename T>
-void grow(std::vector<T>& memory, std::size_t size) {
+template <typename Memory>
+void grow(Memory& memory, std::size_t size) {
   if (memory.size() < size) memory.resize(size);
 }
 

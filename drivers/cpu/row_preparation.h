@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "common/aligned_vector.h"
 #include "cpu/kernels/quantized_products/quantized_rows.h"
 #include "device/compute_unit.h"
 
@@ -52,9 +53,10 @@ class PreparedRows {
   RowSource source_;
   RowForms forms_;
   bool changes_ = false;  // whether the prepared rows differ from those of x
-  std::vector<float> plain_, panels_;
+  std::vector<float> plain_;
+  AlignedVector<float> panels_;  // its rows are whole cache lines
   std::vector<RowChunk> chunks_;
-  std::vector<std::uint16_t> bf16_;
+  AlignedVector<std::uint16_t> bf16_;
 };
 
 }  // namespace tandem::device::cpu

@@ -16,6 +16,7 @@
 #include "common/median.h"
 #include "cpu/products.h"
 #include "cpu/weight.h"
+#include "tensor/quantize.h"
 
 namespace tandem::device::cpu {
 namespace {
@@ -36,19 +37,17 @@ double step_below(double zeros) {
 
 // A random matrix of which a part is zero. Some rows repeat: they do not change the time.
 std::vector<std::byte> random_matrix(DType dtype, double zeros) {
-  constexpr std::int64_t kDrawn = 256;
-  const std::size_t value_bytes = dtype_row_bytes(dtype, 1);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(kOutputs * kInputs) * value_bytes);
+  constexpr std::size_t kDrawnRows = 256;
   std::minstd_rand random(5);
   const auto limit = static_cast<std::uint32_t>(
       zeros * static_cast<double>(std::minstd_rand::max() - std::minstd_rand::min()));
-  const std::uint32_t one = dtype == DType::kF32    ? 0x3f800000u
-                            : dtype == DType::kBF16 ? 0x3f80u
-                                                    : 0x3c00u;
-  const std::size_t some = static_cast<std::size_t>(kDrawn * kInputs) * value_bytes;
-  for (std::size_t at = 0; at < some; at += value_bytes) {
-    const std::uint32_t value = random() - std::minstd_rand::min() < limit ? 0 : one;
-    std::memcpy(bytes.data() + at, &value, value_bytes);  // little endian: the low bytes
+  std::vector<float> values(kDrawnRows * kInputs);
+  for (float& value : values) value = random() - std::minstd_rand::min() < limit ? 0.0f : 1.0f;
+  const std::size_t row_bytes = dtype_row_bytes(dtype, kInputs);
+  const std::size_t some = kDrawnRows * row_bytes;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(kOutputs) * row_bytes);
+  for (std::size_t row = 0; row < kDrawnRows; ++row) {
+    quantize_row(dtype, values.data() + row * kInputs, bytes.data() + row * row_bytes, kInputs);
   }
   for (std::size_t at = some; at < bytes.size(); at += some) {
     std::memcpy(bytes.data() + at, bytes.data(), some);

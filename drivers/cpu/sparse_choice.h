@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SparseChoice: whether a weight with zeros is multiplied without them.
+// SparseChoice: decides whether the zeros of a weight are left out of its products.
 //
-// By default a measured table decides: for a type and a part of zeros, rounded down to a step of
-// the table, rows are multiplied with a random matrix in both forms, in turns, at the first
-// question: 32 together, as of a prompt, and 32 one by one, as of the tokens after it. Before each
-// product the last cache of the caller's core is emptied, since the weights of a model are larger.
-// A model without zeros asks nothing and costs nothing. Threads: one caller, while the team has no
-// other work.
+// With kAuto a table of measurements decides. It has one entry per type and fraction of zeros,
+// which is rounded down to a step. An entry is measured when it is needed first: rows are
+// multiplied with a random matrix in both forms, 32 together as in a prompt and 32 one by one as in
+// decode. Each product begins with an empty last-level cache, because the weights of a model are
+// larger than it. A model without zeros measures nothing. Threads: one caller, while the team has
+// no other work.
 #pragma once
 
 #include <cstddef>
@@ -23,22 +23,22 @@ namespace tandem::device::cpu {
 
 enum class SparseMode { kAuto, kAlways, kNever };
 
-// Throws Error for another word than auto, always, never.
+// Throws Error for words other than auto, always and never.
 SparseMode sparse_mode(std::string_view word);
 
 struct SparseSpeed {
   DType dtype = DType::kF32;
-  double zeros = 0;  // the part of the values
+  double zeros = 0;  // fraction of the values
   double dense_seconds = 0, sparse_seconds = 0;
 };
 
-// "bf16 weights with 90 % zeros: 3.1 times as fast without them", for the log.
+// Returns a line for the log: "bf16 weights with 90 % zeros: 3.1 times as fast without them".
 std::string sparse_note(const SparseSpeed& speed);
 
-// What is read to empty a cache: twice as much, at most 256 MiB.
+// The bytes to read so that a cache is emptied: twice its size, at most 256 MiB.
 std::size_t wash_bytes(std::size_t cache_bytes);
 
-// The seconds of 32 rows together and of 32 one by one, times a random matrix.
+// Measures the products of a random matrix with 32 rows together and with 32 rows one by one.
 SparseSpeed measure_sparse_speed(Team& team, DType dtype, double zeros);
 
 class SparseChoice {
@@ -46,14 +46,14 @@ class SparseChoice {
   using Measure = std::function<SparseSpeed(DType dtype, double zeros)>;
   SparseChoice(SparseMode mode, Measure measure) : mode_(mode), measure_(std::move(measure)) {}
 
-  // Below so few zeros no form without them is faster, and nothing is measured.
+  // Below this fraction no product without zeros is faster, so nothing is measured.
   static constexpr double kLeastZeros = 0.4;
 
-  // Whether zeros are worth counting at all. False: pays() is false, too.
+  // Whether callers must count zeros. If it is false, pays() is always false.
   bool looks_for_zeros() const { return mode_ != SparseMode::kNever; }
   bool pays(DType dtype, double zeros);
 
-  // What was measured so far.
+  // The measurements so far.
   const std::vector<SparseSpeed>& table() const { return table_; }
 
  private:

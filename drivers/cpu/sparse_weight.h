@@ -2,9 +2,11 @@
 //
 // SparseWeight: a matrix with many zeros as rows without them (kernels/sparse_products).
 //
-// Making it reads the source twice: the values of a row are counted, then packed. Memory is in huge
-// pages if possible; every NUMA node packs, and so holds, its region of the rows. The source is not
-// needed afterwards. Threads: constant once made. Errors: Error when the memory is not available.
+// Quantised values are kept as f16, whose rounding is below that of their blocks, or as f32 where
+// f16 has no range for them. Making it reads the source twice: the values of a row are counted,
+// then packed. Memory is in huge pages if possible; every NUMA node packs, and so holds, its region
+// of the rows. The source is not needed afterwards. Threads: constant once made. Errors: Error when
+// the memory is not available.
 #pragma once
 
 #include <optional>
@@ -16,8 +18,8 @@
 
 namespace tandem::device::cpu {
 
-// Whether the unit has products for such a matrix without zeros: f32, f16 or bf16, a matrix, and at
-// most 65535 inputs.
+// Whether the unit has products for such a matrix without zeros: f32, f16, bf16 or a quantised
+// type, a matrix, and at most 65535 inputs.
 bool can_be_sparse(const WeightSource& source);
 
 // The part of the values that are zero, from 64 rows spread over the matrix. can_be_sparse() must
@@ -32,15 +34,21 @@ class SparseWeight {
   const std::byte* rows() const { return memory_->data(); }
   const std::uint64_t* starts() const { return starts_.data(); }  // [outputs + 1]
   std::size_t size_bytes() const { return starts_.back(); }
+  DType dtype() const { return dtype_; }   // of the values that are kept
   double zeros() const { return zeros_; }  // the part of the values
 
-  // Up to so many rows of activations the kernel for few rows is faster.
+  // The greatest number of rows of activations for which the kernel for few rows is faster.
   std::size_t few_rows() const;
 
   // The regions of rows: one per node, in the node's memory.
   const tiling::Regions<1>& regions() const { return regions_; }
 
  private:
+  // The values that are not zero in each row, as dtype_. Returns the greatest magnitude of
+  // quantised values.
+  float count(const WeightSource& source, Team& team, std::vector<std::uint32_t>& counts) const;
+
+  DType dtype_;
   std::vector<std::uint64_t> starts_;
   double zeros_ = 0;
   std::optional<Mapping> memory_;

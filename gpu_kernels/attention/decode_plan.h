@@ -4,8 +4,8 @@
 //
 // The work of a group is cut by KV head and into items of at most item_rows query heads. The tokens
 // of all items form a line in units of 64, which num_blocks resident blocks divide evenly (at least
-// two units each). So no block waits for another, whatever the lengths. A group in several blocks
-// gives partial results, which a second launch reduces. A block has at most two partials, so the
+// two units each). So no block waits for another, for any lengths. A group in several blocks gives
+// partial results, which a second launch reduces. A block has at most two partials, so the
 // workspace depends on the device, not on the lengths. Units: tokens, rows of q; sizes in bytes.
 #pragma once
 

@@ -19,7 +19,7 @@ struct LaunchChain {
 };
 inline thread_local LaunchChain launch_chain;
 
-// Reports work in the stream that is no kernel. The next kernel begins when this work has ended.
+// Reports work in the stream that is not a kernel. The next kernel begins when this work has ended.
 inline void other_work() { launch_chain.behind_kernel = false; }
 
 // A chain from construction to destruction; chains do not nest. Its first kernel waits for all work

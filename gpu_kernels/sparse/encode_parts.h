@@ -20,12 +20,12 @@ namespace tandem::gpu_kernels {
 
 struct EncodeParts {
   const std::uint32_t* locals = nullptr;  // [begins[num_parts]] ascending inside each part
-  const void* values = nullptr;           // the same, f32 for wires f16 and bf16, else of the wire
+  const void* values = nullptr;           // likewise; f32 for wires f16, bf16; else of the wire
   ValueType wire = ValueType::kF32;
-  int num_parts = 1;                          // 1..kMaxOwners
-  std::uint32_t begins[kMaxOwners + 1] = {};  // first entry of each part, then their number
-  std::uint64_t num_positions = 0;            // of every part, at most 2^32; every index is smaller
-  void* bodies = nullptr;                     // aligned to 8
+  int num_parts = 1;                            // 1..kMaxOwners
+  std::uint32_t begins[kMaxOwners + 1] = {};    // first entry of each part; last: the total
+  std::uint64_t num_positions = 0;              // of each part, at most 2^32; above all locals
+  void* bodies = nullptr;                       // aligned to 8
   std::uint64_t body_offsets[kMaxOwners] = {};  // bytes from `bodies`, multiples of 8
 };
 

@@ -7,8 +7,8 @@
 // inside a source are unique, so no two threads of a launch write the same value, and every
 // position adds in rank order, the same on every run. Graph-safe: no allocation, no
 // synchronisation, no workspace. Numerics: f16 and bf16 are widened to f32 first; one rounding per
-// addition; subnormals are kept. A NaN that an addition makes is the canonical one, whatever the
-// payload of its operands.
+// addition; subnormals are kept. A NaN result is the canonical NaN; the payload of its operands is
+// lost.
 #pragma once
 
 #include <cuda_runtime_api.h>

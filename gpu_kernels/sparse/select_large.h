@@ -3,10 +3,11 @@
 // Selection by a threshold: the places of a range with |value| >= threshold, ascending, and their
 // values; and how many values reach each of several thresholds.
 //
-// A NaN reaches no threshold, an infinity every one that is not NaN; a threshold of 0 or less is
-// reached by every number. The result is that of a plain loop, on every run. Graph-safe: no
-// allocation, no synchronisation; the caller owns `workspace`. Errors: cudaErrorInvalidValue for a
-// range that does not lie in [0, 2^32 - 1], or more thresholds than kMostThresholds.
+// A NaN reaches no threshold. An infinity reaches every threshold that is not NaN. Every number
+// reaches a threshold of 0 or less. The result equals that of a plain loop in every run.
+// Graph-safe: no allocation, no synchronisation; the caller owns `workspace`. Errors:
+// cudaErrorInvalidValue for a range that does not lie in [0, 2^32 - 1], or more thresholds than
+// kMostThresholds.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,9 +18,9 @@
 namespace tandem::gpu_kernels {
 
 // Three launches: mark the places in a bitmap and count them per tile of 8,192, sum the tiles,
-// write the entries. Values are read once, and again where they are selected. Bytes per value:
-// 4 1/4; 12 per entry and what its sectors waste. `values` need be aligned to 4 only, and the range
-// may begin anywhere.
+// write the entries. Values are read once, and selected values a second time. Traffic: 4.25 bytes
+// per value, 12 per entry, and the unused bytes of the sectors that hold entries. `values` must be
+// aligned to 4 bytes; the range may begin anywhere.
 struct SelectLarge {
   const float* values = nullptr;  // [end] at least
   std::uint64_t begin = 0;

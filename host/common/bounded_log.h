@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BoundedLog: the first entries of a stream, up to a number, and how many came after them.
+// BoundedLog: keeps the first `most` entries of a stream, and counts the later ones.
 //
 // Memory grows with the entries that are kept. Threads: the caller's lock.
 #pragma once
@@ -29,7 +29,7 @@ class BoundedLog {
     dropped_ = 0;
   }
   const std::vector<Entry>& entries() const { return entries_; }
-  // Of a log that keeps none, nothing counts as dropped.
+  // The number of entries that were not kept; 0 for a log that keeps none.
   std::uint64_t dropped() const { return is_kept() ? dropped_ : 0; }
 
  private:

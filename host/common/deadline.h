@@ -3,8 +3,8 @@
 // Deadline: the point in monotonic time that every blocking wait of the system takes.
 //
 // A value type; copying is free. A deadline uses real time, or the clock that it was made with: a
-// waiter under a virtual clock advances that clock. Deadline::never() waits for ever and is meant
-// for tests and idle loops only. Ownership: borrows its clock.
+// waiter under a virtual clock advances that clock. Deadline::never() waits forever; use it only in
+// tests and idle loops. Ownership: borrows its clock.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// median(): the middle one of some values, as of times that are measured several times.
+// median(): returns the middle value of several values, such as repeated measurements of a time.
 //
-// Of an even number of values, the upper of the two in the middle; of none, 0. Threads: pure.
+// For an even number of values it is the upper one of the two in the middle; for none it is 0.
+// Threads: pure.
 #pragma once
 
 #include <algorithm>

@@ -197,8 +197,10 @@ struct ThreadPool::State {
         jobs.wait(seen);
         sleepers.fetch_sub(1);
       }
-      if (stop.load()) return;
+      // In this order: the count that end() made is seen together with `stop`, or it is another
+      // one.
       seen = jobs.load(std::memory_order_acquire);
+      if (stop.load()) return;
       if (!enter()) continue;
       work(number);
       leave();

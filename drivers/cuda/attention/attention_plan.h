@@ -29,7 +29,8 @@ namespace tandem::cuda {
 
 inline constexpr int kMostDecodeRows = 8;
 
-// The rows of a batch as the kernels see them.
+// The rows of a batch, in memory that the GPU reads: q and o [rows, q_heads, head_dim], k and v
+// [new rows, kv_heads, head_dim], lse [rows, q_heads].
 struct AttentionRows {
   const float *q = nullptr, *k = nullptr, *v = nullptr;
   float *o = nullptr, *lse = nullptr;
@@ -77,8 +78,8 @@ class AttentionPlanner {
   const PlannedBatch& plan(const device::AttentionBatch& batch,
                            const device::AttentionPartial& out);
 
-  // Appends the launches, directly after plan(). New rows are appended to the pages first. If the
-  // launch that rotates the keys is directly before, it also appends them.
+  // Appends the launches. Call it directly after plan(). New rows are appended to the pages first.
+  // If the launch that rotates the keys is directly before, it also appends them.
   void launch(const PlannedBatch& planned, const device::AttentionBatch& batch,
               const AttentionRows& rows);
 

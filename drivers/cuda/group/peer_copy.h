@@ -19,8 +19,7 @@
 
 namespace tandem::cuda {
 
-// The GPUs of compute units; empty if one of them is no CUDA unit, or two are
-// of one GPU.
+// The GPUs of compute units; empty if one of them is not a CUDA unit, or if two are on one GPU.
 std::vector<Gpu*> gpus_of(std::span<device::ComputeUnit* const> units);
 
 class CudaPeerCopy final : public device::PeerCopy {

@@ -119,7 +119,7 @@ StoredType stored_type(DType dtype) {
     case DType::kQ6_K:
       return StoredType::kQ6_K;
     default:
-      throw Error("cuda", std::string(dtype_name(dtype)) + " is no type of weights");
+      throw Error("cuda", std::string(dtype_name(dtype)) + " is not a type of weights");
   }
 }
 

@@ -3,11 +3,11 @@
 // Chooses the path of attention of many rows by the GPU's policy (kernel_choice.h).
 //
 // The trial's case: three sequences with the shape's heads (three chunks if the shape has no
-// pages), and two short ones. The numbers of rows are as 1 : 2 : 3, with about one block of 128
-// query heads per multiprocessor. Each has eight tokens per multiprocessor. It runs also with
-// capped scores; the Hopper path is taken if it is faster in both cases. The trial covers the
-// shape's operands, exact or not. For chunks it covers only the shape named below: no windows, no
-// other heads or types. Threads: the submitting thread. Errors: as choose_path().
+// pages), and two short ones. Their numbers of rows have the ratio 1 : 2 : 3, with about one block
+// of 128 query heads per multiprocessor. Each has eight tokens per multiprocessor. The trial is
+// repeated with capped scores. The Hopper path is chosen if it is faster in both cases. The trial
+// covers the shape's operands, exact or not. For chunks it covers only the shape named below: no
+// windows, no other heads or types. Threads: the submitting thread. Errors: as choose_path().
 #pragma once
 
 #include "attention/prefill_plan.h"

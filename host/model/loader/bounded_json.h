@@ -35,7 +35,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& name,
                           const JsonLimits& limits = {},
                           const std::vector<JsonStream>& streams = {});
 
-// The member `key` of an object; null if it is absent, is null or `object` is no object.
+// The member `key` of an object; null if it is absent or null, or `object` is not an object.
 const nlohmann::json& json_member(const nlohmann::json& object, std::string_view key);
 
 // A value in a form for messages: `"abc"`, `[...]`.

@@ -85,7 +85,7 @@ class JsonTokenizerReader {
 
   TokenId id_of(const json& id, const std::string& field) const {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= kMaxTokens) {
-      fail(field, printable_json(id) + " is no token's number");
+      fail(field, printable_json(id) + " is not a token's number");
     }
     return static_cast<TokenId>(id.get<std::uint64_t>());
   }

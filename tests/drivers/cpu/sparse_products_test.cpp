@@ -118,6 +118,21 @@ TEST_P(CpuSparseProducts, OfFewRowsAreThoseOfDoubles) {
   }
 }
 
+// Their zeros stay zero (iq4_nl has none), others are rounded to f16; activations are not
+// quantised.
+TEST_P(CpuSparseProducts, OfQuantizedTypesAreThoseOfDoubles) {
+  for (const DType dtype : {DType::kQ8_0, DType::kQ4_0, DType::kQ5_0}) {
+    const Pruned m = pruned(dtype, 70, 512, Pattern::kRandom);
+    const auto packed = sparse_->load(source(m)), whole = dense_->load(source(m));
+    ASSERT_LT(packed->size_bytes(), whole->size_bytes()) << dtype_name(dtype);
+    for (const std::int64_t rows : {1, 3, 40}) {
+      SCOPED_TRACE(testing::Message() << dtype_name(dtype) << ", " << rows << " rows");
+      const auto x = randoms(static_cast<std::size_t>(rows) * 512);
+      EXPECT_LT(nmse<double>(multiply(*sparse_, *packed, x, rows), expected(m, x)), 1e-7);
+    }
+  }
+}
+
 // Places take all 256 values, and blocks end after 1, 2, ... values.
 TEST_P(CpuSparseProducts, OfFewAndManyRowsFindEveryPlace) {
   constexpr std::int64_t kIn = 512, kOut = 256;
@@ -189,6 +204,19 @@ TEST_P(CpuSparseProducts, OfARowAreTheSameBitsInEveryBatchOfFewRows) {
                                     batch.begin() + static_cast<std::ptrdiff_t>(row * 70 + 70));
       EXPECT_EQ(mine, alone) << dtype_name(dtype) << " row " << row;
     }
+  }
+}
+
+// Of the last rows, which a narrower kernel multiplies.
+TEST_P(CpuSparseProducts, OfARowAreTheSameBitsInEveryBatchOfManyRows) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    const Pruned m = pruned(dtype, 70, 576, Pattern::kTwoOfFour);
+    const auto packed = sparse_->load(source(m));
+    const auto x = randoms(64 * 576);
+    std::vector<float> all = multiply(*sparse_, *packed, x, 64);
+    all.resize(40 * 70);
+    EXPECT_EQ(multiply(*sparse_, *packed, std::span(x).first(40 * 576), 40), all)
+        << dtype_name(dtype);
   }
 }
 

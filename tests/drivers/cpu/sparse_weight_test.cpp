@@ -62,9 +62,34 @@ TEST(CpuSparseWeight, StaysWholeWhereTheFormDoesNotFit) {
   EXPECT_EQ(CpuWeight(table, team, &always).sparse(), nullptr);
   const auto dense = thinned(96, 640, 1);
   EXPECT_EQ(CpuWeight(source_of(dense, 96, 640), team, &always).sparse(), nullptr);
-  WeightSource blocks = source_of(values, 16, 640);
-  blocks.dtype = DType::kQ8_0;
-  EXPECT_EQ(CpuWeight(blocks, team, &always).sparse(), nullptr);
+  WeightSource narrow = source_of(values, 16, 640);
+  narrow.dtype = DType::kF8E4M3;
+  EXPECT_EQ(CpuWeight(narrow, team, &always).sparse(), nullptr);
+}
+
+// [96, 640] of q8_0, every tenth value of which is `value`.
+std::vector<std::byte> quantized(float value) {
+  std::vector<float> values = thinned(96, 640, 10);
+  for (float& each : values) each = each == 0 ? 0 : value;
+  std::vector<std::byte> bytes(dtype_row_bytes(DType::kQ8_0, values.size()));
+  quantize_row(DType::kQ8_0, values.data(), bytes.data(), values.size());
+  return bytes;
+}
+
+TEST(CpuSparseWeight, QuantizedValuesAreF16WhereItHasTheRange) {
+  cpu::Team team(2);
+  SparseChoice always(SparseMode::kAlways, {});
+  const auto dtype_of = [&](float value) {
+    const std::vector<std::byte> bytes = quantized(value);
+    const CpuWeight weight({DType::kQ8_0, 96, 640, bytes.data()}, team, &always);
+    EXPECT_DOUBLE_EQ(weight.sparse()->zeros(), 0.9);
+    return weight.sparse()->dtype();
+  };
+  EXPECT_EQ(dtype_of(1.0f), DType::kF16);
+  EXPECT_EQ(dtype_of(60000.0f), DType::kF16);
+  EXPECT_EQ(dtype_of(70000.0f), DType::kF32);
+  EXPECT_EQ(dtype_of(0x1p-11f), DType::kF16);
+  EXPECT_EQ(dtype_of(0x1p-13f), DType::kF32);
 }
 
 TEST(CpuSparseWeight, ATableThatIsAlsoAProductKeepsItsRows) {

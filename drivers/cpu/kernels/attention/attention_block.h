@@ -8,7 +8,7 @@
 // dimensions of all tokens are contiguous. stride is head_dim rounded up to 16; the padding is
 // zero. Cost: 2 * rows * stride FLOPs per token for each of K and V; each K and V value is read
 // once for all rows. Threads: pure functions. Numerics: f32; slots outside [begin, end) of a tile
-// are ignored, whatever bits they contain.
+// are ignored and may contain any bits.
 #pragma once
 
 #include <cstddef>
@@ -48,8 +48,8 @@ struct SlotRange {
   int begin = 0, end = kTileTokens;
 };
 
-// The running state of rows: acc and the lanes of sum are of weights exp(score - peak), where peak
-// is a recent maximum, not always the latest. Start: peak -inf, sum 0, acc 0.
+// The running state of rows. sum adds the weights exp(score - peak), and acc adds the weighted V.
+// peak is a recent maximum of the scores, not always the latest. Start: peak -inf, sum 0, acc 0.
 struct AttentionRows {
   int rows = 0;              // 1..kMaxRows
   std::size_t stride = 0;    // a multiple of 16

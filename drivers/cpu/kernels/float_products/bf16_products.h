@@ -5,11 +5,11 @@
 //
 // y = x W^T in f32, for any number of rows. Every output of every row has its own lane, summed pair
 // by pair over a chunk of kBf16Chunk inputs; sums of chunks are added in order. (e4m3: summed over
-// the inputs of one scale, which multiplies the sum.) So an output has the same bits whatever the
-// rows of a call. e4m3 is widened exactly during the product: a call reads 8 bits per weight. With
-// AVX512-BF16 its dot product multiplies (two products and a sum at a time; subnormals are zero);
-// else values are widened to f32. Cost: weights are read from memory once per call, in order; 2
-// FLOPs per weight and row. Threads: any; pure functions; callers divide panels and rows.
+// the inputs of one scale, which multiplies the sum.) So an output has the same bits for any number
+// of rows in a call. e4m3 is widened exactly during the product: a call reads 8 bits per weight.
+// With AVX512-BF16 its dot product multiplies (two products and a sum at a time; subnormals are
+// zero); else values are widened to f32. Cost: weights are read from memory once per call, in
+// order; 2 FLOPs per weight and row. Threads: any; pure functions; callers divide panels and rows.
 #pragma once
 
 #include <cstddef>

@@ -5,10 +5,10 @@
 //
 // y = x W^T. A block adds float(sum of code * q) * (scale of w * scale of x) in f32, per 16 inputs
 // if halves have their own scales, and then min of w * (scale of x * sum of q). Blocks are added in
-// order of inputs with multiply-adds, so an output has the same bits whatever the rows of a call,
-// on every instruction set with fused multiply-add. Cost: every panel is read from memory once per
-// call of up to 256 rows; 2 operations per weight and row. Threads: any; pure functions; callers
-// divide panels and rows.
+// order of inputs with multiply-adds, so an output has the same bits for any number of rows in a
+// call, and on every instruction set with fused multiply-add. Cost: every panel is read from memory
+// once per call of up to 256 rows; 2 operations per weight and row. Threads: any; pure functions;
+// callers divide panels and rows.
 #pragma once
 
 #include <cstddef>

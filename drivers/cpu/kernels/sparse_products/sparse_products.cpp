@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #define HWY_WANT_AVX3_DL  // before every header of Highway
 #undef HWY_TARGET_INCLUDE
@@ -97,7 +98,8 @@ void multiply_step(const SparseProduct& task, const BlockRows<typename Add::Inpu
       const auto* values = reinterpret_cast<const Stored*>(weights[o].values);
       const std::size_t end = weights[o].ends[block];
       for (std::size_t i = begins[o]; i < end; i += Add::kStep) {
-        inputs.add(weights[o].places + i, values + i, end - i, sums[o]);
+        const typename Add::Step step(weights[o].places + i, values + i, end - i);
+        inputs.add(step, sums[o]);
       }
       begins[o] = end;
     }
@@ -106,44 +108,113 @@ void multiply_step(const SparseProduct& task, const BlockRows<typename Add::Inpu
   for (int o = 0; o < kO; ++o) write(task, row, output + o, sum_of_lanes(sums[o]));
 }
 
+// One step of several rows: values and places are read once. Adds as multiply_step() does.
+template <typename Add, int kR>
+void multiply_rows_step(const SparseProduct& task, const BlockRows<typename Add::Input>& rows,
+                        std::size_t output, std::size_t row) {
+  using Stored = typename Add::Stored;
+  const std::size_t blocks = sparse_blocks(task.in_features);
+  const std::byte* const packed = task.weights + task.starts[output];
+  const std::size_t bytes = task.starts[output + 1] - task.starts[output];
+  for (std::size_t byte = 0; byte < bytes; byte += kLineBytes) {
+    __builtin_prefetch(packed + kAheadBytes + byte, 0, 3);
+  }
+  const SparseRow weights(packed, blocks);
+  const auto* values = reinterpret_cast<const Stored*>(weights.values);
+  Vec sums[kR];
+  for (int r = 0; r < kR; ++r) sums[r] = hn::Zero(kF);
+  std::size_t begin = 0;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const typename Add::Input* x[kR];
+    for (std::size_t r = 0; r < kR; ++r) x[r] = rows.at(row + r, block * kSparseBlockInputs);
+    const std::size_t end = weights.ends[block];
+    for (std::size_t i = begin; i < end; i += Add::kStep) {
+      const typename Add::Step step(weights.places + i, values + i, end - i);
+#pragma GCC unroll 8
+      for (int r = 0; r < kR; ++r) Add::add_row(x[r], step, sums[r]);
+    }
+    begin = end;
+  }
+  for (std::size_t r = 0; r < kR; ++r) write(task, row + r, output, sum_of_lanes(sums[r]));
+}
+
+constexpr int kStepRows = 4;
+
 template <typename Add>
 void multiply_few(const SparseProduct& task, const BlockRows<typename Add::Input>& rows) {
+  std::size_t row = 0;
+  for (; row + kStepRows <= task.rows; row += kStepRows) {
+    for (std::size_t output = 0; output < task.outputs; ++output) {
+      multiply_rows_step<Add, kStepRows>(task, rows, output, row);
+    }
+  }
+  for (; row + 2 <= task.rows; row += 2) {
+    for (std::size_t output = 0; output < task.outputs; ++output) {
+      multiply_rows_step<Add, 2>(task, rows, output, row);
+    }
+  }
+  if (row == task.rows) return;
   std::size_t output = 0;
   for (; output + kStepOutputs <= task.outputs; output += kStepOutputs) {
-    for (std::size_t row = 0; row < task.rows; ++row) {
-      multiply_step<Add, kStepOutputs>(task, rows, output, row);
-    }
+    multiply_step<Add, kStepOutputs>(task, rows, output, row);
   }
-  for (; output < task.outputs; ++output) {
-    for (std::size_t row = 0; row < task.rows; ++row) {
-      multiply_step<Add, 1>(task, rows, output, row);
-    }
-  }
+  for (; output < task.outputs; ++output) multiply_step<Add, 1>(task, rows, output, row);
 }
 
 // Many rows.
 
-// sums [kColumns] += the values times rows of `x`, [kSparseBlockInputs, kPanelRows]. Takes kChain
-// values at a time: those behind the last are zeros, their places any of inputs that exist.
-constexpr std::size_t kChain = 4;
+// Values are taken kChain at a time, and at the end kTailChain: those behind the last are zeros,
+// their places any of inputs that exist.
+constexpr std::size_t kChain = 8, kTailChain = 4;
 
 template <int kColumns>
-HWY_INLINE void add_list(const std::uint8_t* places, const float* values, std::size_t count,
-                         const float* x, float* sums) {
-  constexpr int kV = kColumns / static_cast<int>(kLanes);
-  constexpr int kSums = kV <= 4 ? 2 : 1;  // of a column
+constexpr int kColumnVectors = kColumns / static_cast<int>(kLanes);
+// kSums of a column are added in turns, as many for every kColumns: bits must not depend on it.
+constexpr int kSums = kLanes >= 16 ? 4 : kLanes == 8 ? 2 : 1;
+
+// kCount values times rows of `x`, [kSparseBlockInputs, kPanelRows].
+template <typename Type, std::size_t kCount, int kColumns>
+HWY_INLINE void add_chain(const std::uint8_t* places, const typename Type::Listed* values,
+                          const float* x, Vec (&acc)[kSums][kColumnVectors<kColumns>]) {
+#pragma GCC unroll 8
+  for (std::size_t c = 0; c < kCount; c += 2) {
+    Vec weights[2];
+    Type::spread(values + c, weights);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const float* const row = x + places[c + i] * kPanelRows;
+      Vec* const to = acc[(c + i) % static_cast<std::size_t>(kSums)];
+      for (int v = 0; v < kColumnVectors<kColumns>; ++v) {
+        to[v] = hn::MulAdd(weights[i], load(row + v * kLanes), to[v]);
+      }
+    }
+  }
+}
+
+// sums [kColumns] += the values times rows of `x`.
+template <typename Type, int kColumns>
+HWY_INLINE void add_list(const std::uint8_t* places, const typename Type::Listed* values,
+                         std::size_t count, const float* x, float* sums) {
+  constexpr int kV = kColumnVectors<kColumns>;
   Vec acc[kSums][kV];
   for (int v = 0; v < kV; ++v) {
     acc[0][v] = load(sums + v * kLanes);
     for (int c = 1; c < kSums; ++c) acc[c][v] = hn::Zero(kF);
   }
-  for (std::size_t i = 0; i < count; i += kChain) {
-#pragma GCC unroll 8
-    for (std::size_t c = 0; c < kChain; ++c) {
-      const float* row = x + places[i + c] * kPanelRows;
-      const Vec w = broadcast(values[i + c]);
-      Vec* const to = acc[c % kSums];
-      for (int v = 0; v < kV; ++v) to[v] = hn::MulAdd(w, load(row + v * kLanes), to[v]);
+  std::size_t i = 0;
+  for (; i + kChain <= count; i += kChain) {
+    add_chain<Type, kChain, kColumns>(places + i, values + i, x, acc);
+  }
+  if (i < count) {
+    const hn::CappedTag<typename Type::Listed, kChain> tag;
+    typename Type::Listed rest[kChain];
+    for (std::size_t at = 0; at < kChain; at += hn::Lanes(tag)) {
+      const std::size_t left = count - i > at ? count - i - at : 0;
+      const auto in_list = hn::FirstN(tag, std::min(left, hn::Lanes(tag)));
+      hn::StoreU(hn::IfThenElseZero(in_list, hn::LoadU(tag, values + i + at)), tag, rest + at);
+    }
+    add_chain<Type, kTailChain, kColumns>(places + i, rest, x, acc);
+    if (i + kTailChain < count) {
+      add_chain<Type, kTailChain, kColumns>(places + i + kTailChain, rest + kTailChain, x, acc);
     }
   }
   for (int v = 0; v < kV; ++v) {
@@ -159,20 +230,29 @@ void add_block(const SparseProduct& task, const SparseRow* weights, std::size_t 
                float* sums) {
   using Stored = typename Type::Stored;
   const std::size_t panels = (task.rows + kPanelRows - 1) / kPanelRows;
-  float widened[kSparseBlockInputs + kLanes + kChain];
+  [[maybe_unused]] float widened[kSparseBlockInputs + 2 * kLanes];
   for (std::size_t panel = 0; panel < panels; ++panel) {
     const float* x = task.x + (panel * task.in_features + block * kSparseBlockInputs) * kPanelRows;
     const bool is_half = task.rows - panel * kPanelRows <= kPanelRows / 2;
-    const auto add = is_half ? add_list<kPanelRows / 2> : add_list<kPanelRows>;
+    const auto add = is_half ? add_list<Type, kPanelRows / 2> : add_list<Type, kPanelRows>;
     float* to = sums + panel * task.outputs * kPanelRows;
     for (std::size_t o = 0; o < task.outputs; ++o, to += kPanelRows) {
       const std::size_t begin = weights[o].begin(block), count = weights[o].ends[block] - begin;
       const auto* values = reinterpret_cast<const Stored*>(weights[o].values) + begin;
-      for (std::size_t i = 0; i < count; i += kLanes) store(Type::widen(values + i), widened + i);
-      std::fill_n(widened + count, kChain, 0.0f);
-      add(weights[o].places + begin, widened, count, x, to);
+      if constexpr (std::is_same_v<Stored, typename Type::Listed>) {
+        add(weights[o].places + begin, values, count, x, to);
+      } else {
+        for (std::size_t i = 0; i < count; i += kLanes) store(Type::widen(values + i), widened + i);
+        add(weights[o].places + begin, widened, count, x, to);
+      }
     }
   }
+}
+
+// Vectors that lie across two cache lines take twice the time.
+float* first_of_line(float* at) {
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  return at + (kLineBytes - address % kLineBytes) % kLineBytes / sizeof(float);
 }
 
 template <typename Type>
@@ -180,8 +260,8 @@ void multiply_many(const SparseProduct& task, std::vector<float>& workspace) {
   const std::size_t panels = (task.rows + kPanelRows - 1) / kPanelRows;
   const std::size_t blocks = sparse_blocks(task.in_features);
   const std::size_t num_sums = task.outputs * panels * kPanelRows;
-  workspace.resize(std::max(workspace.size(), num_sums));
-  float* sums = workspace.data();
+  workspace.resize(std::max(workspace.size(), num_sums + kLineBytes / sizeof(float)));
+  float* sums = first_of_line(workspace.data());
   std::fill_n(sums, num_sums, 0.0f);
   std::vector<SparseRow> weights;
   for (std::size_t o = 0; o < task.outputs; ++o) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a matrix without its zeros: the values that are not zero, and a byte for the place of
-// each.
+// Rows of a matrix without its zeros: the non-zero values, and one byte for the place of each.
 //
-// Inputs are cut into blocks of 256, so that a byte names a place in its block. A row is
-// [blocks] 16-bit counts of the values up to the end of each block; [values] bytes of places and at
-// least 3 zeros, which kernels may take for places; then from a multiple of 4 bytes the values in
-// the type of the model file, padded to 8 bytes. Rows follow each other: a product reads one
-// stream. -0 counts as zero. Types: f32, f16, bf16; in_features: at most kMostSparseInputs.
-// Threads: any; pure functions.
+// Inputs are cut into blocks of 256, so that a byte names a place in its block. A row consists of
+// [blocks] 16-bit counts of the values up to the end of each block; [values] bytes of places; at
+// least 3 zero bytes, because kernels read places in groups; and, from a multiple of 4 bytes on,
+// the values in the type of the model file. A row is padded to 8 bytes. Rows follow one another, so
+// a product reads one stream. -0 counts as zero. Types: f32, f16, bf16; in_features: at most
+// kMostSparseInputs. Threads: any; pure functions.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +19,7 @@ namespace tandem::device::cpu {
 
 inline constexpr std::size_t kSparseBlockInputs = 256;
 inline constexpr std::size_t kMostSparseInputs = 65535;
-// Kernels load whole vectors of places and values: so many bytes after the last row must be
+// Kernels load whole vectors of places and values, so kSparseSlackBytes after the last row must be
 // readable.
 inline constexpr std::size_t kSparseSlackBytes = 128;
 
@@ -32,7 +31,7 @@ inline std::size_t sparse_blocks(std::size_t in_features) {
   return (in_features + kSparseBlockInputs - 1) / kSparseBlockInputs;
 }
 
-// Where the values of a packed row begin.
+// The offset in bytes of the values in a packed row.
 inline std::size_t sparse_values_at(std::size_t blocks, std::size_t non_zeros) {
   constexpr std::size_t kPlaceSlack = 3;
   return (blocks * sizeof(std::uint16_t) + non_zeros + kPlaceSlack + 3) / 4 * 4;
@@ -53,7 +52,7 @@ struct SparseRow {
   std::size_t begin(std::size_t block) const { return block == 0 ? 0 : ends[block - 1]; }
 };
 
-// The values of a row [in_features] that are not zero.
+// The number of non-zero values of a row [in_features].
 std::size_t count_non_zeros(DType dtype, const std::byte* row, std::size_t in_features);
 
 std::size_t sparse_row_bytes(DType dtype, std::size_t in_features, std::size_t non_zeros);

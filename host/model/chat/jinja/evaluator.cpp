@@ -223,7 +223,7 @@ void Evaluator::assign(const Target& target, const Value& value, Scope& scope) {
   if (!target.attribute.empty()) {
     const Value space = find_name(target.name, scope);
     if (!space.is_object() || space.object().kind != Object::Kind::kNamespace) {
-      throw Failure("'" + target.name + "' is no namespace: its attributes cannot be set");
+      throw Failure("'" + target.name + "' is not a namespace: its attributes cannot be set");
     }
     put(space.object().entries, target.attribute, value);
     return;

@@ -53,7 +53,7 @@ class JsonWriter {
   void put_list(const Value& list, int level) {
     const ListKind kind = list.list_kind();
     if (kind != ListKind::kList && kind != ListKind::kTuple && kind != ListKind::kGroup) {
-      throw Failure("tojson: what is no list has no JSON form; make it a list first");
+      throw Failure("tojson: what is not a list has no JSON form; make it a list first");
     }
     put_all(list.items(), "[]", level, [&](const Value& item) { put(item, level + 1); });
   }

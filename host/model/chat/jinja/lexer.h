@@ -29,7 +29,7 @@ enum class TokenType {
   kEnd
 };
 
-// In the source, both from 1; columns count characters.
+// A place in the template's source. Lines and columns count from 1; columns count characters.
 struct Place {
   int line = 1;
   int column = 1;

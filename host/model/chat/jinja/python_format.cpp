@@ -126,7 +126,7 @@ class PercentFormatter {
       return format_value(Value::real(value.number()), spec);
     }
     if (std::string_view("diuxXo").find(type) == std::string_view::npos) {
-      throw Failure(std::string("'%") + type + "' is no conversion");
+      throw Failure(std::string("'%") + type + "' is not a conversion");
     }
     if (type == 'x' || type == 'X' || type == 'o') spec.type = type;
     const Value whole = Value::integer(truncated(value));

@@ -86,7 +86,7 @@ class Value {
   Object& object() const { return *std::get<std::shared_ptr<Object>>(data_); }
   const Function& function() const { return *std::get<std::shared_ptr<const Function>>(data_); }
 
-  // The entry of a map, null if it has none or the value is no map.
+  // Returns the entry of a map. Null if the map has no such entry, or the value is not a map.
   const Value* find(const std::string& key) const;
   const Value* find(const Value& key) const;
 

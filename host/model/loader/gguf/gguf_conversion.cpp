@@ -35,11 +35,12 @@ void copy_fields(const GgufFile& file, GgufWriter& writer) {
   }
 }
 
-void add_tensor(GgufWriter& writer, const GgufTensor& tensor, DType type, ThreadPool& pool,
-                Pruner* pruner) {
+// name: of the new tensor.
+void add_tensor(GgufWriter& writer, std::string_view name, const GgufTensor& tensor, DType type,
+                ThreadPool& pool, Pruner* pruner) {
   const std::vector<std::uint64_t> dims(tensor.dims, tensor.dims + tensor.num_dims);
   const TensorView view = as_rows(tensor);
-  writer.add_tensor(tensor.name, dims, type,
+  writer.add_tensor(name, dims, type,
                     [view, type, &pool, pruner](std::byte* data, std::size_t size) {
                       if (pruner != nullptr) {
                         pruner->prune(view, type, data, pool);
@@ -82,7 +83,10 @@ GgufWriter convert_gguf(const GgufFile& file,
     const DType type = type_of(tensor);
     values[type] += tensor.dims[0] * tensor.dims[1] * tensor.dims[2] * tensor.dims[3];
     const bool prunes = pruning.pruner != nullptr && pruning.prunes(tensor);
-    add_tensor(writer, tensor, type, pool, prunes ? pruning.pruner : nullptr);
+    add_tensor(writer, tensor.name, tensor, type, pool, prunes ? pruning.pruner : nullptr);
+  }
+  if (pruning.pruner != nullptr && pruning.output != nullptr) {
+    add_tensor(writer, "output.weight", *pruning.output, pruning.output_type, pool, pruning.pruner);
   }
   for (const FileType& type : kFileTypes) {
     const auto of_type = values.find(type.dtype);

@@ -29,6 +29,10 @@ bool is_matrix_of_products(const GgufTensor& tensor);
 struct GgufPruning {
   Pruner* pruner = nullptr;
   std::function<bool(const GgufTensor&)> prunes;
+  // The table of a model whose output is its table; null: none. The file gets a pruned copy of it
+  // as output.weight, in `output_type`, behind all other tensors.
+  const GgufTensor* output = nullptr;
+  DType output_type = DType::kF32;
 };
 
 // A writer of the file with every tensor in type_of(tensor), whose blocks must divide its rows. It

@@ -147,7 +147,7 @@ std::vector<FactorMatrix<double>> initial_factors(const CooTensor& tensor, std::
 }
 
 CpModel cp_als(const CooTensor& tensor, std::vector<FactorMatrix<double>> factors,
-               std::size_t iterations, ThreadPool& pool) {
+               std::size_t iterations, ThreadPool& pool, const MttkrpChoice& choice) {
   const auto blocks = partition_blocks<double>(tensor, pool);
   const double norm = length_of(tensor.values);
   constexpr double kLeastNorm = 1e-150;  // its square is a normal number
@@ -167,9 +167,13 @@ CpModel cp_als(const CooTensor& tensor, std::vector<FactorMatrix<double>> factor
     grams.push_back(gram(factor, pool));
     products.emplace_back(factor.rows, rank);
   }
+  std::vector<MttkrpFunction<double>> kernels(order, nullptr);
+  for (std::size_t mode = 0; choice && mode < order; ++mode) {
+    kernels[mode] = choice(blocks, model.factors, mode, products[mode]);
+  }
   for (std::size_t iteration = 0; iteration < iterations; ++iteration) {
     for (std::size_t mode = 0; mode < order; ++mode) {
-      mttkrp<double>(blocks, model.factors, mode, products[mode], pool);
+      mttkrp<double>(blocks, model.factors, mode, products[mode], pool, kernels[mode]);
       solve_rows(factorised(product_of(grams, mode), rank), products[mode], model.factors[mode],
                  pool);
       model.weights = normalise(model.factors[mode], pool);

@@ -14,6 +14,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "common/thread_pool.h"
@@ -32,8 +34,14 @@ struct CpModel {
 std::vector<FactorMatrix<double>> initial_factors(const CooTensor& tensor, std::size_t rank,
                                                   std::uint64_t seed);
 
+// What multiplies in a mode: null is the generic kernel. Asked once per mode; it may overwrite
+// `out`.
+using MttkrpChoice = std::function<MttkrpFunction<double>(
+    const BlockPartition<double>& tensor, std::span<const FactorMatrix<double>> factors,
+    std::size_t mode, FactorMatrix<double>& out)>;
+
 // The tensor must have no duplicates. The fit of a tensor of zeros is 1.
 CpModel cp_als(const CooTensor& tensor, std::vector<FactorMatrix<double>> factors,
-               std::size_t iterations, ThreadPool& pool);
+               std::size_t iterations, ThreadPool& pool, const MttkrpChoice& choice = {});
 
 }  // namespace tandem::sparse

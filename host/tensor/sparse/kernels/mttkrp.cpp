@@ -7,7 +7,6 @@
 
 #include "common/error.h"
 #include "tensor/sparse/formats/radix_sort.h"
-#include "tensor/sparse/kernels/mttkrp_block.h"
 
 namespace tandem::sparse {
 namespace {
@@ -17,7 +16,7 @@ template <typename Value>
 struct OwnRows {
   std::size_t begin = 0, end = 0;  // blocks
   std::uint64_t first = 0, last = 0;
-  RawVector<Value> values;  // [last - first, stride]
+  AlignedVector<Value> values;  // [last - first, stride]
 };
 
 // Divides the blocks into runs of about equal entries.
@@ -48,11 +47,20 @@ void find_rows(const BlockPartition<Value>& tensor, std::size_t mode, OwnRows<Va
   run.first = std::min(run.first, run.last);
 }
 
+// What all runs share.
+template <typename Value>
+struct Job {
+  const BlockPartition<Value>& tensor;
+  std::span<const FactorMatrix<Value>> factors;
+  std::size_t mode, stride;
+  MttkrpFunction<Value> kernel;
+};
+
 // rows: that of index `first` of the mode.
 template <typename Value>
-void add_run(const BlockPartition<Value>& tensor, std::span<const FactorMatrix<Value>> factors,
-             std::size_t mode, const OwnRows<Value>& run, Value* rows, std::size_t stride) {
-  const std::size_t order = tensor.order();
+void add_run(const Job<Value>& job, const OwnRows<Value>& run, Value* rows) {
+  const BlockPartition<Value>& tensor = job.tensor;
+  const std::size_t order = tensor.order(), mode = job.mode, stride = job.stride;
   for (std::size_t block = run.begin; block < run.end; ++block) {
     const std::size_t begin = tensor.begins[block];
     const std::uint64_t* const bases = tensor.bases.data() + block * order;
@@ -63,10 +71,14 @@ void add_run(const BlockPartition<Value>& tensor, std::span<const FactorMatrix<V
                             mode,
                             stride};
     for (std::size_t m = 0; m < order; ++m) {
-      if (m != mode) work.rows[m] = factors[m].row(bases[m]);
+      if (m != mode) work.rows[m] = job.factors[m].row(bases[m]);
     }
     work.out = rows + (bases[mode] - run.first) * stride;
-    add_block(work);
+    if (job.kernel != nullptr) {
+      job.kernel(&work);
+    } else {
+      add_block(work);
+    }
   }
 }
 
@@ -88,22 +100,23 @@ void add_up(const std::vector<OwnRows<Value>>& runs, std::uint64_t begin, std::u
 
 template <typename Value>
 void mttkrp(const BlockPartition<Value>& tensor, std::span<const FactorMatrix<Value>> factors,
-            std::size_t mode, FactorMatrix<Value>& out, ThreadPool& pool) {
+            std::size_t mode, FactorMatrix<Value>& out, ThreadPool& pool,
+            MttkrpFunction<Value> kernel) {
   TANDEM_CHECK_OP(mode, <, tensor.order());
   TANDEM_CHECK_OP(factors.size(), ==, tensor.order());
   TANDEM_CHECK_OP(out.rows, ==, tensor.sizes[mode]);
   const auto threads = static_cast<std::size_t>(pool.num_threads());
   std::vector<OwnRows<Value>> runs = runs_of(tensor, threads);
+  const Job<Value> job{tensor, factors, mode, out.stride, kernel};
   if (threads == 1) {
     std::fill(out.values.begin(), out.values.end(), Value{});
-    return add_run(tensor, factors, mode, runs[0], out.values.data(), out.stride);
+    return add_run(job, runs[0], out.values.data());
   }
   pool.run(threads, [&](std::size_t at) {
     OwnRows<Value>& run = runs[at];
     find_rows(tensor, mode, run);
-    run.values.resize((run.last - run.first) * out.stride);
-    std::fill(run.values.begin(), run.values.end(), Value{});
-    add_run(tensor, factors, mode, run, run.values.data(), out.stride);
+    run.values.assign((run.last - run.first) * out.stride, Value{});
+    add_run(job, run, run.values.data());
   });
   const EqualParts parts{static_cast<std::size_t>(out.rows), threads};
   pool.run(threads, [&](std::size_t part) {
@@ -114,8 +127,8 @@ void mttkrp(const BlockPartition<Value>& tensor, std::span<const FactorMatrix<Va
 }
 
 template void mttkrp(const BlockPartition<float>&, std::span<const FactorMatrix<float>>,
-                     std::size_t, FactorMatrix<float>&, ThreadPool&);
+                     std::size_t, FactorMatrix<float>&, ThreadPool&, MttkrpFunction<float>);
 template void mttkrp(const BlockPartition<double>&, std::span<const FactorMatrix<double>>,
-                     std::size_t, FactorMatrix<double>&, ThreadPool&);
+                     std::size_t, FactorMatrix<double>&, ThreadPool&, MttkrpFunction<double>);
 
 }  // namespace tandem::sparse

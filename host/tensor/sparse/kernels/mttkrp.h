@@ -15,9 +15,10 @@
 #include <span>
 #include <vector>
 
-#include "common/raw_vector.h"
+#include "common/aligned_vector.h"
 #include "common/thread_pool.h"
 #include "tensor/sparse/kernels/block_partition.h"
+#include "tensor/sparse/kernels/mttkrp_block.h"
 
 namespace tandem::sparse {
 
@@ -38,18 +39,24 @@ struct FactorMatrix {
 
   std::uint64_t rows = 0;
   std::size_t columns = 0, stride = 0;
-  std::vector<Value> values;  // [rows, stride]
+  AlignedVector<Value> values;  // [rows, stride]
 };
 
+// What adds a block; generated/ makes ones for an order, a mode and a stride.
+template <typename Value>
+using MttkrpFunction = void (*)(const MttkrpBlock<Value>*);
+
 // factors: [order] of sizes[m] rows and equal columns; the factor of `mode` is not read. Overwrites
-// `out`, which has sizes[mode] rows.
+// `out`, which has sizes[mode] rows. kernel: null: add_block().
 template <typename Value>
 void mttkrp(const BlockPartition<Value>& tensor, std::span<const FactorMatrix<Value>> factors,
-            std::size_t mode, FactorMatrix<Value>& out, ThreadPool& pool);
+            std::size_t mode, FactorMatrix<Value>& out, ThreadPool& pool,
+            MttkrpFunction<Value> kernel = nullptr);
 
 extern template void mttkrp(const BlockPartition<float>&, std::span<const FactorMatrix<float>>,
-                            std::size_t, FactorMatrix<float>&, ThreadPool&);
+                            std::size_t, FactorMatrix<float>&, ThreadPool&, MttkrpFunction<float>);
 extern template void mttkrp(const BlockPartition<double>&, std::span<const FactorMatrix<double>>,
-                            std::size_t, FactorMatrix<double>&, ThreadPool&);
+                            std::size_t, FactorMatrix<double>&, ThreadPool&,
+                            MttkrpFunction<double>);
 
 }  // namespace tandem::sparse

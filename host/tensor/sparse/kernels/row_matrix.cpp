@@ -52,8 +52,9 @@ SparseRow<Value> row_of(const RowMatrix<Value>& matrix, std::uint64_t row) {
 template <typename Value>
 RowMatrix<Value> row_matrix(CooTensor matrix, ThreadPool& pool) {
   if (matrix.order() == 2 && index_bits(matrix.sizes[1]) > 31) {
-    throw Error("tensor", "a matrix of " + std::to_string(matrix.sizes[1]) +
-                              " columns does not fit the kernels over rows; 2^31 are the most");
+    throw Error("tensor",
+                "a matrix of " + std::to_string(matrix.sizes[1]) +
+                    " columns does not fit the kernels over rows; at most 2^31 are possible");
   }
   CompressedMatrix compressed = to_compressed(std::move(matrix), Major::kRows, pool);
   RowMatrix<Value> result;
