@@ -119,7 +119,7 @@ std::int64_t parse_count(std::string_view text, std::string_view word) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > 4096) {
     throw Error("prune", "'" + std::string(word) +
-                             "' is no pattern; use values, N:M such as 2:4, or RxC such as 8x8");
+                             "' is not a pattern; use values, N:M such as 2:4, or RxC such as 8x8");
   }
   return value;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pruner: sets the values of matrices with the least magnitudes to zero.
+// Pruner: sets the values of matrices with the smallest magnitudes to zero.
 //
-// The unit of a choice is a value or a block of values; its score is the sum of their magnitudes.
-// Exactly round(fraction * units) become zero: of every row (strip of blocks), or of all matrices
-// together; among equal scores the first. Of N:M, each M values of a row keep N. Results do not
-// depend on the number of threads. Threads: one caller; the pool's. Errors: Error for options that
-// contradict each other, a matrix that a pattern does not fit, and values that are not finite.
-// Source: M. Zhu, S. Gupta, "To prune, or not to prune", 2017 (magnitude).
+// A unit is a value or a block of values; its score is the sum of the magnitudes. Exactly
+// round(fraction * units) units become zero, in every row (strip of blocks) or in all matrices
+// together. Among equal scores the first units become zero. With N:M, each M values of a row keep
+// N. Results do not depend on the number of threads. Threads: one caller; the pool's. Errors: Error
+// for options that contradict each other, a matrix that a pattern does not fit, and values that are
+// not finite. Source: M. Zhu, S. Gupta, "To prune, or not to prune", 2017 (magnitude).
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ struct PruneOptions {
 
 class Pruner {
  public:
-  // With kGlobal it reads all `matrices` (borrowed) twice. `matrices`: those of later calls of
-  // prune(), in the same order.
+  // matrices: the matrices of the later calls of prune(), in the same order; borrowed. With kGlobal
+  // the constructor reads them twice.
   Pruner(const PruneOptions& options, std::span<const TensorView> matrices, ThreadPool& pool);
 
   // Writes the pruned matrix as f32, f16 or bf16, [rows, columns].
@@ -53,7 +53,7 @@ class Pruner {
 
   PruneOptions options_;
   std::uint32_t limit_ = 0;   // kGlobal: scores below it become zero
-  std::uint64_t equals_ = 0;  // and so many that equal it
+  std::uint64_t equals_ = 0;  // kGlobal: number of scores equal to it that become zero
   std::uint64_t values_ = 0, zeros_ = 0;
 };
 

@@ -178,7 +178,7 @@ void quantize_row(DType dtype, const float* from, std::byte* to, std::size_t num
     case DType::kF8E4M3:
       break;
   }
-  throw Error("tensor", std::string(dtype_name(dtype)) + " is no type of weight");
+  throw Error("tensor", std::string(dtype_name(dtype)) + " is not a type of weight");
 }
 
 }  // namespace tandem

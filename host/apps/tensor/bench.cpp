@@ -11,6 +11,7 @@
 #include "apps/command_words.h"
 #include "apps/json_text.h"
 #include "apps/tensor/bench_kernels.h"
+#include "apps/tensor/kernel_option.h"
 #include "apps/tensor/tensor_commands.h"
 #include "apps/tensor/tensor_output.h"
 #include "common/error.h"
@@ -73,6 +74,7 @@ nlohmann::ordered_json bench_json(const TensorBenchOptions& o, const sparse::Coo
   if (times.blocks > 0) json["blocks"] = times.blocks;
   json["ms"] = times.ms;
   json["build_ms"] = times.build_ms;
+  if (times.blocks > 0) json["choice_ms"] = times.choice_ms;
   json["bytes"] = times.bytes;
   json["of_read_bandwidth"] =
       static_cast<double>(times.bytes) / (times.ms / 1e3) / read_bandwidth(pool);
@@ -118,6 +120,7 @@ void add_tensor_bench(CLI::App& tensor) {
   command->add_option("--mode", o->mode, "of the result of mttkrp, from 0")->check(count_value());
   command->add_option("--dtype", o->dtype, "of values and factors")
       ->check(CLI::IsMember({"f32", "f64"}));
+  add_tensor_kernels(*command, o->kernels);
   command->add_option("--seconds", o->seconds, "to repeat the kernel for")
       ->check(in_range(0, 3600));
   command->add_flag("--json", o->json, "print JSON");

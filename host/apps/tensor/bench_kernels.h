@@ -14,7 +14,7 @@
 namespace tandem::apps {
 
 struct TensorBenchOptions {
-  std::string path, op, dtype = "f32";
+  std::string path, op, dtype = "f32", kernels = "auto";
   std::size_t mode = 0, rank = 16, columns = 32;
   double seconds = 1;
   bool json = false;
@@ -25,6 +25,7 @@ struct KernelTimes {
   std::string method;
   std::size_t blocks = 0;  // 0: the method has no blocks
   double ms = 0, build_ms = 0;
+  double choice_ms = 0;   // compilation and measurement of a generated kernel, before `ms`
   std::size_t bytes = 0;  // all bytes that are read or written, each counted once
 };
 

@@ -8,6 +8,7 @@
 
 #include "apps/command_words.h"
 #include "apps/json_text.h"
+#include "apps/tensor/kernel_option.h"
 #include "apps/tensor/tensor_commands.h"
 #include "apps/tensor/tensor_output.h"
 #include "tensor/sparse/files/read_tensor.h"
@@ -22,7 +23,16 @@ struct CpdOptions {
   std::size_t rank = 16, iterations = 20, seed = 1;
   bool json = false;
   int threads = 0;
+  std::string kernels = "auto";
 };
+
+sparse::MttkrpChoice chosen_kernels(const CpdOptions& o, sparse::GeneratedKernels& generated,
+                                    ThreadPool& pool) {
+  return [&](const auto& tensor, auto factors, std::size_t mode, auto& out) {
+    return kernel_for<double>(o.kernels, generated, {tensor, factors, mode, out, pool},
+                              static_cast<double>(o.iterations));
+  };
+}
 
 void run_cpd(const CpdOptions& o) {
   ThreadPool pool(o.threads);
@@ -30,8 +40,10 @@ void run_cpd(const CpdOptions& o) {
   sparse::sum_duplicates(tensor, pool);
   check_factor_memory(tensor, o.rank);
   const Stopwatch watch;
+  sparse::GeneratedKernels generated(kernel_cache_options());
   const sparse::CpModel model =
-      sparse::cp_als(tensor, sparse::initial_factors(tensor, o.rank, o.seed), o.iterations, pool);
+      sparse::cp_als(tensor, sparse::initial_factors(tensor, o.rank, o.seed), o.iterations, pool,
+                     chosen_kernels(o, generated, pool));
   const double ms = watch.ms();
   const double fit = model.fits.back();
   if (o.json) {
@@ -42,6 +54,7 @@ void run_cpd(const CpdOptions& o) {
                                       {"iterations", o.iterations},
                                       {"seed", o.seed},
                                       {"threads", pool.num_threads()},
+                                      {"generated", generated_keys(generated)},
                                       {"fit", fit},
                                       {"fits", model.fits},
                                       {"weights", model.weights},
@@ -63,6 +76,7 @@ void add_tensor_cpd(CLI::App& tensor) {
   command->add_option("--iterations", o->iterations, "of alternating least squares")
       ->check(in_range(1, 100000));
   command->add_option("--seed", o->seed, "of the first factors")->check(count_value());
+  add_tensor_kernels(*command, o->kernels);
   command->add_flag("--json", o->json, "print JSON");
   add_tensor_threads(*command, o->threads);
   command->callback([o] { run_cpd(*o); });

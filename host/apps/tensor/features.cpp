@@ -6,13 +6,13 @@
 #include <memory>
 
 #include "apps/json_text.h"
+#include "apps/tensor/large_tensor.h"
 #include "apps/tensor/tensor_commands.h"
 #include "apps/tensor/tensor_output.h"
 #include "common/error.h"
 #include "tensor/sparse/features/features_text.h"
 #include "tensor/sparse/features/spy.h"
-#include "tensor/sparse/files/read_tensor.h"
-#include "tensor/sparse/formats/entry_order.h"
+#include "tensor/sparse/features/streamed_features.h"
 
 namespace tandem::apps {
 namespace {
@@ -20,6 +20,7 @@ namespace {
 struct FeaturesOptions {
   std::string path, html;
   bool json = false, csv = false;
+  std::uint64_t memory = 0;
   int threads = 0;
 };
 
@@ -60,20 +61,23 @@ void run_features(const FeaturesOptions& options) {
   }
   ThreadPool pool(options.threads);
   const Stopwatch reading;
-  sparse::CooTensor tensor = sparse::read_tensor(options.path, pool);
+  LargeTensor tensor(options.path, tensor_memory(options.memory), pool);
   const double read_ms = reading.ms();
-  const std::size_t before = tensor.num_entries();
+  if (tensor.sorted && !options.html.empty()) {
+    throw Error("tensor", "--html draws entries in memory; give more --memory for this file");
+  }
   const Stopwatch watch;
-  sum_duplicates(tensor, pool);
-  const sparse::TensorFeatures features = features_of(tensor, pool);
-  const double ms = watch.ms();
+  const sparse::TensorFeatures features =
+      tensor.sorted ? streamed_features(*tensor.sorted, tensor.sizes, tensor.part(), pool)
+                    : features_of(tensor.whole, pool);
+  const double ms = tensor.summing_ms + watch.ms();
   if (!options.html.empty()) {
-    save_text(features_html(options.path, features, drawings_of(tensor)), options.html);
+    save_text(features_html(options.path, features, drawings_of(tensor.whole)), options.html);
   }
   if (options.json) {
     nlohmann::ordered_json json{{"file", options.path}};
     json.update(features_json(features));
-    json["duplicates"] = before - tensor.num_entries();
+    json["duplicates"] = tensor.num_read - features.num_entries;
     json["threads"] = pool.num_threads();
     json["read_ms"] = read_ms;
     json["ms"] = ms;
@@ -93,6 +97,7 @@ void add_tensor_features(CLI::App& tensor) {
   command->add_flag("--json", o->json, "print JSON, which `tandem tensor generate --like` reads");
   command->add_flag("--csv", o->csv, "print CSV");
   command->add_option("--html", o->html, "write a page with tables and pictures here");
+  add_tensor_memory(*command, o->memory);
   add_tensor_threads(*command, o->threads);
   command->callback([o] { run_features(*o); });
 }

@@ -33,7 +33,7 @@ sparse::TensorPlan sibling_of(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw Error("generate", "cannot read '" + path + "': " + std::strerror(errno));
   const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
-  if (json.is_discarded()) throw Error("generate", "'" + path + "' is no JSON");
+  if (json.is_discarded()) throw Error("generate", "'" + path + "' is not JSON");
   return sparse::plan_sibling(sparse::features_from_json(json));
 }
 

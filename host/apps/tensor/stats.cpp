@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "apps/json_text.h"
+#include "apps/tensor/large_tensor.h"
 #include "apps/tensor/tensor_commands.h"
 #include "apps/tensor/tensor_output.h"
-#include "tensor/sparse/files/read_tensor.h"
 #include "tensor/sparse/formats/compressed_matrix.h"
-#include "tensor/sparse/formats/entry_order.h"
 
 namespace tandem::apps {
 namespace {
@@ -22,50 +22,70 @@ using Json = nlohmann::ordered_json;
 struct StatsOptions {
   std::string path;
   bool json = false;
+  std::uint64_t memory = 0;
   int threads = 0;
 };
 
-Json values_json(const sparse::CooTensor& tensor) {
-  if (tensor.num_entries() == 0) return nullptr;
-  const auto [least, most] = std::minmax_element(tensor.values.begin(), tensor.values.end());
-  double sum = 0;
-  for (const double value : tensor.values) sum += value;
-  return {{"min", *least}, {"max", *most}, {"sum", sum}};
+// Of all entries, in their order.
+struct EntryTotals {
+  std::uint64_t entries = 0, zeros = 0;
+  double least = 0, most = 0, sum = 0;
+  std::vector<std::size_t> index_bytes;  // [order] of one index
+
+  void add(const sparse::CooTensor& chunk) {
+    index_bytes.resize(chunk.order(), 4);
+    for (std::size_t mode = 0; mode < chunk.order(); ++mode) {
+      if (chunk.indices[mode].wide()) index_bytes[mode] = 8;
+    }
+    for (const double value : chunk.values) {
+      least = entries == 0 ? value : std::min(least, value);
+      most = entries == 0 ? value : std::max(most, value);
+      sum += value;
+      zeros += value == 0 ? 1 : 0;
+      ++entries;
+    }
+  }
+};
+
+Json values_json(const EntryTotals& totals) {
+  if (totals.entries == 0) return nullptr;
+  return {{"min", totals.least}, {"max", totals.most}, {"sum", totals.sum}};
 }
 
 // Bytes of the same entries in each format that can hold them.
-Json bytes_json(const sparse::CooTensor& tensor) {
-  Json bytes{{"coo", tensor.size_bytes()}};
-  if (tensor.order() == 2) {
-    const std::uint64_t rows = tensor.sizes[0], columns = tensor.sizes[1];
-    const auto csr = sparse::compressed_bytes(rows, columns, tensor.num_entries());
-    const auto csc = sparse::compressed_bytes(columns, rows, tensor.num_entries());
+Json bytes_json(std::span<const std::uint64_t> sizes, const EntryTotals& totals) {
+  std::uint64_t entry_bytes = sizeof(double);
+  for (const std::size_t bytes : totals.index_bytes) entry_bytes += bytes;
+  Json bytes{{"coo", totals.entries * entry_bytes}};
+  if (sizes.size() == 2) {
+    const auto csr = sparse::compressed_bytes(sizes[0], sizes[1], totals.entries);
+    const auto csc = sparse::compressed_bytes(sizes[1], sizes[0], totals.entries);
     if (csr) bytes["csr"] = *csr;
     if (csc) bytes["csc"] = *csc;
   }
   int bits = 0;
-  for (const std::uint64_t size : tensor.sizes) bits += sparse::index_bits(size);
-  if (bits <= 64) bytes["linear"] = tensor.num_entries() * 16;
+  for (const std::uint64_t size : sizes) bits += sparse::index_bits(size);
+  if (bits <= 64) bytes["linear"] = totals.entries * 16;
   return bytes;
 }
 
 Json stats_json(const StatsOptions& options) {
   ThreadPool pool(options.threads);
   const Stopwatch watch;
-  sparse::CooTensor tensor = sparse::read_tensor(options.path, pool);
+  LargeTensor tensor(options.path, tensor_memory(options.memory), pool);
   const double read_ms = watch.ms();
-  const std::size_t before = tensor.num_entries();
-  sparse::sum_duplicates(tensor, pool);
-  const auto zeros = std::count(tensor.values.begin(), tensor.values.end(), 0.0);
+  EntryTotals totals;
+  tensor.visit([&](const sparse::CooTensor& chunk) { totals.add(chunk); });
   return {{"file", options.path},
-          {"order", tensor.order()},
+          {"order", tensor.sizes.size()},
           {"sizes", tensor.sizes},
-          {"nnz", tensor.num_entries()},
-          {"duplicates", before - tensor.num_entries()},
-          {"stored_zeros", zeros},
-          {"density", static_cast<double>(tensor.num_entries()) / sparse::num_cells(tensor.sizes)},
-          {"values", values_json(tensor)},
-          {"bytes", bytes_json(tensor)},
+          {"nnz", totals.entries},
+          {"duplicates", tensor.num_read - totals.entries},
+          {"stored_zeros", totals.zeros},
+          {"density", static_cast<double>(totals.entries) / sparse::num_cells(tensor.sizes)},
+          {"values", values_json(totals)},
+          {"bytes", bytes_json(tensor.sizes, totals)},
+          {"runs", tensor.sorted ? tensor.sorted->num_runs() : 0},
           {"read_ms", read_ms}};
 }
 
@@ -92,6 +112,7 @@ void add_tensor_stats(CLI::App& tensor) {
   auto o = std::make_shared<StatsOptions>();
   add_tensor_file(*command, o->path);
   command->add_flag("--json", o->json, "print JSON");
+  add_tensor_memory(*command, o->memory);
   add_tensor_threads(*command, o->threads);
   command->callback([o] {
     const Json stats = stats_json(*o);

@@ -51,7 +51,7 @@ double blend(double old, double fresh) {
 // A thread's rows of the result.
 struct RunRows {
   std::uint64_t first = 0, last = 0;
-  std::vector<float> values;  // [last - first, stride]
+  AlignedVector<float> values;  // [last - first, stride]
 };
 
 RunRows rows_of(std::span<const CurveBlock> run, std::size_t mode, std::size_t stride) {
@@ -304,12 +304,6 @@ std::vector<BlockLoad> AdaptivePartition::loads(std::size_t kernels) const {
   return result;
 }
 
-bool AdaptivePartition::is_in_budget(double cost, std::size_t remaining) const {
-  const double done = static_cast<double>(iterations_);
-  const double all = work_seconds_ / done * (done + static_cast<double>(remaining));
-  return stats_.round_seconds + cost <= options_.round_budget * all;
-}
-
 bool AdaptivePartition::adapt(std::size_t remaining, std::size_t kernels, ThreadPool& pool) {
   const Watch watch;
   ++iterations_;
@@ -325,7 +319,8 @@ bool AdaptivePartition::adapt(std::size_t remaining, std::size_t kernels, Thread
   const RoundWork work = round_work(load, plan, depth_limit(blocks_.size()));
   const double copies = work.copies_of_a_thread(threads);
   const double cost = entry_seconds_ * copies;
-  const bool pays = gain * static_cast<double>(remaining) > cost && is_in_budget(cost, remaining);
+  const RoundBudget budget{options_.round_budget, work_seconds_, stats_.round_seconds, iterations_};
+  const bool pays = gain * static_cast<double>(remaining) > cost && budget.allows(cost, remaining);
   if (pays) {
     make_round(plan, shares(load), pool);
     stats_.rebuilt_entries += work.moved;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AdaptivePartition: a tensor whose pattern changes while a kernel runs over it again and again.
+// AdaptivePartition: a tensor whose pattern changes between repeated runs of a kernel.
 //
 // It begins as a uniform grid along the Hilbert curve (curve.h): blocks of equal ranges of keys, so
 // every entry is in exactly one block. Kernels and changes measure their time in each block.
 // adapt() makes a round (block_plan.h): hot blocks are halved along the curve down to the depth
-// limit, cold neighbours fused, and no other block is touched; only if the gain over the remaining
-// iterations exceeds the round's cost. Changes of entries rebuild only the blocks that they hit.
-// Threads: one caller; `pool` runs the parts. Memory: 12 bytes and 2 per mode for an entry.
-// Errors: Error if the modes have more than 64 index bits together.
+// limit, cold neighbours are fused, and the other blocks stay. It does so only if the gain over the
+// remaining iterations exceeds the round's cost. A change of entries rebuilds only the blocks of
+// these entries. Threads: one caller; `pool` runs the parts. Memory: 12 bytes and 2 per mode for an
+// entry. Errors: Error if the modes have more than 64 index bits together.
 #pragma once
 
 #include <cstddef>
@@ -28,10 +28,11 @@ namespace tandem::sparse {
 struct AdaptiveOptions {
   int grid_bits = 6;  // 2^grid_bits blocks at first, or as many as the tensor has cells
   PlanOptions plan;
-  // Rounds may take this part of the time of changes and kernels, those to come included.
+  // Rounds may take this part of the time of changes and kernels. The expected remaining time is
+  // included.
   double round_budget = 0.03;
-  // Above 0: the kernel's and the changes' work on an entry of a block counts as so many seconds,
-  // instead of measured ones. The budget and the first cost of a round stay measured.
+  // Above 0: the time of kernels and changes per entry of a block, instead of measured times. The
+  // budget and the first cost of a round stay measured.
   double seconds_per_entry = 0;
 };
 
@@ -44,7 +45,7 @@ struct AdaptiveStats {
 
 class AdaptivePartition {
  public:
-  // Sums duplicates.
+  // Duplicates are summed.
   AdaptivePartition(const CooTensor& tensor, const AdaptiveOptions& options, ThreadPool& pool);
 
   std::span<const CurveBlock> blocks() const { return blocks_; }
@@ -52,16 +53,16 @@ class AdaptivePartition {
   std::size_t num_entries() const;
   const AdaptiveStats& stats() const { return stats_; }
 
-  // Entries of `set` are inserted or overwrite, those of `removed` (values unused) go. A coordinate
-  // is in one of them, once.
+  // Entries of `set` are inserted, or overwrite present ones. Entries of `removed` are removed;
+  // their values are not used. A coordinate occurs once, in one of the two.
   void change(const CooTensor& set, const CooTensor& removed, ThreadPool& pool);
 
   // As mttkrp() of kernels/mttkrp.h, blocks divided among threads by their measured time.
   void mttkrp(std::span<const FactorMatrix<float>> factors, std::size_t mode,
               FactorMatrix<float>& out, ThreadPool& pool);
 
-  // Makes a round if it pays within `remaining` iterations, of one change and `kernels` calls of
-  // mttkrp() each. Returns whether it did.
+  // Makes a round if its gain within `remaining` iterations exceeds its cost. An iteration is one
+  // change and `kernels` calls of mttkrp(). Returns whether it made a round.
   bool adapt(std::size_t remaining, std::size_t kernels, ThreadPool& pool);
 
  private:
@@ -79,10 +80,9 @@ class AdaptivePartition {
   std::vector<CurveBlock> fused(std::size_t begin, std::size_t end) const;  // blocks
   std::vector<BlockLoad> loads(std::size_t kernels) const;
   void make_round(const BlockPlan& plan, std::span<const double> shares, ThreadPool& pool);
-  // The blocks of made[b], if is_old[b] is false, take the place of block b.
+  // Replaces block b by the blocks of made[b] if is_old[b] is false.
   void replace(Made& made, const std::vector<bool>& is_old);
   double gain_of(const BlockPlan& plan, std::span<const double> seconds, std::size_t threads) const;
-  bool is_in_budget(double cost, std::size_t remaining) const;
   void halve(CurveBlock block, double share, double midpoint, int depth,
              std::vector<CurveBlock>& to) const;
 

@@ -18,14 +18,14 @@ struct CurveEntries {
   std::vector<std::uint64_t> keys;
   std::vector<std::uint64_t> indices;  // [entries, order]
   std::vector<float> values;
-  std::vector<std::uint8_t> removed;  // [entries] of a change only: 1: the entry goes
+  std::vector<std::uint8_t> removed;  // [entries] of a change only; 1: the entry is removed
 
   std::size_t size() const { return keys.size(); }
 };
 
 struct CurveBlock {
   std::uint64_t first = 0, last = 0;       // keys, the last one included
-  std::vector<std::uint64_t> bases, ends;  // [order] smallest index, greatest + 1; of no entry: 0
+  std::vector<std::uint64_t> bases, ends;  // [order] least index, greatest + 1; no entries: 0
   std::vector<std::uint64_t> keys;         // [entries]
   std::vector<std::uint16_t> distances;    // [entries, order]
   std::vector<float> values;               // [entries]
@@ -35,8 +35,8 @@ struct CurveBlock {
   std::size_t size() const { return keys.size(); }
 };
 
-// Entries [begin, end) as blocks over the keys first .. last: one, or more where the indices reach
-// further than 16 bits. Appends them.
+// Appends the entries [begin, end) as blocks over the keys first .. last: one block, or several if
+// the indices differ by more than 16 bits.
 struct KeyRange {
   std::uint64_t first = 0, last = 0;
 };

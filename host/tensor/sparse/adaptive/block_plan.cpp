@@ -91,6 +91,12 @@ RoundWork round_work(std::span<const BlockLoad> blocks, const BlockPlan& plan, i
   return work;
 }
 
+bool RoundBudget::allows(double cost, std::size_t remaining) const {
+  const double done = static_cast<double>(iterations);
+  const double all = work_seconds / done * (done + static_cast<double>(remaining));
+  return round_seconds + cost <= part * all;
+}
+
 std::vector<std::size_t> balanced_runs(std::span<const double> seconds, std::size_t num_runs) {
   const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   std::vector<std::size_t> bounds{0};

@@ -41,7 +41,7 @@ std::vector<FeatureRow> rows_of_mode(const CooTensor& tensor, std::size_t mode, 
   return rows;
 }
 
-void add_totals(TensorFeatures& features) {
+void add_totals_of_rows(TensorFeatures& features) {
   for (const FeatureRow& row : features.rows) {
     if (row.kind == CountKind::kEntriesPerSlice) {
       features.slices += row.counts.all;
@@ -74,11 +74,19 @@ const char* count_kind_name(CountKind kind) {
   return "";
 }
 
+void complete_features(TensorFeatures& features) {
+  features.density = static_cast<double>(features.num_entries) / num_cells(features.sizes);
+  std::sort(features.rows.begin(), features.rows.end(),
+            [](const FeatureRow& a, const FeatureRow& b) {
+              return std::tie(a.kind, a.modes) < std::tie(b.kind, b.modes);
+            });
+  add_totals_of_rows(features);
+}
+
 TensorFeatures features_of(const CooTensor& tensor, ThreadPool& pool) {
   TensorFeatures features;
   features.sizes = tensor.sizes;
   features.num_entries = tensor.num_entries();
-  features.density = static_cast<double>(tensor.num_entries()) / num_cells(tensor.sizes);
   std::vector<std::vector<FeatureRow>> rows(tensor.order());
   // Modes side by side, each on one thread: most of the work is counting, which has no parts.
   pool.run(tensor.order(), [&](std::size_t mode) {
@@ -88,11 +96,7 @@ TensorFeatures features_of(const CooTensor& tensor, ThreadPool& pool) {
   for (auto& of_mode : rows) {
     std::move(of_mode.begin(), of_mode.end(), std::back_inserter(features.rows));
   }
-  std::sort(features.rows.begin(), features.rows.end(),
-            [](const FeatureRow& a, const FeatureRow& b) {
-              return std::tie(a.kind, a.modes) < std::tie(b.kind, b.modes);
-            });
-  add_totals(features);
+  complete_features(features);
   return features;
 }
 

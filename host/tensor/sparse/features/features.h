@@ -51,6 +51,9 @@ struct TensorFeatures {
   std::vector<FeatureRow> rows;  // by kind, then by modes
 };
 
+// Sorts the rows, and computes what follows from them, the sizes and the number of entries.
+void complete_features(TensorFeatures& features);
+
 // `tensor`: duplicates are summed, in lexicographic order (sum_duplicates()).
 TensorFeatures features_of(const CooTensor& tensor, ThreadPool& pool);
 

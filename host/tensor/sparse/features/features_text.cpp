@@ -53,7 +53,7 @@ CountKind kind_named(const std::string& name) {
   for (const CountKind kind : kKinds) {
     if (name == count_kind_name(kind)) return kind;
   }
-  throw Error("tensor", "features: '" + name + "' is no kind of row");
+  throw Error("tensor", "features: '" + name + "' is not a kind of row");
 }
 
 // nlohmann_json makes large numbers of negative ones, and integers of fractions.

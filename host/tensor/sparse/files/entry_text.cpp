@@ -48,7 +48,7 @@ std::string index_complaint(std::string_view word) {
   const bool is_negative = word.size() > 1 && word.front() == '-';
   const std::string_view digits = is_negative ? word.substr(1) : word;
   if (!std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-    return quoted(word) + " is no index";
+    return quoted(word) + " is not an index";
   }
   if (is_negative) return "index " + quoted(word) + " is negative; indices begin at 1";
   if (digits.find_first_not_of('0') == digits.npos) return "index 0; indices begin at 1";
@@ -119,7 +119,7 @@ class PartParser {
     if (error == std::errc::result_out_of_range) {
       return "value " + quoted(word) + " is beyond what 64 bits hold";
     }
-    if (error != std::errc() || rest != at + word.size()) return quoted(word) + " is no number";
+    if (error != std::errc() || rest != at + word.size()) return quoted(word) + " is not a number";
     if (!std::isfinite(value)) return "value " + quoted(word) + " is not finite";
     at = rest;
     return {};

@@ -62,7 +62,7 @@ std::vector<std::uint64_t> parse_sizes(LineBlocks& file) {
   for (const std::string_view word : words) {
     const auto number = positive_integer(word);
     if (!number && (numbers.size() < 2 || word != "0")) {
-      file.fail(file.line_number(), quoted(word) + " is no size");
+      file.fail(file.line_number(), quoted(word) + " is not a size");
     }
     numbers.push_back(number.value_or(0));
   }
@@ -87,22 +87,29 @@ bool is_matrix_market(std::string_view first_line) {
   return lower_case(std::string(first_line.substr(0, kBanner.size()))) == kBanner;
 }
 
-CooTensor read_matrix_market(LineBlocks& file, ThreadPool& pool) {
+void read_matrix_market(LineBlocks& file, std::size_t most_bytes, ThreadPool& pool,
+                        FunctionRef<void(CooTensor chunk)> take) {
   const Banner banner = parse_banner(file);
   const std::vector<std::uint64_t> sizes = parse_sizes(file);
   if (banner.symmetry != Symmetry::kGeneral && sizes[0] != sizes[1]) {
     file.fail(file.line_number(), "a symmetric matrix has as many rows as columns");
   }
   TensorBuilder builder(file, {2, banner.has_value, {sizes[0], sizes[1]}}, pool);
+  const auto pass_on = [&] {
+    CooTensor chunk = builder.take();
+    if (banner.symmetry != Symmetry::kGeneral) complete(chunk, banner.symmetry);
+    take(std::move(chunk));
+  };
   std::string_view lines;
-  while (file.next_block(lines)) builder.add(lines, file.line_number());
+  while (file.next_block(lines)) {
+    if (builder.size_bytes() >= most_bytes) pass_on();
+    builder.add(lines, file.line_number());
+  }
   if (builder.num_entries() != sizes[2]) {
     file.fail("the header says " + std::to_string(sizes[2]) + " entries, and there are " +
               std::to_string(builder.num_entries()) + "; the file may be cut off");
   }
-  CooTensor tensor = builder.finish();
-  if (banner.symmetry != Symmetry::kGeneral) complete(tensor, banner.symmetry);
-  return tensor;
+  pass_on();
 }
 
 }  // namespace tandem::sparse

@@ -4,6 +4,7 @@
 #include "tensor/sparse/files/read_tensor.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -16,12 +17,14 @@
 namespace tandem::sparse {
 namespace {
 
+// Of text, at a time.
+constexpr std::size_t kLeastBlock = std::size_t{1} << 16, kMostBlock = std::size_t{16} << 20;
 constexpr std::string_view kSizesComment = "sizes";
 
 std::uint64_t size_word(const LineBlocks& file, std::string_view word) {
   const auto size = positive_integer(word);
   if (!size)
-    file.fail(file.line_number(), quoted(word) + " is no size of a mode; sizes begin at 1");
+    file.fail(file.line_number(), quoted(word) + " is not a size of a mode; sizes begin at 1");
   return *size;
 }
 
@@ -97,17 +100,28 @@ std::string first_entry(LineBlocks& file, EntryForm& form) {
 
 }  // namespace
 
-CooTensor read_tensor(const std::string& path, ThreadPool& pool) {
-  LineBlocks file(path);
+void read_chunks(const std::string& path, std::size_t most_bytes, ThreadPool& pool,
+                 FunctionRef<void(CooTensor chunk)> take) {
+  LineBlocks file(path, std::clamp(most_bytes, kLeastBlock, kMostBlock));
   std::string_view line;
   if (!file.peek_line(line)) file.fail("is empty; a tensor has a header or entries");
-  if (is_matrix_market(line)) return read_matrix_market(file, pool);
+  if (is_matrix_market(line)) return read_matrix_market(file, most_bytes, pool, take);
   EntryForm form;
   const std::string first = first_entry(file, form);
   TensorBuilder builder(file, form, pool);
   if (!first.empty()) builder.add(first, file.line_number());
-  while (file.next_block(line)) builder.add(line, file.line_number());
-  return builder.finish();
+  while (file.next_block(line)) {
+    if (builder.size_bytes() >= most_bytes) take(builder.take());
+    builder.add(line, file.line_number());
+  }
+  take(builder.take());
+}
+
+CooTensor read_tensor(const std::string& path, ThreadPool& pool) {
+  CooTensor whole;
+  read_chunks(path, std::numeric_limits<std::size_t>::max(), pool,
+              [&](CooTensor chunk) { whole = std::move(chunk); });
+  return whole;
 }
 
 }  // namespace tandem::sparse

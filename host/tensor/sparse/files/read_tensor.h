@@ -13,11 +13,18 @@
 
 #include <string>
 
+#include "common/function_ref.h"
 #include "common/thread_pool.h"
 #include "tensor/sparse/formats/coo_tensor.h"
 
 namespace tandem::sparse {
 
 CooTensor read_tensor(const std::string& path, ThreadPool& pool);
+
+// Passes the entries on in chunks of little more than `most_bytes`, in their order; at least one
+// chunk, the last of which has the tensor's sizes. The second halves of a symmetric matrix are in
+// the chunk of their first halves.
+void read_chunks(const std::string& path, std::size_t most_bytes, ThreadPool& pool,
+                 FunctionRef<void(CooTensor chunk)> take);
 
 }  // namespace tandem::sparse

@@ -45,11 +45,16 @@ void TensorBuilder::append(const EntryPart& part, std::size_t begin) {
             tensor_.values.begin() + static_cast<std::ptrdiff_t>(begin));
 }
 
-CooTensor TensorBuilder::finish() {
-  if (tensor_.sizes.empty()) {
-    for (const std::uint64_t greatest : greatest_) tensor_.sizes.push_back(greatest + 1);
+CooTensor TensorBuilder::take() {
+  CooTensor taken = std::move(tensor_);
+  tensor_ = {};
+  tensor_.sizes = form_.sizes;
+  tensor_.indices.resize(form_.order);
+  num_taken_ += taken.num_entries();
+  if (taken.sizes.empty()) {
+    for (const std::uint64_t greatest : greatest_) taken.sizes.push_back(greatest + 1);
   }
-  return std::move(tensor_);
+  return taken;
 }
 
 }  // namespace tandem::sparse

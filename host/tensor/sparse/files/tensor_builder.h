@@ -25,10 +25,12 @@ class TensorBuilder {
   // first_line: the number of the first line of `lines`.
   void add(std::string_view lines, std::uint64_t first_line);
 
-  std::size_t num_entries() const { return tensor_.num_entries(); }
+  // Of all, also those that were taken.
+  std::uint64_t num_entries() const { return num_taken_ + tensor_.num_entries(); }
 
-  // Throws Error if the sizes are not known and there is no entry.
-  CooTensor finish();
+  // The entries so far, which the builder forgets. Their sizes are those that are known by now.
+  CooTensor take();
+  std::size_t size_bytes() const { return tensor_.size_bytes(); }
 
  private:
   void append(const EntryPart& part, std::size_t begin);
@@ -38,6 +40,7 @@ class TensorBuilder {
   ThreadPool& pool_;
   std::vector<std::uint64_t> greatest_;  // [order]
   CooTensor tensor_;
+  std::uint64_t num_taken_ = 0;
 };
 
 }  // namespace tandem::sparse

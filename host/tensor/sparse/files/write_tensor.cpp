@@ -19,8 +19,51 @@ namespace {
 
 constexpr std::size_t kEntriesOfPart = 1 << 16;
 
+template <typename Number>
+void append_number(Number number, std::string& text) {
+  char buffer[32];
+  const auto result = std::to_chars(buffer, buffer + sizeof buffer, number);
+  text.append(buffer, result.ptr);
+}
+
+std::string words(std::span<const std::uint64_t> numbers) {
+  std::string text;
+  for (const std::uint64_t number : numbers) {
+    text += ' ';
+    append_number(number, text);
+  }
+  return text;
+}
+
+std::string header_of(std::span<const std::uint64_t> mode_sizes, std::uint64_t num_entries,
+                      TextFormat format) {
+  const std::string sizes = words(mode_sizes);
+  if (format == TextFormat::kTns) return "# sizes" + sizes + "\n";
+  if (format == TextFormat::kTnsWithHeader) {
+    return std::to_string(mode_sizes.size()) + "\n" + sizes.substr(1) + "\n";
+  }
+  return "%%MatrixMarket matrix coordinate real general\n" + sizes.substr(1) + " " +
+         std::to_string(num_entries) + "\n";
+}
+
+std::string lines_of(const CooTensor& tensor, std::size_t begin, std::size_t end) {
+  std::string text;
+  text.reserve((end - begin) * (tensor.order() * 8 + 12));
+  for (std::size_t entry = begin; entry < end; ++entry) {
+    for (std::size_t mode = 0; mode < tensor.order(); ++mode) {
+      append_number(tensor.indices[mode][entry] + 1, text);
+      text += ' ';
+    }
+    append_number(tensor.values[entry], text);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
 // A file that is written, plain or gzip.
-class TextFile {
+class TensorWriter::TextFile {
  public:
   TextFile(const std::string& path, bool gzip) : path_(path) {
     errno = 0;
@@ -56,67 +99,40 @@ class TextFile {
   gzFile file_ = nullptr;
 };
 
-template <typename Number>
-void append_number(Number number, std::string& text) {
-  char buffer[32];
-  const auto result = std::to_chars(buffer, buffer + sizeof buffer, number);
-  text.append(buffer, result.ptr);
-}
-
-std::string words(const std::vector<std::uint64_t>& numbers) {
-  std::string text;
-  for (const std::uint64_t number : numbers) {
-    text += ' ';
-    append_number(number, text);
+TensorWriter::TensorWriter(const std::string& path, const WriteOptions& options,
+                           std::span<const std::uint64_t> sizes, std::uint64_t num_entries,
+                           ThreadPool& pool)
+    : pool_(pool) {
+  if (options.format == TextFormat::kMatrixMarket && sizes.size() != 2) {
+    throw Error("tensor", "a Matrix Market file holds a matrix; this tensor has order " +
+                              std::to_string(sizes.size()) + ", so write a .tns file");
   }
-  return text;
+  file_ = std::make_unique<TextFile>(path, options.gzip);
+  file_->write(header_of(sizes, num_entries, options.format));
 }
 
-std::string header_of(const CooTensor& tensor, TextFormat format) {
-  const std::string sizes = words(tensor.sizes);
-  if (format == TextFormat::kTns) return "# sizes" + sizes + "\n";
-  if (format == TextFormat::kTnsWithHeader) {
-    return std::to_string(tensor.order()) + "\n" + sizes.substr(1) + "\n";
+TensorWriter::~TensorWriter() = default;
+
+void TensorWriter::write(const CooTensor& chunk) {
+  std::vector<std::string> texts(static_cast<std::size_t>(pool_.num_threads()));
+  for (std::size_t begin = 0; begin < chunk.num_entries();) {
+    const std::size_t end = std::min(begin + kEntriesOfPart * texts.size(), chunk.num_entries());
+    const EqualParts parts{end - begin, texts.size()};
+    pool_.run(parts.parts, [&](std::size_t part) {
+      texts[part] = lines_of(chunk, begin + parts.bound(part), begin + parts.bound(part + 1));
+    });
+    for (const std::string& text : texts) file_->write(text);
+    begin = end;
   }
-  return "%%MatrixMarket matrix coordinate real general\n" + sizes.substr(1) + " " +
-         std::to_string(tensor.num_entries()) + "\n";
 }
 
-std::string lines_of(const CooTensor& tensor, std::size_t begin, std::size_t end) {
-  std::string text;
-  text.reserve((end - begin) * (tensor.order() * 8 + 12));
-  for (std::size_t entry = begin; entry < end; ++entry) {
-    for (std::size_t mode = 0; mode < tensor.order(); ++mode) {
-      append_number(tensor.indices[mode][entry] + 1, text);
-      text += ' ';
-    }
-    append_number(tensor.values[entry], text);
-    text += '\n';
-  }
-  return text;
-}
-
-}  // namespace
+void TensorWriter::close() { file_->close(); }
 
 void write_tensor(const CooTensor& tensor, const std::string& path, const WriteOptions& options,
                   ThreadPool& pool) {
-  if (options.format == TextFormat::kMatrixMarket && tensor.order() != 2) {
-    throw Error("tensor", "a Matrix Market file holds a matrix; this tensor has order " +
-                              std::to_string(tensor.order()) + ", so write a .tns file");
-  }
-  TextFile file(path, options.gzip);
-  file.write(header_of(tensor, options.format));
-  std::vector<std::string> texts(static_cast<std::size_t>(pool.num_threads()));
-  for (std::size_t begin = 0; begin < tensor.num_entries();) {
-    const std::size_t end = std::min(begin + kEntriesOfPart * texts.size(), tensor.num_entries());
-    const EqualParts parts{end - begin, texts.size()};
-    pool.run(parts.parts, [&](std::size_t part) {
-      texts[part] = lines_of(tensor, begin + parts.bound(part), begin + parts.bound(part + 1));
-    });
-    for (const std::string& text : texts) file.write(text);
-    begin = end;
-  }
-  file.close();
+  TensorWriter writer(path, options, tensor.sizes, tensor.num_entries(), pool);
+  writer.write(tensor);
+  writer.close();
 }
 
 WriteOptions write_options_for(const std::string& path) {
@@ -127,8 +143,7 @@ WriteOptions write_options_for(const std::string& path) {
   if (name.ends_with(".mtx")) {
     options.format = TextFormat::kMatrixMarket;
   } else if (!name.ends_with(".tns")) {
-    throw Error("tensor",
-                "'" + path + "' ends in neither .tns nor .mtx, with or without .gz behind it");
+    throw Error("tensor", "'" + path + "' must end in .tns or .mtx, optionally followed by .gz");
   }
   return options;
 }

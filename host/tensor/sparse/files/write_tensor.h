@@ -11,6 +11,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 
 #include "common/thread_pool.h"
@@ -27,6 +29,27 @@ enum class TextFormat : std::uint8_t {
 struct WriteOptions {
   TextFormat format = TextFormat::kTns;
   bool gzip = false;
+};
+
+// Writes a tensor in chunks.
+class TensorWriter {
+ public:
+  // num_entries: of all chunks together; Matrix Market has it in its header.
+  TensorWriter(const std::string& path, const WriteOptions& options,
+               std::span<const std::uint64_t> sizes, std::uint64_t num_entries, ThreadPool& pool);
+  ~TensorWriter();
+  TensorWriter(const TensorWriter&) = delete;
+  TensorWriter& operator=(const TensorWriter&) = delete;
+
+  // Of the tensor's order; its sizes are not read.
+  void write(const CooTensor& chunk);
+  void close();
+
+ private:
+  class TextFile;
+
+  std::unique_ptr<TextFile> file_;
+  ThreadPool& pool_;
 };
 
 void write_tensor(const CooTensor& tensor, const std::string& path, const WriteOptions& options,

@@ -56,7 +56,7 @@ CompressedMatrix to_compressed(CooTensor matrix, Major major, ThreadPool& pool) 
   if (num_majors > kMostMajors) {
     throw Error("tensor", "a matrix of " + std::to_string(num_majors) +
                               " rows or columns is not compressed along them: each would take 8 "
-                              "bytes; 2^32 are the most");
+                              "bytes; at most 2^32 are possible");
   }
   CompressedMatrix result;
   result.rows = matrix.sizes[0];

@@ -4,6 +4,7 @@
 #include "tensor/tiling/stencils/stencil_row.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <type_traits>
 
@@ -28,26 +29,58 @@ struct CellLoads {
   HWY_INLINE hn::Vec<D> all(double value) const { return hn::Set(D(), value); }
 };
 
+// Where a row's results go, and what is fetched beside them.
+template <std::size_t kFetched>
+struct RowEnds {
+  double* out = nullptr;
+  std::size_t count = 0;
+  bool streams = false;
+  std::array<const double*, kFetched> fetched{};
+
+  HWY_INLINE void fetch(std::size_t i) const {
+    for (const double* row : fetched) hwy::Prefetch(row + i);
+  }
+};
+
+// kFetched: 0, or as many as `row` names.
+template <std::size_t kFetched>
+RowEnds<kFetched> ends_of(const StencilRow& row) {
+  RowEnds<kFetched> ends{row.out, row.count, row.streams, {}};
+  std::copy_n(row.fetched.begin(), kFetched, ends.fetched.begin());
+  return ends;
+}
+
 // cell(loads) -> the vector of results.
-template <typename Cell>
-HWY_INLINE void for_cells(double* out, std::size_t count, bool streams, const Cell& cell) {
+template <std::size_t kFetched, typename Cell>
+HWY_INLINE void for_cells(const RowEnds<kFetched>& row, const Cell& cell) {
+  double* const out = row.out;
+  const std::size_t count = row.count;
   using One = hn::CappedTag<double, 1>;
   using Whole = hn::ScalableTag<double>;
   const std::size_t lanes = hn::Lanes(Whole());
   std::size_t i = 0;
-  if (streams) {
+  if (row.streams) {
     const auto words = reinterpret_cast<std::uintptr_t>(out) / sizeof(double);
     const std::size_t head = std::min<std::size_t>((lanes - words % lanes) % lanes, count);
     for (; i < head; ++i) hn::StoreU(cell(CellLoads<One>{i}), One(), out + i);
     for (; i + lanes <= count; i += lanes) {
+      row.fetch(i);
       hn::Stream(cell(CellLoads<Whole>{i}), Whole(), out + i);
     }
   } else {
     for (; i + lanes <= count; i += lanes) {
+      row.fetch(i);
       hn::StoreU(cell(CellLoads<Whole>{i}), Whole(), out + i);
     }
   }
   for (; i < count; ++i) hn::StoreU(cell(CellLoads<One>{i}), One(), out + i);
+}
+
+// Calls cells(ends) with the rows to fetch, if there are any.
+template <std::size_t kFetched, typename Cells>
+HWY_INLINE void with_ends(const StencilRow& row, const Cells& cells) {
+  if (row.fetched[0] == nullptr) return cells(ends_of<0>(row));
+  cells(ends_of<kFetched>(row));
 }
 
 // Loops take copies in registers: what they store could overwrite the row's own fields.
@@ -56,13 +89,14 @@ void heat(const StencilRow& row, double rate) {
                       *const above = row.planes[2];
   const std::ptrdiff_t up = row.row_stride;
   const double own = 1 - 6 * rate;
-  for_cells(row.out, row.count, row.streams, [=](const auto& load) HWY_ATTR {
+  const auto cell = [=](const auto& load) HWY_ATTR {
     const auto columns = hn::Add(load(at - 1), load(at + 1));
     const auto rows = hn::Add(load(at - up), load(at + up));
     const auto planes = hn::Add(load(below), load(above));
     const auto sum = hn::Add(hn::Add(columns, rows), planes);
     return hn::MulAdd(load.all(rate), sum, hn::Mul(load.all(own), load(at)));
-  });
+  };
+  with_ends<1>(row, [&](const auto& ends) HWY_ATTR { for_cells(ends, cell); });
 }
 
 void jacobi(const StencilRow& row) {
@@ -70,7 +104,7 @@ void jacobi(const StencilRow& row) {
   const auto k = row.conductivity;
   const double* const f = row.heat_source;
   const std::ptrdiff_t up = row.row_stride, k_up = row.conductivity_stride;
-  for_cells(row.out, row.count, row.streams, [=](const auto& load) HWY_ATTR {
+  const auto cell = [=](const auto& load) HWY_ATTR {
     const auto own = load(k[1]), half = load.all(0.5);
     auto through = load(f), faces = load.all(0);
     const auto add = [&](const double* cells, const double* conductivity) HWY_ATTR {
@@ -85,7 +119,8 @@ void jacobi(const StencilRow& row) {
     add(u[0], k[0]);
     add(u[2], k[2]);
     return hn::Div(through, faces);
-  });
+  };
+  with_ends<3>(row, [&](const auto& ends) HWY_ATTR { for_cells(ends, cell); });
 }
 
 template <bool kHasBase>
@@ -94,7 +129,7 @@ void advect(const StencilRow& row, const AdvectionStage& stage) {
   const double* const base = row.base;
   const std::ptrdiff_t up = row.row_stride;
   const AdvectionStage s = stage;
-  for_cells(row.out, row.count, row.streams, [=](const auto& load) HWY_ATTR {
+  const auto cell = [=](const auto& load) HWY_ATTR {
     const double* const at = planes[4];
     auto moved = load(at), along_rows = load.all(0), along_planes = load.all(0);
     const auto add = [&]<std::ptrdiff_t k>(std::integral_constant<std::ptrdiff_t, k>) HWY_ATTR {
@@ -111,7 +146,8 @@ void advect(const StencilRow& row, const AdvectionStage& stage) {
     moved = hn::Add(hn::Add(along_planes, along_rows), moved);
     if constexpr (!kHasBase) return moved;
     return hn::MulAdd(load.all(s.of_base), load(base), hn::Mul(load.all(s.own), moved));
-  });
+  };
+  with_ends<kHasBase ? 2 : 1>(row, [&](const auto& ends) HWY_ATTR { for_cells(ends, cell); });
 }
 
 void advection(const StencilRow& row, const AdvectionStage& stage) {
@@ -120,7 +156,7 @@ void advection(const StencilRow& row, const AdvectionStage& stage) {
 }
 
 void triad(const double* b, const double* c, double* a, std::size_t count, bool streams) {
-  for_cells(a, count, streams,
+  for_cells(RowEnds<0>{a, count, streams, {}},
             [&](const auto& load) HWY_ATTR { return hn::MulAdd(load.all(3), load(c), load(b)); });
 }
 

@@ -29,6 +29,9 @@ struct StencilRow {
   double* out = nullptr;
   std::size_t count = 0;
   bool streams = false;  // non-temporal stores; call finish_streams() after the last row
+  // Rows to bring into the caches meanwhile, each `count` values: heat takes one, jacobi three, rk3
+  // two. Hardware follows too few of a stencil's streams. All null, or none.
+  std::array<const double*, 3> fetched{};
 };
 
 // out = u + rate * (sum of the 6 neighbours - 6 u)

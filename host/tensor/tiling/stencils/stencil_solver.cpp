@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "tensor/tiling/copy_run.h"
 #include "tensor/tiling/rank_reduction.h"
+#include "tensor/tiling/stencils/stencil_plane.h"
 #include "tensor/tiling/stencils/time_skew.h"
 
 namespace tandem::tiling {
@@ -105,29 +106,29 @@ void StencilSolver::sweep_tile(int stage, Field3& source, Field3& target,
                                const LocalTile<3>& tile) {
   const FieldView<double, 3> from = source.view(tile.local), to = target.view(tile.local);
   const std::int64_t radius = stencil_.radius();
-  StencilRow row;
-  row.row_stride = from.strides[1];
-  row.count = static_cast<std::size_t>(tile.box.extent(2));
   // What is read in the same cell is in the caches.
-  row.streams = options_.streams && &target != &fields_[0];
-  for_rows(tile.box, [&](const Point<3>& at) {
+  const bool streams = options_.streams && &target != &fields_[0];
+  for (Point<3> at = tile.box.lower; at[0] < tile.box.upper[0]; ++at[0]) {
+    StencilPlane plane(from.strides[1]);
     for (std::int64_t k = 0; k <= 2 * radius; ++k) {
-      row.planes[static_cast<std::size_t>(k)] = from.at(at) + (k - radius) * from.strides[0];
+      plane.set_plane(static_cast<std::size_t>(k), from.at(at) + (k - radius) * from.strides[0]);
     }
+    plane.fetch_ahead(static_cast<std::size_t>(2 * radius));
+    plane.set_out(to.at(at), to.strides[1]);
+    plane.set_streams(streams);
     if (stencil_.has_coefficients()) {
-      const FieldView<double, 3> conductivity = coefficients_[0].view(tile.local);
-      for (std::int64_t k = 0; k < 3; ++k) {
-        row.conductivity[static_cast<std::size_t>(k)] =
-            conductivity.at(at) + (k - 1) * conductivity.strides[0];
-      }
-      row.conductivity_stride = conductivity.strides[1];
-      row.heat_source = coefficients_[1].view(tile.local).at(at);
+      const Field3 &conductivity = coefficients_[0], &heat = coefficients_[1];
+      plane.set_coefficients(conductivity.view(tile.local), heat.view(tile.local), at);
     }
-    if (stencil_.reads_base(stage)) row.base = fields_[0].view(tile.local).at(at);
-    row.out = to.at(at);
-    stencil_.run(stage, row);
-  });
-  if (row.streams) finish_streams();
+    if (stencil_.reads_base(stage)) {
+      const FieldView<double, 3> base = fields_[0].view(tile.local);
+      plane.set_base(base.at(at), base.strides[1]);
+    }
+    for (std::int64_t row = 0; row < tile.box.extent(1); ++row) {
+      stencil_.run(stage, plane.row(row, 0, tile.box.extent(2)));
+    }
+  }
+  if (streams) finish_streams();
 }
 
 void StencilSolver::run_step() {

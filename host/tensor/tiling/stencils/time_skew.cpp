@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tensor/tiling/stencils/stencil_plane.h"
+
 namespace tandem::tiling {
 namespace {
 
@@ -14,14 +16,16 @@ class SkewedTile {
       : pass_(pass), tile_(tile), radius_(pass.stencil->radius()), ring_(2 * radius_ + 1) {
     const Box<3> widest = region_of(1);
     rows_ = widest.extent(1);
-    // Columns begin at a multiple of a cache line; rows are no multiple of 4096 bytes apart.
-    row_stride_ = (widest.extent(2) + 7) / 8 * 8;
+    // The tile's first column is at a cache line in every row, as in fields; rows are no multiple
+    // of 4096 bytes apart.
+    const std::int64_t before = tile.lower[2] - widest.lower[2], pad = (8 - before % 8) % 8;
+    row_stride_ = (pad + widest.extent(2) + 7) / 8 * 8;
     if (row_stride_ % 512 == 0) row_stride_ += 8;
     const std::int64_t planes = ring_ * (pass.levels - 1);
     scratch.resize(
-        std::max(scratch.size(), static_cast<std::size_t>(planes * rows_ * row_stride_ + 8)));
+        std::max(scratch.size(), static_cast<std::size_t>(planes * rows_ * row_stride_ + 16)));
     const auto words = reinterpret_cast<std::uintptr_t>(scratch.data()) / sizeof(double);
-    values_ = scratch.data() + (8 - words % 8) % 8;
+    values_ = scratch.data() + (8 - words % 8) % 8 + pad;
     lower_ = widest.lower;
   }
 
@@ -54,17 +58,19 @@ class SkewedTile {
   }
 
   void run_plane(int level, std::int64_t plane, const Box<3>& region) const {
+    const StencilPlane rows = plane_of(level, {plane, region.lower[1], region.lower[2]});
+    const bool is_inside = plane >= pass_.writable.lower[0] && plane < pass_.writable.upper[0];
     for (std::int64_t row = region.lower[1]; row < region.upper[1]; ++row) {
       Point<3> at{plane, row, region.lower[2]};
-      const bool is_inside = plane >= pass_.writable.lower[0] && plane < pass_.writable.upper[0] &&
-                             row >= pass_.writable.lower[1] && row < pass_.writable.upper[1];
+      const bool is_written =
+          is_inside && row >= pass_.writable.lower[1] && row < pass_.writable.upper[1];
       const std::int64_t first =
-          is_inside ? std::max(region.lower[2], pass_.writable.lower[2]) : region.upper[2];
+          is_written ? std::max(region.lower[2], pass_.writable.lower[2]) : region.upper[2];
       const std::int64_t last = std::min(region.upper[2], pass_.writable.upper[2]);
       keep(level, at, first - at[2]);
-      if (!is_inside) continue;
-      at[2] = first;
-      run_row(level, at, last - first);
+      if (!is_written) continue;
+      pass_.stencil->run((level - 1) % pass_.stencil->stages(),
+                         rows.row(row - region.lower[1], first - at[2], last - first));
       at[2] = last;
       keep(level, at, region.upper[2] - last);
     }
@@ -74,28 +80,25 @@ class SkewedTile {
     if (count > 0) std::copy_n(pass_.source.at(at), count, out_at(level, at));
   }
 
-  void run_row(int level, const Point<3>& at, std::int64_t count) const {
+  StencilPlane plane_of(int level, const Point<3>& at) const {
     const Stencil& stencil = *pass_.stencil;
-    StencilRow row;
+    StencilPlane plane(level == 1 ? pass_.source.strides[1] : row_stride_);
     for (std::int64_t k = 0; k < ring_; ++k) {
-      row.planes[static_cast<std::size_t>(k)] =
-          value_at(level - 1, {at[0] + k - radius_, at[1], at[2]});
+      plane.set_plane(static_cast<std::size_t>(k),
+                      value_at(level - 1, {at[0] + k - radius_, at[1], at[2]}));
     }
-    row.row_stride = level == 1 ? pass_.source.strides[1] : row_stride_;
     if (stencil.has_coefficients()) {
-      for (std::int64_t k = 0; k < 3; ++k) {
-        row.conductivity[static_cast<std::size_t>(k)] =
-            pass_.conductivity.at({at[0] + k - 1, at[1], at[2]});
-      }
-      row.conductivity_stride = pass_.conductivity.strides[1];
-      row.heat_source = pass_.heat_source.at(at);
+      plane.set_coefficients(pass_.conductivity, pass_.heat_source, at);
     }
-    const int stage = (level - 1) % stencil.stages();
-    if (stencil.reads_base(stage)) row.base = pass_.source.at(at);
-    row.out = out_at(level, at);
-    row.count = static_cast<std::size_t>(count);
-    row.streams = pass_.streams && level == pass_.levels;
-    stencil.run(stage, row);
+    if (stencil.reads_base((level - 1) % stencil.stages())) {
+      plane.set_base(pass_.source.at(at), pass_.source.strides[1]);
+    }
+    const bool is_last = level == pass_.levels;
+    plane.set_out(out_at(level, at), is_last ? pass_.target.strides[1] : row_stride_);
+    plane.set_streams(pass_.streams && is_last);
+    // Later levels read what the first one has brought into the caches.
+    if (level == 1) plane.fetch_ahead(static_cast<std::size_t>(ring_ - 1));
+    return plane;
   }
 
   const SkewedPass& pass_;

@@ -92,5 +92,16 @@ TEST(BlockPlan, RunsAreBalanced) {
   EXPECT_THAT(balanced_runs({}, 2), ElementsAre(0, 0, 0));
 }
 
+TEST(RoundBudget, CountsTheRoundsSoFarAndTheIterationsToCome) {
+  // 2 s for 4 iterations and 12 to come: 8 s, of which a quarter is for rounds.
+  const RoundBudget budget{0.25, 2, 1.5, 4};
+  EXPECT_TRUE(budget.allows(0.5, 12));
+  EXPECT_FALSE(budget.allows(0.53125, 12));
+  EXPECT_FALSE(budget.allows(0.5, 11));
+  EXPECT_FALSE((RoundBudget{0.25, 2, 1.75, 4}.allows(0.5, 12)));  // each alone would fit
+  EXPECT_FALSE((RoundBudget{0.25, 1, 1.5, 4}.allows(0.5, 12)));
+  EXPECT_FALSE((RoundBudget{0.125, 2, 1.5, 4}.allows(0.5, 12)));
+}
+
 }  // namespace
 }  // namespace tandem::sparse

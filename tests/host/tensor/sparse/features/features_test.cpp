@@ -191,7 +191,7 @@ TEST(FeaturesText, NamesAFieldThatIsMissingOrOfAnotherType) {
   expect_refused(json, "the field 'max' is missing or has another type");
   json = whole;
   json["rows"][0]["kind"] = "holes";
-  expect_refused(json, "'holes' is no kind of row");
+  expect_refused(json, "'holes' is not a kind of row");
   json = whole;
   json["nnz"] = -5;
   expect_refused(json, "the field 'nnz'");

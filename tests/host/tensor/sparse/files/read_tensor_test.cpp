@@ -60,7 +60,7 @@ TEST(ReadTensor, TakesOrdersFrom1To32AndModesOfLength1) {
   for (int mode = 0; mode < 32; ++mode) ones += "1 ";
   EXPECT_EQ(tensor_of_text(ones + "5").order(), 32u);
   expect_refused(ones + "1 5", "line 1: a tensor has 1 to 32 modes, not 33");
-  expect_refused("0\n\n", "line 1: '0' is no size");
+  expect_refused("0\n\n", "line 1: '0' is not a size");
   expect_refused("33\n", "1 to 32 modes, not 33");
 }
 
@@ -85,12 +85,12 @@ TEST(ReadTensor, TakesIndicesBeyond32Bits) {
 TEST(ReadTensor, NamesTheWrongLine) {
   expect_refused("1 1 1\n\n0 1 2\n", "line 3: index 0; indices begin at 1");
   expect_refused("1 1 1\n1 -4 2\n", "line 2: index '-4' is negative");
-  expect_refused("1 1 1\n1 x 2\n", "line 2: 'x' is no index");
-  expect_refused("1 1 1\n1 1.0 2\n", "line 2: '1.0' is no index");
-  expect_refused("1 1 1\n1 2x 2\n", "line 2: '2x' is no index");
-  expect_refused("1 1 1\n1 1 two\n", "line 2: 'two' is no number");
-  expect_refused("1 1 1\n1 1 2,5\n", "line 2: '2,5' is no number");
-  expect_refused("1 1 1\n1 1 +-2\n", "line 2: '+-2' is no number");
+  expect_refused("1 1 1\n1 x 2\n", "line 2: 'x' is not an index");
+  expect_refused("1 1 1\n1 1.0 2\n", "line 2: '1.0' is not an index");
+  expect_refused("1 1 1\n1 2x 2\n", "line 2: '2x' is not an index");
+  expect_refused("1 1 1\n1 1 two\n", "line 2: 'two' is not a number");
+  expect_refused("1 1 1\n1 1 2,5\n", "line 2: '2,5' is not a number");
+  expect_refused("1 1 1\n1 1 +-2\n", "line 2: '+-2' is not a number");
   expect_refused("1 1 1\n1 1 1e999\n", "line 2: value '1e999' is beyond what 64 bits hold");
   expect_refused("1 1 1\n1 1 nan\n", "line 2: value 'nan' is not finite");
   expect_refused("1 1 1\n1 1\n", "line 2: fewer than 2 indices and a value");
@@ -99,10 +99,10 @@ TEST(ReadTensor, NamesTheWrongLine) {
                  "line 2: more than 2 indices and a value; the first too many is '1'");
   expect_refused("2\n3 4\n1 5 1\n", "line 3: index 5 in column 2 exceeds the mode's size 4");
   expect_refused("2\n3 4 5\n", "line 2: the order is 2, and here are 3 sizes");
-  expect_refused("2\n3 0\n", "line 2: '0' is no size of a mode");
+  expect_refused("2\n3 0\n", "line 2: '0' is not a size of a mode");
   expect_refused("# sizes 3 4\n1 1 1 1\n",
                  "line 2: an entry of 3 indices, but the comment names 2");
-  expect_refused(std::string("1 1 1\n1 \x01\x80 1\n"), "line 2: '\?\?' is no index");
+  expect_refused(std::string("1 1 1\n1 \x01\x80 1\n"), "line 2: '\?\?' is not an index");
 }
 
 TEST(ReadTensor, NamesTheFirstWrongLineWhicheverThreadMeetsIt) {
@@ -205,6 +205,41 @@ TEST(MatrixMarket, ReadsEveryFieldAndSymmetry) {
   EXPECT_EQ(tensor_of_text(text("real general", "3 4 0\n")).sizes, (Index{3, 4}));
 }
 
+// The chunks of a file, one after the other.
+CooTensor joined_chunks(const std::string& text, std::size_t& count) {
+  ThreadPool pool(2);
+  CooTensor all;
+  count = 0;
+  read_chunks(test::TensorFile(text).path(), 1000, pool, [&](const CooTensor& chunk) {
+    if (count++ == 0) all.indices.resize(chunk.order());
+    all.sizes.assign(chunk.order(), ~std::uint64_t{0});
+    for (std::size_t i = 0; i < chunk.num_entries(); ++i) {
+      all.append(test::index_of_entry(chunk, i), chunk.values[i]);
+    }
+    all.sizes = chunk.sizes;
+  });
+  return all;
+}
+
+TEST(ReadChunks, PassesAllEntriesOnInTheirOrderAndTheSizesWithTheLastOnes) {
+  std::string lines;
+  for (int i = 1; i <= 20000; ++i) {
+    lines += std::to_string(i % 777 + 1) + " " + std::to_string(i) + " " + std::to_string(i) + "\n";
+  }
+  std::size_t count = 0;
+  for (const std::string header : {"", "2\n777 20001\n"}) {
+    EXPECT_EQ(joined_chunks(header + lines, count), tensor_of_text(header + lines));
+    EXPECT_GT(count, 2u);
+  }
+  const std::string banner = "%%MatrixMarket matrix coordinate real symmetric\n20000 20000 20000\n";
+  const CooTensor symmetric = joined_chunks(banner + lines, count);
+  EXPECT_GT(count, 2u);
+  EXPECT_EQ(entries_of(symmetric), entries_of(tensor_of_text(banner + lines)));
+  EXPECT_EQ(joined_chunks("# sizes 3 4\n", count).sizes, (Index{3, 4}));
+  EXPECT_EQ(count, 1u);
+  EXPECT_THROW(joined_chunks(banner + lines + "1 1 1\n", count), Error) << "too many in all chunks";
+}
+
 TEST(MatrixMarket, NamesWhatIsWrong) {
   const auto refused = [](const std::string& banner, const std::string& rest,
                           const std::string& words) {
@@ -217,8 +252,8 @@ TEST(MatrixMarket, NamesWhatIsWrong) {
   const std::string banner = "matrix coordinate real general";
   refused(banner, "% note\n", "the line of sizes is missing");
   refused(banner, "3 4\n", "line 2: the line of sizes has rows, columns and entries");
-  refused(banner, "3 0 1\n", "line 2: '0' is no size");
-  refused(banner, "3 4 -1\n", "line 2: '-1' is no size");
+  refused(banner, "3 0 1\n", "line 2: '0' is not a size");
+  refused(banner, "3 4 -1\n", "line 2: '-1' is not a size");
   refused(banner, "3 4 2\n1 1 1\n",
           "the header says 2 entries, and there are 1; the file may be cut");
   refused(banner, "3 4 1\n1 1 1\n2 2 2\n", "the header says 1 entries, and there are 2");

@@ -107,7 +107,7 @@ TEST(WriteTensor, ChoosesTheFormByTheName) {
   EXPECT_TRUE(write_options_for("a.tns.gz").gzip);
   EXPECT_EQ(write_options_for("a.mtx.gz").format, TextFormat::kMatrixMarket);
   EXPECT_THAT([] { write_options_for("a.txt"); },
-              ThrowsMessage<Error>(HasSubstr("'a.txt' ends in neither .tns nor .mtx")));
+              ThrowsMessage<Error>(HasSubstr("'a.txt' must end in .tns or .mtx")));
   EXPECT_THROW(write_options_for("a.gz"), Error);
 }
 

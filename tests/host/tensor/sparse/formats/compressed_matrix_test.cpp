@@ -76,7 +76,7 @@ TEST(CompressedMatrix, RefusesWhatHasNoRowsOrTooMany) {
       [&] {
         to_compressed(CooTensor(Index{kWideSize, 2}), Major::kRows, pool);
       },
-      ThrowsMessage<Error>(HasSubstr("2^32 are the most")));
+      ThrowsMessage<Error>(HasSubstr("at most 2^32 are possible")));
   EXPECT_NO_THROW(to_compressed(CooTensor(Index{kWideSize, 2}), Major::kColumns, pool));
 }
 

@@ -87,6 +87,16 @@ TEST(Mttkrp, AddsUpManyBlocks) {
   for (const int threads : {1, 3}) expect_naive<double>({300, 200, 400}, 60'000, 16, threads);
 }
 
+TEST(FactorMatrix, RowsOfSixteenFloatsAreCacheLines) {
+  std::vector<FactorMatrix<float>> factors;
+  for (const std::size_t rows : {1, 3, 50, 1000, 40000}) factors.emplace_back(rows, 16);
+  for (const auto& factor : factors) {
+    const FactorMatrix<float> copy = factor;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(factor.row(0)) % 64, 0u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(copy.row(0)) % 64, 0u);
+  }
+}
+
 TEST(Mttkrp, OfATensorWithoutEntriesIsZero) {
   for (const int threads : {1, 3}) expect_naive<float>({5, 4}, 0, 3, threads);
 }

@@ -170,7 +170,7 @@ TEST(RowMatrix, SumsDuplicatesAndTellsWhatItCannotHold) {
       [&] {
         row_matrix<float>(CooTensor({2, (std::uint64_t{1} << 31) + 1}), pool);
       },
-      ThrowsMessage<Error>(HasSubstr("2^31 are the most")));
+      ThrowsMessage<Error>(HasSubstr("at most 2^31 are possible")));
   EXPECT_NO_THROW(row_matrix<double>(CooTensor({2, std::uint64_t{1} << 31}), pool));
 }
 

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generated kernels against the generic ones and naive loops, over random tensors and matrices for
+// points of the whole grammar.
+#include "tensor/sparse/generated/generated_kernels.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <random>
+#include <set>
+
+#include "../random_tensor.h"
+#include "common/scratch_folder.h"
+#include "machine_compiler.h"
+
+namespace tandem::sparse {
+namespace {
+
+using test::Index;
+
+class GeneratedKernelsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (test::machine_compiler().empty()) GTEST_SKIP() << "no C++ compiler";
+  }
+  KernelCacheOptions options() const {
+    KernelCacheOptions made;
+    made.folder = folder_.path() + "/kernels";
+    made.compiler = SourceCompiler(test::machine_compiler());
+    return made;
+  }
+
+  ScratchFolder folder_{"test", "generated-kernels."};
+};
+
+template <typename Value>
+std::vector<FactorMatrix<Value>> drawn_factors(const Index& sizes, std::size_t rank) {
+  std::mt19937_64 engine(47);
+  std::vector<FactorMatrix<Value>> factors;
+  for (const std::uint64_t size : sizes) {
+    FactorMatrix<Value>& factor = factors.emplace_back(size, rank);
+    for (Value& value : factor.values) {
+      value = static_cast<Value>(static_cast<double>(engine() % 2001) / 1000 - 1);
+    }
+  }
+  return factors;
+}
+
+template <typename Value>
+void expect_near_generic(const FactorMatrix<Value>& got, const FactorMatrix<Value>& want) {
+  double most = 0;
+  for (const Value value : want.values) most = std::max(most, std::abs(static_cast<double>(value)));
+  const double bound = 100 * static_cast<double>(std::numeric_limits<Value>::epsilon()) * most;
+  for (std::size_t i = 0; i < want.values.size(); ++i) {
+    ASSERT_NEAR(static_cast<double>(got.values[i]), static_cast<double>(want.values[i]), bound)
+        << i;
+  }
+}
+
+// Every mode of a random tensor.
+template <typename Value>
+void expect_generic_mttkrp(GeneratedKernels& kernels, const Index& sizes, std::size_t rank,
+                           std::size_t num_entries) {
+  ThreadPool pool(2);
+  const CooTensor tensor = test::random_tensor(sizes, num_entries, 7);
+  const auto blocks = partition_blocks<Value>(tensor, pool);
+  const auto factors = drawn_factors<Value>(sizes, rank);
+  for (std::size_t mode = 0; mode < sizes.size(); ++mode) {
+    SCOPED_TRACE("mode " + std::to_string(mode) + " rank " + std::to_string(rank));
+    const auto pattern = mttkrp_pattern<Value>(sizes.size(), mode, factors[0].stride);
+    const auto kernel = kernels.template mttkrp<Value>(pattern);
+    ASSERT_NE(kernel, nullptr) << kernels.cache().reason();
+    FactorMatrix<Value> got(sizes[mode], rank), want(sizes[mode], rank);
+    std::fill(got.values.begin(), got.values.end(), Value{7});  // overwritten
+    mttkrp<Value>(blocks, factors, mode, got, pool, kernel);
+    mttkrp<Value>(blocks, factors, mode, want, pool);
+    expect_near_generic(got, want);
+  }
+}
+
+TEST_F(GeneratedKernelsTest, MttkrpIsTheGenericOneForEveryOrderModeRankAndType) {
+  GeneratedKernels kernels(options());
+  const Index sizes[] = {{30, 20}, {9, 80, 7}, {12, 3, 10, 6}, {4, 3, 5, 2, 6}, {3, 2, 4, 2, 3, 5}};
+  for (const Index& shape : sizes) {
+    expect_generic_mttkrp<float>(kernels, shape, 16, 501);
+    expect_generic_mttkrp<double>(kernels, shape, 35, 66);
+  }
+  expect_generic_mttkrp<float>(kernels, {300, 200, 400}, 40, 30'000);  // many blocks
+  expect_generic_mttkrp<float>(kernels, {5, 4}, 16, 0);
+}
+
+// A random matrix in blocks, and what its products need.
+template <typename Value, typename Column>
+struct BlockRows {
+  BlockRows(const KernelPattern& p, std::uint64_t block_rows, std::uint64_t block_inputs)
+      : rows(block_rows), pattern(p) {
+    std::mt19937_64 engine(5);
+    const auto draw = [&] {
+      return static_cast<Value>(static_cast<double>(engine() % 401) / 100 - 2);
+    };
+    for (std::uint64_t row = 0; row < block_rows; ++row) {
+      std::set<std::uint64_t> drawn;
+      const std::uint64_t count =
+          row % 5 == 3 ? 0 : engine() % std::min<std::uint64_t>(block_inputs, 11);
+      while (drawn.size() < count) drawn.insert(engine() % block_inputs);
+      indices.insert(indices.end(), drawn.begin(), drawn.end());
+      begins.push_back(indices.size());
+    }
+    values.resize(indices.size() * p.block_rows * p.block_columns);
+    left.resize(block_rows * p.columns);
+    right.resize(block_inputs * p.block_columns * p.columns);
+    bias.resize(block_rows * p.block_rows);
+    for (auto* each : {&values, &left, &right, &bias}) {
+      for (Value& value : *each) value = draw();
+    }
+    out.resize(
+        p.product == KernelProduct::kSddmm ? indices.size() : block_rows * p.block_rows * p.columns,
+        Value{7});
+  }
+
+  RowsCall call(std::uint64_t first, std::uint64_t last) {
+    return {begins.data(), indices.data(), values.data(), first,     last,
+            left.data(),   right.data(),   bias.data(),   out.data()};
+  }
+
+  // The naive result of spmm or spmv.
+  std::vector<double> product() const {
+    std::vector<double> sums(out.size());
+    for (std::uint64_t row = 0; row < rows; ++row) {
+      for (std::uint64_t e = begins[row]; e < begins[row + 1]; ++e) {
+        for (std::size_t r = 0; r < pattern.block_rows; ++r) {
+          for (std::size_t c = 0; c < pattern.block_columns; ++c) {
+            const double w = values[(e * pattern.block_rows + r) * pattern.block_columns + c];
+            const std::uint64_t input =
+                static_cast<std::uint64_t>(indices[e]) * pattern.block_columns + c;
+            for (std::size_t i = 0; i < pattern.columns; ++i) {
+              sums[(row * pattern.block_rows + r) * pattern.columns + i] +=
+                  w * static_cast<double>(right[input * pattern.columns + i]);
+            }
+          }
+        }
+      }
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = ended(sums[i], i / pattern.columns);
+    return sums;
+  }
+  double ended(double sum, std::size_t row) const {
+    if (pattern.end != KernelEnd::kNone) sum += static_cast<double>(bias[row]);
+    if (pattern.end == KernelEnd::kBiasRelu) return std::max(sum, 0.0);
+    return pattern.end == KernelEnd::kBiasSilu ? sum / (1 + std::exp(-sum)) : sum;
+  }
+
+  std::vector<double> dots() const {
+    std::vector<double> sums(indices.size());
+    for (std::uint64_t row = 0; row < rows; ++row) {
+      for (std::uint64_t e = begins[row]; e < begins[row + 1]; ++e) {
+        for (std::size_t i = 0; i < pattern.columns; ++i) {
+          sums[e] += static_cast<double>(left[row * pattern.columns + i]) *
+                     static_cast<double>(
+                         right[static_cast<std::uint64_t>(indices[e]) * pattern.columns + i]);
+        }
+        sums[e] *= static_cast<double>(values[e]);
+      }
+    }
+    return sums;
+  }
+
+  std::uint64_t rows;
+  KernelPattern pattern;
+  std::vector<std::uint64_t> begins{0};
+  std::vector<Column> indices;
+  std::vector<Value> values, left, right, bias, out;
+};
+
+template <typename Value, typename Column>
+void expect_naive_rows(GeneratedKernels& kernels, const KernelPattern& pattern) {
+  SCOPED_TRACE(key(pattern));
+  const RowsFunction kernel = kernels.rows(pattern);
+  ASSERT_NE(kernel, nullptr) << kernels.cache().reason();
+  BlockRows<Value, Column> matrix(pattern, 23, 13);
+  const RowsCall first = matrix.call(0, 9), rest = matrix.call(9, 22);  // the last row is not asked
+  kernel(&first);
+  kernel(&rest);
+  const bool is_sddmm = pattern.product == KernelProduct::kSddmm;
+  const std::vector<double> want = is_sddmm ? matrix.dots() : matrix.product();
+  const std::size_t asked =
+      is_sddmm ? matrix.begins[22] : 22 * pattern.block_rows * pattern.columns;
+  const double epsilon = sizeof(Value) == 4 ? 2e-4 : 1e-11;
+  for (std::size_t i = 0; i < matrix.out.size(); ++i) {
+    const double expected = i < asked ? want[i] : 7.0;
+    ASSERT_NEAR(static_cast<double>(matrix.out[i]), expected, epsilon) << i;
+  }
+}
+
+void expect_naive(GeneratedKernels& kernels, const KernelPattern& p) {
+  const bool is_wide = p.index == KernelIndex::kI64;
+  if (p.value == KernelValue::kF32) {
+    return is_wide ? expect_naive_rows<float, std::int64_t>(kernels, p)
+                   : expect_naive_rows<float, std::int32_t>(kernels, p);
+  }
+  is_wide ? expect_naive_rows<double, std::int64_t>(kernels, p)
+          : expect_naive_rows<double, std::int32_t>(kernels, p);
+}
+
+// A draw of the grammar that has every word: the whole would compile for minutes.
+TEST_F(GeneratedKernelsTest, ProductsOverRowsAreTheNaiveLoops) {
+  GeneratedKernels kernels(options());
+  std::vector<KernelPattern> points = grammar_points(64);
+  std::erase_if(points, [](const auto& p) { return p.product == KernelProduct::kMttkrp; });
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const KernelPattern& p = points[i];
+    const std::string words = std::to_string(static_cast<int>(p.product)) + " " +
+                              std::to_string(p.block_rows) + " " +
+                              std::to_string(static_cast<int>(p.end));
+    if (seen.insert(words).second || i % 37 == 0) expect_naive(kernels, p);
+  }
+  KernelPattern wide{KernelProduct::kSpmm, 2, 0, 80, 8, 4, KernelValue::kF32, KernelIndex::kI32,
+                     KernelEnd::kBias};  // two whole tiles and a part
+  expect_naive(kernels, wide);
+}
+
+TEST_F(GeneratedKernelsTest, MeasuresBothOnceAndTakesTheFaster) {
+  GeneratedKernels kernels(options());
+  ThreadPool pool(1);
+  const Index sizes{40, 50, 60};
+  const auto blocks = partition_blocks<float>(test::random_tensor(sizes, 5000, 3), pool);
+  const auto factors = drawn_factors<float>(sizes, 32);
+  FactorMatrix<float> out(40, 32);
+  EXPECT_EQ(kernels.faster_mttkrp<float>(blocks, factors, 0, out, pool, 1), nullptr);
+  EXPECT_EQ(kernels.cache().stats().compiled, 0u) << "one call repays no compilation";
+  const auto chosen = kernels.faster_mttkrp<float>(blocks, factors, 0, out, pool, 1e9);
+  ASSERT_EQ(kernels.table().size(), 1u);
+  EXPECT_EQ(kernels.table()[0].key, "mttkrp.o3.m0.c32.f32.u16");
+  EXPECT_EQ(chosen != nullptr, kernels.table()[0].generated_pays());
+  EXPECT_EQ(kernels.faster_mttkrp<float>(blocks, factors, 0, out, pool, 1), chosen);
+  EXPECT_EQ(kernels.table().size(), 1u);
+  EXPECT_EQ(kernels.cache().stats().compiled, 1u);
+}
+
+TEST_F(GeneratedKernelsTest, ThoseWhoseLibraryIsThereAreTakenForFewCallsToo) {
+  ThreadPool pool(1);
+  const Index sizes{40, 50};
+  const auto blocks = partition_blocks<double>(test::random_tensor(sizes, 900, 3), pool);
+  const auto factors = drawn_factors<double>(sizes, 16);
+  FactorMatrix<double> out(50, 16);
+  GeneratedKernels before(options());
+  ASSERT_NE(before.mttkrp<double>(mttkrp_pattern<double>(2, 1, 16)), nullptr);
+  GeneratedKernels kernels(options());
+  kernels.faster_mttkrp<double>(blocks, factors, 1, out, pool, 1);
+  EXPECT_EQ(kernels.table().size(), 1u);
+}
+
+TEST(KernelSpeed, PaysFromThreePercentOn) {
+  EXPECT_TRUE((KernelSpeed{"", 1.0, 0.96}.generated_pays()));
+  EXPECT_FALSE((KernelSpeed{"", 1.0, 0.98}.generated_pays()));
+}
+
+TEST(KernelPattern, TheGrammarEndsWhereItsWordsDo) {
+  const KernelPattern mttkrp = mttkrp_pattern<float>(3, 1, 16);
+  const KernelPattern spmm{
+      KernelProduct::kSpmm, 2, 0, 32, 8, 8, KernelValue::kF64, KernelIndex::kI64,
+      KernelEnd::kBiasSilu};
+  EXPECT_EQ(key(mttkrp), "mttkrp.o3.m1.c16.f32.u16");
+  EXPECT_EQ(key(spmm), "spmm.c32.b8x8.f64.i64.bias.silu");
+  EXPECT_TRUE(is_in_grammar(mttkrp) && is_in_grammar(spmm));
+  const auto with = [](KernelPattern pattern, auto change) {
+    change(pattern);
+    return is_in_grammar(pattern);
+  };
+  EXPECT_FALSE(with(mttkrp, [](auto& p) { p.mode = 3; }));
+  EXPECT_FALSE(with(mttkrp, [](auto& p) { p.order = 1, p.mode = 0; }));
+  EXPECT_FALSE(with(mttkrp, [](auto& p) { p.order = 7; }));
+  EXPECT_FALSE(with(mttkrp, [](auto& p) { p.columns = 24; }));
+  EXPECT_FALSE(with(mttkrp, [](auto& p) { p.columns = 272; }));
+  EXPECT_FALSE(with(mttkrp, [](auto& p) { p.index = KernelIndex::kI32; }));
+  EXPECT_FALSE(with(mttkrp, [](auto& p) { p.end = KernelEnd::kBias; }));
+  EXPECT_FALSE(with(spmm, [](auto& p) { p.block_rows = 3; }));
+  EXPECT_FALSE(with(spmm, [](auto& p) { p.block_columns = 16; }));
+  EXPECT_FALSE(with(spmm, [](auto& p) { p.order = 3; }));
+  std::set<std::string> keys;
+  for (const KernelPattern& point : grammar_points(32)) {
+    EXPECT_TRUE(is_in_grammar(point)) << key(point);
+    EXPECT_TRUE(keys.insert(key(point)).second) << key(point);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::sparse
