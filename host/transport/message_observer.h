@@ -2,9 +2,10 @@
 //
 // MessageObserver: sees every message that the transports of this process send.
 //
-// A message is seen once its step has started. A transport over another one (GroupTransport) is the
-// same message and is seen once. Without an observer a step costs one load. Ownership: the observer
-// outlives every transport. Threads: sent() from any that drives a transport.
+// The observer sees a message when its step has started. A transport over another one
+// (GroupTransport) sends the same message, which is seen once. Without an observer a step costs one
+// load. Ownership: the observer outlives every transport. Threads: any thread that uses a transport
+// may call sent().
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ struct SentMessage {
   std::string_view transport;  // Transport::kind()
   int source = 0, destination = 0;
   std::uint64_t bytes = 0;
-  const char* operation = "";  // that of the innermost MessageOperation: the call
-  const char* phase = "";      // that of the innermost MessagePhase: its part
+  const char* operation = "";  // the call: the name of the innermost MessageOperation
+  const char* phase = "";      // the part of the call: the name of the innermost MessagePhase
 };
 
 class MessageObserver {
@@ -26,10 +27,11 @@ class MessageObserver {
   virtual void sent(const SentMessage& message) noexcept = 0;
 };
 
-// Null: none from now on.
+// Null removes the observer.
 void set_message_observer(MessageObserver* observer);
 
-// Name what this thread sends while they exist: string literals, whose addresses may be kept.
+// While an object exists, its name belongs to the messages that this thread sends. Names are string
+// literals, because observers may keep their addresses.
 class MessageOperation {
  public:
   explicit MessageOperation(const char* operation);

@@ -64,6 +64,7 @@ std::unique_ptr<TrainJob> make_job(const JobSource& source) {
                              ": cards hold embedding tables, and a language model has none; "
                              "choose none, host or auto");
   }
+  if (kind != "llama") check_dynamic_options(source.options, {});
   return is_recommender ? make_recommender_job(source) : make_language_job(source, kind);
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "apps/train/dynamic_options.h"
 #include "apps/train/train_options.h"
 #include "common/error.h"
 #include "training/trainer/checkpoint.h"
@@ -42,7 +43,8 @@ struct JobSource {
   int threads = 1;
 
   training::ComputationOptions computation() const {
-    return {threads, options.precision == "bf16", options.recompute, options.seed};
+    return {threads, options.precision == "bf16", options.recompute, options.seed,
+            dynamic_blocks(options)};
   }
 };
 
@@ -62,7 +64,7 @@ int window_tokens(const training::DecoderModel& model, const std::optional<int>&
 // Must be equal on all ranks.
 std::uint64_t checksum_of(const training::TokenText& text);
 
-// Of the two kinds.
+// Make the job of a source. kind: "llama" or "lstm".
 std::unique_ptr<TrainJob> make_language_job(const JobSource& source, const std::string& kind);
 std::unique_ptr<TrainJob> make_recommender_job(const JobSource& source);
 

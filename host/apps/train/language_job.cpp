@@ -61,7 +61,7 @@ std::string difference(const std::vector<training::ParameterSpec>& there,
   return fmt::format("it has {} parameters there and {} here", there.size(), here.size());
 }
 
-Model model_of(const JobSource& source, const std::string& kind) {
+Model model_without_checks(const JobSource& source, const std::string& kind) {
   const TrainOptions& options = source.options;
   if (source.checkpoint == nullptr) return named_model(options, kind);
   Model saved = saved_model(*source.checkpoint, kind);
@@ -69,6 +69,14 @@ Model model_of(const JobSource& source, const std::string& kind) {
   const std::string differs = difference(parameters_of(saved), named_parameters(options, kind));
   if (!differs.empty()) throw other_model(options, differs);
   return saved;
+}
+
+Model model_of(const JobSource& source, const std::string& kind) {
+  Model model = model_without_checks(source, kind);
+  if (const auto* decoder = std::get_if<DecoderModel>(&model)) {
+    check_dynamic_options(source.options, decoder->config.experts.count);
+  }
+  return model;
 }
 
 // Tokens of a window. An LSTM has no bound.

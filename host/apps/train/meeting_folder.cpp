@@ -195,7 +195,7 @@ std::string MeetingFolder::start(int rank, const std::vector<std::string>& words
     if (is_alive(file)) continue;
     throw Error("train", "'" + file.string() + "' has no lock that rank " + std::to_string(rank) +
                              " sees: the file system keeps locks (flock) to one host; name a "
-                             "folder on another one by --store");
+                             "folder on another file system by --store");
   }
   start_run(rank, prefix_of(words), deadline);
   return run_;
@@ -262,7 +262,7 @@ GroupPlace MeetingFolder::wait_for_place() {
     }
     if (!has_living_ranks()) {
       throw Error("train", "no run with --elastic is under way in '" + path_.string() +
-                               "', or it has ended; --join is for one that is");
+                               "'; --join needs a running one");
     }
     std::this_thread::sleep_for(kJoinPause);
   }
@@ -360,10 +360,11 @@ GroupMembers MeetingFolder::agree(const GroupMembers& group, int own, Deadline d
   }
   left = members_of(decide(list, text_of(left)));
   if (std::ranges::find(left.numbers, own) != left.numbers.end()) return left;
-  throw transport::TransportError(
-      transport::TransportError::Kind::kTimeout, own,
-      "the smaller group was formed without rank " + std::to_string(own) +
-          ", which was silent for too long; --join takes it in at the next checkpoint");
+  throw transport::TransportError(transport::TransportError::Kind::kTimeout, own,
+                                  "the smaller group was formed without rank " +
+                                      std::to_string(own) +
+                                      ", which was silent for too long; start it again with --join "
+                                      "to take part from the next checkpoint");
 }
 
 std::string MeetingFolder::decide(const std::string& key, const std::string& value) {

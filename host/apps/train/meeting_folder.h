@@ -55,10 +55,11 @@ class MeetingFolder {
   // earlier group had.
   std::string meet(int rank, int world, Deadline deadline);
 
-  // The same in two parts, for ranks that can already communicate. Each rank enters and sends its
-  // word to the others; then all start the run. Errors: Error if a rank is not seen before the
-  // deadline. If its file is there but its lock is not visible, the error comes at once, because
-  // the file system keeps locks local to a host.
+  // meet() in two parts, for ranks that can already communicate. enter() returns a token. The
+  // caller sends it to the other ranks and passes the tokens of all ranks, in rank order, to
+  // start(). Errors: Error if a rank is not seen before the deadline. If its file is there but its
+  // lock is not visible, the error comes at once, because the file system keeps locks local to a
+  // host.
   std::string enter(int rank, Deadline deadline);
   std::string start(int rank, const std::vector<std::string>& words, Deadline deadline);
 
@@ -70,8 +71,10 @@ class MeetingFolder {
   // `least`, that the run has not used before.
   std::vector<std::string> waiting() const;
   int reserve_number(int least);
+  // Gives a place to one of the processes of waiting().
   void give(const std::string& name, const GroupPlace& place);
 
+  // Whether the process of this rank still holds its lock.
   bool lives(int number) const;
   // Throws TransportError if a newer run has begun; this rank must then stop.
   void require_newest() const;

@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "apps/command_words.h"
 #include "apps/train/job.h"
 #include "apps/train/train_parts.h"
+#include "apps/whole_file.h"
 #include "common/error.h"
 #include "training/pipeline/pipeline_trainer.h"
 #include "training/trainer/mixing.h"
@@ -28,23 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostRanks = 4096;
-
 void stop_pipeline(int) { training::PipelineTrainer::request_stop(); }
-
-[[noreturn]] void refuse_beside(const std::string& option, const std::string& why) {
-  throw Error("train", option + " does not go together with --pipeline: " + why);
-}
-
-training::PipelineOptions pipeline_options(const PipelineChoice& choice) {
-  training::PipelineOptions options;
-  options.order = training::pass_order_named(choice.schedule);
-  options.chunks = choice.stages_per_rank;
-  options.cuts = choice.cuts;
-  options.rebalance_every = choice.rebalance;
-  options.freeze = choice.freeze;
-  return options;
-}
 
 // First values of a rank's parameters: drawn as a whole model's, or of the file.
 class FirstValues {
@@ -80,7 +66,7 @@ class FirstValues {
 // The model, its text, and what a trainer asks of them.
 class PipelineJob {
  public:
-  explicit PipelineJob(const JobSource& source)
+  PipelineJob(const JobSource& source, int replicas)
       : options_(source.options),
         model_(decoder_of(source)),
         context_(window_tokens(model_, options_.context)),
@@ -89,7 +75,8 @@ class PipelineJob {
         library_(source.library()),
         computation_(source.computation()) {
     batches_.require(static_cast<std::uint64_t>(options_.batch) *
-                     static_cast<std::uint64_t>(options_.accumulate));
+                     static_cast<std::uint64_t>(options_.accumulate) *
+                     static_cast<std::uint64_t>(replicas));
     if (options_.valid.empty()) return;
     valid_.emplace(options_.valid, *model_.tokenizer);
     if (valid_->size() > 0) return;
@@ -99,9 +86,9 @@ class PipelineJob {
 
   training::PipelineParts parts() {
     training::PipelineParts parts;
-    parts.parameters = training::decoder_parameters(model_);
+    parts.parameters = parameters();
     parts.num_blocks = model_.config.num_layers;
-    parts.width = model_.config.width;
+    parts.width = model_.config.width + (options_.dynamics.early_exit > 0 ? 1 : 0);
     parts.losses_of_sample = static_cast<std::uint64_t>(context_);
     parts.make = [this](const training::LayerSpec& layer, training::ParameterSet& parameters) {
       return library_.make_layer(training::decoder_sizes(model_, context_), computation_,
@@ -116,6 +103,21 @@ class PipelineJob {
       };
     }
     return parts;
+  }
+
+  // Every second block of a mixture of depths has a router.
+  std::vector<training::ParameterSpec> parameters() const {
+    std::vector<training::ParameterSpec> specs = training::decoder_parameters(model_);
+    if (options_.dynamics.depth == 1) return specs;
+    const std::int64_t width = model_.config.width;
+    const double deviation = 1 / std::sqrt(static_cast<double>(width));
+    for (int block = 1; block < model_.config.num_layers; block += 2) {
+      specs.push_back({fmt::format("blk.{}.depth_router.weight", block),
+                       {1, width},
+                       static_cast<float>(deviation),
+                       0});
+    }
+    return specs;
   }
 
   // What all ranks must agree on, since their activations have these sizes.
@@ -157,6 +159,10 @@ void compare(collectives::Group& group, const TrainOptions& options,
   compared.emplace_back("--stages-per-rank", std::to_string(choice.stages_per_rank));
   compared.emplace_back("--cuts", fmt::format("{}", fmt::join(choice.cuts, ",")));
   compared.emplace_back("--rebalance", std::to_string(choice.rebalance));
+  compared.emplace_back("--repack", choice.repack ? fmt::format("{}", *choice.repack) : "none");
+  compared.emplace_back("--rank-bytes", std::to_string(choice.rank_bytes));
+  compared.emplace_back("--layer-times", choice.layer_times);
+  compared.emplace_back("--migration", choice.migration);
   compared.emplace_back("the steps that are done", std::to_string(trainer.steps_done()));
   compared.emplace_back("the model", job.sizes());
   compared.emplace_back("the data (checksum)", std::to_string(job.checksum()));
@@ -179,15 +185,37 @@ void run_ranks_of(training::PipelineTrainer& trainer, Ranks& ranks, const TrainO
   }
 }
 
-void require_ranks(const RankPlace& place, int ranks) {
-  if (place.world == ranks) return;
-  throw Error("train", fmt::format("--pipeline {} needs as many ranks, and there {} {}; start them "
-                                   "by mpirun -n {} or torchrun",
-                                   ranks, place.world == 1 ? "is" : "are", place.world, ranks));
+// How many pipelines of `ranks` ranks the job has.
+int replicas_of(const RankPlace& place, const TrainOptions& options) {
+  const int ranks = options.pipeline.ranks;
+  if (place.world % ranks != 0) {
+    throw Error("train",
+                fmt::format("--pipeline {} needs as many ranks, or a multiple, and there {} {}; "
+                            "start them by mpirun -n {} or torchrun",
+                            ranks, place.world == 1 ? "is" : "are", place.world, ranks));
+  }
+  if (place.world == ranks && options.reduce != "dense") {
+    throw Error("train", "--reduce " + options.reduce +
+                             " is for replicas of a pipeline, and its ranks are all that there "
+                             "are; start a multiple of them");
+  }
+  return place.world / ranks;
 }
 
-void tell_of_pipeline(const nlohmann::ordered_json& line, bool json) {
-  if (json) {
+// For the launcher, which may use the processors of freed ranks.
+void write_ranks_file(const std::string& path, const nlohmann::ordered_json& line) {
+  WholeFile file("train", path);
+  file.write(nlohmann::ordered_json(
+                 {{"step", line["rebalanced_after_step"]}, {"freed_ranks", line["freed_ranks"]}})
+                 .dump() +
+             "\n");
+  file.keep();
+}
+
+void tell_of_pipeline(const nlohmann::ordered_json& line, const TrainOptions& options) {
+  const std::string& ranks_file = options.pipeline.ranks_file;
+  if (line.contains("freed_ranks") && !ranks_file.empty()) write_ranks_file(ranks_file, line);
+  if (options.json) {
     std::fputs((line.dump() + "\n").c_str(), stdout);
     std::fflush(stdout);
   }
@@ -199,78 +227,9 @@ void tell_of_pipeline(const nlohmann::ordered_json& line, bool json) {
 
 }  // namespace
 
-void add_pipeline_options(CLI::App& command, PipelineChoice& choice) {
-  const char* group = "Pipeline";
-  command
-      .add_option("--pipeline", choice.ranks,
-                  "ranks over which the layers of a decoder are spread; --accumulate says how many "
-                  "micro-batches a step has")
-      ->check(CLI::Range(1, kMostRanks))
-      ->group(group);
-  command.add_option("--schedule", choice.schedule, "order of the passes")
-      ->check(CLI::IsMember({"gpipe", "1f1b", "interleaved", "zero-bubble"}))
-      ->group(group);
-  command
-      .add_option("--stages-per-rank", choice.stages_per_rank, "stages of a rank, of interleaved")
-      ->check(CLI::Range(1, kMostRanks))
-      ->group(group);
-  command
-      .add_option("--cuts", choice.cuts,
-                  "first layer of the second stage, of the third, ...: 0 is the embedding, then "
-                  "the blocks, then the output (default: equal numbers of layers)")
-      ->delimiter(',')
-      ->default_str("")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(group);
-  command
-      .add_option("--rebalance", choice.rebalance,
-                  "steps between two looks at the layers' times; layers move where that pays (0: "
-                  "they stay)")
-      ->check(count_value())
-      ->group(group);
-  command
-      .add_option("--freeze", choice.freeze,
-                  "share of the run after which the first layer learns no more; the later layers "
-                  "follow, the output never does (0: all learn to the end)")
-      ->check(in_range(0, 1))
-      ->group(group);
-}
-
-void check_pipeline_options(const TrainOptions& options) {
-  if (!options.data.empty()) refuse_beside("--data", "only decoders have layers to spread");
-  if (options.reduce != "dense") {
-    refuse_beside("--reduce " + options.reduce, "no gradient is added up over ranks");
-  }
-  if (options.offload != "none") {
-    refuse_beside("--offload " + options.offload, "every rank updates its own layers");
-  }
-  if (options.meeting.elastic) {
-    refuse_beside("--elastic", "a lost rank's layers are lost; --resume goes on without it");
-  }
-  if (options.on_nan == "back") refuse_beside("--on-nan back", "choose stop or skip");
-  const int micro_batches = options.accumulate;
-  training::check_shape({training::pass_order_named(options.pipeline.schedule),
-                         options.pipeline.ranks, micro_batches, options.pipeline.stages_per_rank});
-}
-
-void refuse_without_pipeline(const TrainOptions& options) {
-  const PipelineChoice& choice = options.pipeline;
-  const PipelineChoice none;
-  const char* option = nullptr;
-  if (choice.schedule != none.schedule) option = "--schedule";
-  if (choice.stages_per_rank != none.stages_per_rank) option = "--stages-per-rank";
-  if (!choice.cuts.empty()) option = "--cuts";
-  if (choice.rebalance > 0) option = "--rebalance";
-  if (choice.freeze > 0) option = "--freeze";
-  if (option == nullptr) return;
-  throw Error("train", std::string(option) +
-                           " is of a pipeline; say over how many ranks by "
-                           "--pipeline (1: this one)");
-}
-
 void run_pipeline(const TrainOptions& options) {
   const RankPlace place = find_rank_place();
-  require_ranks(place, options.pipeline.ranks);
+  const int replicas = replicas_of(place, options);
   if (place.rank != 0) spdlog::set_level(spdlog::level::warn);
   training::TrainerOptions settings = trainer_options(options);
   settings.threads = threads_of(options, place);
@@ -290,15 +249,16 @@ void run_pipeline(const TrainOptions& options) {
   if (options.text.empty()) {
     throw Error("train", "--text is missing: a file of UTF-8, or of token ids in .u16 or .u32");
   }
-  PipelineJob job(source);
+  PipelineJob job(source, replicas);
   TrainPage page({options.ui, options.ui_keys,
                   options.out.empty() ? "a model" : fs::path(options.out).filename().string(),
                   options.steps});
   Logs logs;
   training::PipelineParts parts = job.parts();
   parts.open_logs = [&](std::uint64_t step) { return open_logs(options, step, page, logs); };
-  parts.tell = [&](const nlohmann::ordered_json& line) { tell_of_pipeline(line, options.json); };
-  training::PipelineTrainer trainer(settings, pipeline_options(options.pipeline), std::move(parts));
+  parts.tell = [&](const nlohmann::ordered_json& line) { tell_of_pipeline(line, options); };
+  training::PipelineTrainer trainer(settings, pipeline_options(options, replicas),
+                                    std::move(parts));
   if (checkpoint) {
     trainer.resume(*checkpoint);
     warn_of_resume(options, *checkpoint, settings.described, place.rank == 0);
@@ -307,6 +267,7 @@ void run_pipeline(const TrainOptions& options) {
   Ranks ranks(place, options.meeting);
   spdlog::info("{} layers over {} ranks, {} tokens, libtorch {}", trainer.num_layers(), place.world,
                job.num_tokens(), library().libtorch_version());
+  if (replicas > 1) spdlog::info("{} replicas of a pipeline", replicas);
   run_ranks_of(trainer, ranks, options, job);
   if (!trainer.was_stopped()) return;
   spdlog::info("stopped after step {}", trainer.steps_done());

@@ -3,8 +3,8 @@
 // Finds this process's rank in a job that was started by mpirun, torchrun, srun, or any launcher
 // that sets RANK and WORLD_SIZE.
 //
-// Threads: any, while nobody changes the environment. Errors: Error("train", ...) if only some of
-// the variables are set, or one is not a number.
+// Threads: any, while no thread changes the environment. Errors: Error("train", ...) if only some
+// of the variables are set, or one is not a number.
 #pragma once
 
 #include <string>

@@ -220,7 +220,7 @@ void train(const TrainOptions& options, training::Trainer& trainer, Ranks& ranks
   if (!trainer.was_stopped()) return;
   spdlog::info("stopped after step {}; {}", trainer.steps_done(),
                options.out.empty() ? "nothing was saved, as there is no --out"
-                                   : "--resume " + options.out + " goes on");
+                                   : "--resume " + options.out + " continues the run");
 }
 
 // Checks before the ranks meet.

@@ -6,6 +6,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "apps/command_words.h"
+#include "apps/train/dynamic_options.h"
 #include "apps/train/pipeline_run.h"
 #include "collectives/scheme/scheme.h"
 #include "common/error.h"
@@ -273,6 +274,7 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
   add_run_options(command, options);
   add_optimizer_options(command, options);
   add_pruning_options(command, options.pruning);
+  add_dynamic_options(command, options.dynamics);
   add_reduce_options(command, options);
   add_rank_options(command, options);
   add_pipeline_options(command, options.pipeline);
@@ -315,33 +317,36 @@ training::TrainerOptions trainer_options(const TrainOptions& o) {
 
 training::OptionValues described_options(const TrainOptions& o) {
   const auto number = [](auto value) { return fmt::format("{}", value); };
-  return {{"--batch", number(o.batch)},
-          {"--accumulate", number(o.accumulate)},
-          {"--context", o.context ? number(*o.context) : "by the model"},
-          {"--seed", number(o.seed)},
-          {"--reduce", o.reduce},
-          {"--reduce-warmup", o.reduce_warmup ? number(*o.reduce_warmup) : "by density"},
-          {"--scheme", o.scheme},
-          {"--sparsify", o.sparsify},
-          {"--dense-below", number(o.dense_below)},
-          {"--optimizer", o.optimizer},
-          {"--table-optimizer", o.table_optimizer},
-          {"--table-rate", number(o.table_rate)},
-          {"--rate", number(o.rate)},
-          {"--warmup", number(o.warmup)},
-          {"--decay", o.decay},
-          {"--last-rate", number(o.last_rate)},
-          {"--weight-decay", number(o.weight_decay)},
-          {"--beta1", number(o.beta1)},
-          {"--beta2", number(o.beta2)},
-          {"--momentum", number(o.momentum)},
-          {"--clip", number(o.clip)},
-          {"--prune", number(o.pruning.share)},
-          {"--prune-from", number(o.pruning.begin)},
-          {"--prune-to", number(o.pruning.end)},
-          {"--prune-every", number(o.pruning.every)},
-          {"--on-nan", o.on_nan},
-          {"--precision", o.precision}};
+  training::OptionValues values = {
+      {"--batch", number(o.batch)},
+      {"--accumulate", number(o.accumulate)},
+      {"--context", o.context ? number(*o.context) : "by the model"},
+      {"--seed", number(o.seed)},
+      {"--reduce", o.reduce},
+      {"--reduce-warmup", o.reduce_warmup ? number(*o.reduce_warmup) : "by density"},
+      {"--scheme", o.scheme},
+      {"--sparsify", o.sparsify},
+      {"--dense-below", number(o.dense_below)},
+      {"--optimizer", o.optimizer},
+      {"--table-optimizer", o.table_optimizer},
+      {"--table-rate", number(o.table_rate)},
+      {"--rate", number(o.rate)},
+      {"--warmup", number(o.warmup)},
+      {"--decay", o.decay},
+      {"--last-rate", number(o.last_rate)},
+      {"--weight-decay", number(o.weight_decay)},
+      {"--beta1", number(o.beta1)},
+      {"--beta2", number(o.beta2)},
+      {"--momentum", number(o.momentum)},
+      {"--clip", number(o.clip)},
+      {"--prune", number(o.pruning.share)},
+      {"--prune-from", number(o.pruning.begin)},
+      {"--prune-to", number(o.pruning.end)},
+      {"--prune-every", number(o.pruning.every)},
+      {"--on-nan", o.on_nan},
+      {"--precision", o.precision}};
+  for (auto& value : described_dynamics(o.dynamics)) values.push_back(std::move(value));
+  return values;
 }
 
 training::OptionValues compared_options(const TrainOptions& o) {

@@ -18,7 +18,7 @@
 
 namespace tandem::apps {
 
-// Of --pipeline.
+// The values of --pipeline and of the options that need it.
 struct PipelineChoice {
   int ranks = 0;  // 0: no pipeline
   std::string schedule = "1f1b";
@@ -26,6 +26,16 @@ struct PipelineChoice {
   std::vector<int> cuts;        // of the first step; empty: equal numbers of layers
   std::uint64_t rebalance = 0;  // steps; 0: layers stay
   double freeze = 0;
+  std::optional<double> repack;  // none: all ranks hold layers
+  std::int64_t rank_bytes = 0;   // 0: no limit
+  std::string layer_times = "wall", migration = "overlapped", ranks_file;
+};
+
+// What the blocks of a decoder leave out while they train.
+struct DynamicChoice {
+  double expert_capacity = 0, sparse_attention = 0, early_exit = 0;  // 0: nothing
+  double depth = 1, expert_skew = 0;
+  double sparse_products = 0.8;
 };
 
 struct TrainOptions {
@@ -33,7 +43,7 @@ struct TrainOptions {
   std::string out, resume;
   std::uint64_t steps = 0;
   int batch = 8, accumulate = 1;
-  std::optional<int> context;  // none: 256, or the model's where that is less
+  std::optional<int> context;  // none: 256, or the model's if that is less
   std::uint64_t seed = 1;
   std::string reduce = "dense", scheme = "allgather_sparse", sparsify = "steps";
   std::optional<std::uint64_t> reduce_warmup;
@@ -53,6 +63,7 @@ struct TrainOptions {
   training::Pruning pruning;
   MeetingOptions meeting;
   PipelineChoice pipeline;
+  DynamicChoice dynamics;
 };
 
 void add_train_options(CLI::App& command, TrainOptions& options);

@@ -79,7 +79,7 @@ server::http::ListenOptions listen_at(const std::string& text) {
   }
   if (!port || listen.host.empty()) {
     throw Error("train", "--ui '" + text +
-                             "' is no ADDRESS:PORT, such as 127.0.0.1:8090; port 0 is any free "
+                             "' is not an ADDRESS:PORT, such as 127.0.0.1:8090; port 0 is any free "
                              "one");
   }
   listen.port = *port;

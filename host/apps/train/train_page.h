@@ -4,8 +4,8 @@
 //
 // Rank 0 serves it from open() until the object ends. The run adds a line of figures under a lock
 // that is never held while a browser is served, so no viewer slows it. At most kMostPoints points
-// and evaluations are kept: when there are more, every second one goes. The text for browsers is
-// made at most twice a second. Threads: one trains; the page has its own. Errors: Error("train",
+// and evaluations are kept: when there are more, every second one is removed. The text for browsers
+// is made at most twice a second. Threads: one trains; the page has its own. Errors: Error("train",
 // ...) for options, Error("server", ...) when it cannot listen.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What runs of `tandem train` share, with and without a pipeline.
+// Functions that `tandem train` uses with and without a pipeline.
 //
-// Threads: one. Errors: those of the files and of the page.
+// Threads: one. Errors: those of the log files and of TrainPage.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,26 @@
 
 namespace tandem::apps {
 
-// Of libtandem_trainer.so: beside the program's folder, in the build tree as in an installation.
+// The folder of libtandem_trainer.so, relative to the program's folder. The build tree and an
+// installation have the same layout.
 std::string library_folder();
 
-// The cores that this process may use: its share of them unless the launcher has bound it.
+// The number of threads of this process: --threads if it is given; all cores that the process may
+// use if the launcher has bound it; otherwise its share of the cores.
 int threads_of(const TrainOptions& options, const RankPlace& place);
 
 using Logs = std::vector<std::unique_ptr<training::TrainingLog>>;
 
-// Those that the options name. step: the first lines of a resumed run's table stay up to it.
+// Opens the logs that the options request. `logs` owns them. step: the table of a resumed run keeps
+// its lines up to this step.
 std::vector<training::TrainingLog*> open_logs(const TrainOptions& options, std::uint64_t step,
                                               TrainPage& page, Logs& logs);
 
-// Tells of a new run that saves nothing, or whose folder has the checkpoints of another run.
+// Logs a line if a new run saves nothing, or if its folder contains the checkpoints of another run.
 void warn_of_folder(const std::string& out);
 
-// Warns about a resumed run's options that the user may not intend. described: the present ones.
+// Warns about a resumed run's options that the user may not intend. described: the present options.
+// is_first: whether this is rank 0, which warns.
 void warn_of_resume(const TrainOptions& options, const training::Checkpoint& checkpoint,
                     const training::OptionValues& described, bool is_first);
 

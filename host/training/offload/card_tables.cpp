@@ -78,7 +78,7 @@ TableFactors card_factors(const RowAdamFactors& f) {
 }
 
 TableFactors card_factors(const AdamFactors&) {
-  throw Error("training", "the rule adam takes no rows");
+  throw Error("training", "the rule adam cannot update rows; use row_adam");
 }
 
 TableFactors factors_for_card(const UpdateRule& rule, const StepFactors& step) {
@@ -206,7 +206,7 @@ void CardTables::State::load_card(std::size_t card) {
 }
 
 void CardTables::State::check(const CardRows& rows) const {
-  if (!loaded_) throw Error("training", "tables are loaded before their rows are updated");
+  if (!loaded_) throw Error("training", "rows are updated before load(); call load() first");
   if (rows.table >= known_.size()) {
     throw Error("training", "there is no table " + std::to_string(rows.table));
   }

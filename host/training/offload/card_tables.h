@@ -61,7 +61,7 @@ struct CardTablesStatistics {
 // tables.update_rows(step, {.table = users, .rows = rows, .gradient = gradient});
 class CardTables {
  public:
-  // Without cards the host does everything.
+  // cards: may be empty; the host then updates all rows.
   CardTables(std::vector<std::unique_ptr<device::TableUnit>> cards, ThreadPool& pool,
              const CardTablesOptions& options);
   ~CardTables();

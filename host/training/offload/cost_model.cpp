@@ -42,7 +42,7 @@ double host_step_seconds(const DenseOffloadCosts& costs) {
 }  // namespace
 
 double dense_step_seconds(const DenseOffloadCosts& costs, OffloadPlace place) {
-  if (place == OffloadPlace::kCards) throw Error("training", "cards take rows of tables only");
+  if (place == OffloadPlace::kCards) throw Error("training", "cards update only rows of tables");
   if (place == OffloadPlace::kHost) return host_step_seconds(costs);
   const double bytes = costs.bf16_copy ? kStepBytesWithCopy : kStepBytes;
   return costs.backward_s +

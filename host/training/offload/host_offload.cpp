@@ -120,7 +120,7 @@ void HostOffload::State::begin_step(const StepFactors& step) {
 }
 
 void HostOffload::State::check(const OffloadBucket& bucket) const {
-  if (!in_step_) throw Error("training", "a bucket of the offload belongs into a step");
+  if (!in_step_) throw Error("training", "submit() outside a step; call begin_step() first");
   std::uint64_t values = 0;
   for (const std::uint32_t number : bucket.parameters) {
     if (number >= known_.size()) {
@@ -252,7 +252,7 @@ void HostOffload::State::unpack(const Numbers& parameters, int rank,
 }
 
 bool HostOffload::State::finish(Deadline deadline) {
-  if (!in_step_) throw Error("training", "no step of the offload is begun");
+  if (!in_step_) throw Error("training", "finish() outside a step; call begin_step() first");
   const auto begin = SteadyClock::now();
   if (last_update_ != 0 && !updates_.wait(last_update_, deadline)) return false;
   for (const Numbers& parameters : std::exchange(kept_, {})) queue_gather(parameters);
@@ -271,7 +271,7 @@ bool HostOffload::State::finish(Deadline deadline) {
 }
 
 std::vector<StateView> HostOffload::State::state() {
-  if (in_step_) throw Error("training", "the state of the offload is read between steps");
+  if (in_step_) throw Error("training", "state() inside a step; call finish() first");
   return optimizer_.state();
 }
 

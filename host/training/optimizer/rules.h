@@ -27,7 +27,7 @@ struct Sgd {
   double momentum = 0;  // 0: no state
   bool nesterov = false;
   double weight_decay = 0;  // L2
-  // If it is above 0, gradients are steps: they are multiplied by it in place of the learning rate.
+  // Above 0: the gradients are steps, and are multiplied by it instead of the learning rate.
   double step_rate = 0;
 };
 
@@ -102,8 +102,8 @@ struct RowAdamFactors {
   float epsilon = 0, rate = 0, decay = 0;
 };
 
-// For a rank's own direction (kernels.h): the quotient of Adam's corrected moments. Its second
-// moment estimates that of the mean over ranks: noise v + signal m^2.
+// For a rank's own direction (kernels.h): the quotient of Adam's corrected moments. The second
+// moment of the mean over ranks is estimated from the own moments: noise v + signal m^2.
 struct DirectionFactors {
   float scale = 1, beta1 = 0, rest1 = 0, beta2 = 0, rest2 = 0;
   float correct1 = 0, correct2 = 0;  // 1 / (1 - beta^t)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LayerSpec: what a pipeline moves and places as one: the embedding, a block, or output and loss.
+// LayerSpec: the unit that a pipeline places and moves: the embedding, a block, or output and loss.
 //
-// Layers of a decoder: 0 the embedding, then its blocks, then the output. Where the embedding is
-// the output matrix too, the output has a copy of it; the embedding's holder sums and updates. Pure
-// values.
+// Layers of a decoder: 0 is the embedding, then its blocks, then the output. If the embedding is
+// also the output matrix, the output has a copy of it; the rank with the embedding adds up both
+// gradients and updates the matrix. Plain values.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@ namespace tandem::training {
 
 struct LayerSpec {
   DecoderPart part = DecoderPart::kBlock;
-  int block = 0;                          // its number, of kBlock
+  int block = 0;                          // number of the block, for kBlock
   std::vector<ParameterSpec> parameters;  // a tied output's copy is the last
-  std::vector<std::size_t> numbers;       // in the whole model, of those that are its own
+  std::vector<std::size_t> numbers;       // numbers in the whole model, of its own parameters
   bool tied = false;                      // embedding and output: they share a matrix
 
   bool is_tied_output() const { return tied && part == DecoderPart::kOutput; }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A message is the sum of the bytes behind it; a confirmation is that sum.
+// A message is the sum of the bytes behind it; a confirmation is the sum of the layer.
 #include "training/pipeline/migration.h"
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
-#include <map>
-#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -18,7 +18,6 @@ namespace tandem::training {
 namespace {
 
 using transport::ByteBuffer;
-using transport::Exchange;
 using transport::Payload;
 using transport::Transport;
 
@@ -40,90 +39,95 @@ Sum sum_in(std::span<const std::byte> message) {
   return sum;
 }
 
-class Migration {
- public:
-  Migration(Transport& transport, std::uint32_t call, const MigrationInput& input,
-            RankLayers& layers)
-      : transport_(transport), call_(call), input_(input), layers_(layers) {}
-  ~Migration() {
-    if (!finished_) transport_.abort("layers were moving to other ranks");
-  }
+std::span<const std::byte> body_of(const Payload& message) {
+  return message.bytes().subspan(std::min(sizeof(Sum), message.size()));
+}
 
-  std::uint64_t run() {
-    for (const LayerMove& move : input_.moves) {
-      if (move.from == transport_.rank()) hand_over(move);
+}  // namespace
+
+Migration::~Migration() {
+  if (transport_ != nullptr) transport_->abort("layers were moving to other ranks");
+}
+
+transport::Tag Migration::tag(std::uint32_t call, int layer, Part part) {
+  return ((call & 0xfffu) << 12) | static_cast<std::uint32_t>(3 * layer + static_cast<int>(part));
+}
+
+void Migration::send(int peer, transport::Tag tag, Payload payload) {
+  bytes_ += payload.size();
+  std::vector<transport::Outgoing> outgoing;
+  outgoing.push_back({peer, std::move(payload), tag});
+  sends_.push_back(transport_->start(std::move(outgoing), {}));
+}
+
+Payload Migration::received(transport::Exchange& exchange, const LayerMove& move) {
+  auto message = exchange.next(deadline());
+  TANDEM_CHECK(message.has_value());
+  exchange.finish(deadline());
+  bytes_ += message->payload.size();
+  if (sum_of(body_of(message->payload)) != sum_in(message->payload.bytes())) {
+    throw Error("train", "layer " + std::to_string(move.layer) + " arrived damaged from rank " +
+                             std::to_string(move.from));
+  }
+  return std::move(message->payload);
+}
+
+void Migration::begin(Transport& transport, std::uint32_t call, const RankLayers& layers) {
+  transport_ = &transport;
+  for (const LayerMove& move : input_.moves) {
+    const auto state = tag(call, move.layer, Part::kState);
+    if (move.from == transport.rank()) {
+      const ByteBuffer bytes = layers.at(move.layer)->bytes();
+      send(move.to, state, payload_of(sum_of(bytes), bytes));
     }
-    for (const LayerMove& move : input_.moves) {
-      if (move.to == transport_.rank()) take(move);
+    if (move.to != transport.rank()) continue;
+    const LayerSpec& spec = input_.specs[static_cast<std::size_t>(move.layer)];
+    arrivals_[move.layer] = {std::make_unique<TrainedLayer>(spec, input_.tools),
+                             transport.start({}, {{move.from, state}}), nullptr};
+  }
+}
+
+void Migration::send_gradients(std::uint32_t call, const RankLayers& layers) {
+  for (const LayerMove& move : input_.moves) {
+    const auto gradients = tag(call, move.layer, Part::kGradients);
+    if (move.from == transport_->rank()) {
+      const ByteBuffer bytes = layers.at(move.layer)->late_bytes();
+      send(move.to, gradients, payload_of(sum_of(bytes), bytes));
     }
-    for (const LayerMove& move : input_.moves) {
-      if (move.from == transport_.rank()) let_go(move);
-    }
-    for (const auto& exchange : sends_) exchange->finish(deadline());
-    finished_ = true;
-    return bytes_;
+    if (move.to != transport_->rank()) continue;
+    arrivals_.at(move.layer).gradients = transport_->start({}, {{move.from, gradients}});
   }
+}
 
- private:
-  Deadline deadline() const { return Deadline::after(input_.timeout); }
-  transport::Tag tag(int layer, bool confirms) const {
-    return ((call_ & 0xfffu) << 12) | static_cast<std::uint32_t>(2 * layer + (confirms ? 1 : 0));
+void Migration::take(RankLayers& layers) {
+  for (const LayerMove& move : input_.moves) {
+    if (move.to != transport_->rank()) continue;
+    Arrival& arrival = arrivals_.at(move.layer);
+    arrival.layer->restore(body_of(received(*arrival.state, move)));
+    arrival.layer->restore_late(body_of(received(*arrival.gradients, move)));
+    layers.insert_or_assign(move.layer, std::move(arrival.layer));
   }
+}
 
-  void send(int peer, transport::Tag tag, Payload payload) {
-    bytes_ += payload.size();
-    std::vector<transport::Outgoing> outgoing;
-    outgoing.push_back({peer, std::move(payload), tag});
-    sends_.push_back(transport_.start(std::move(outgoing), {}));
+void Migration::confirm(std::uint32_t call, RankLayers& layers) {
+  const auto of = [&](const LayerMove& move) { return tag(call, move.layer, Part::kConfirmation); };
+  for (const LayerMove& move : input_.moves) {
+    if (move.to != transport_->rank()) continue;
+    send(move.from, of(move), payload_of(sum_of(layers.at(move.layer)->bytes()), {}));
   }
-
-  Payload receive(int peer, transport::Tag tag) {
-    Payload payload = transport_.receive(peer, tag, deadline());
-    bytes_ += payload.size();
-    return payload;
-  }
-
-  void hand_over(const LayerMove& move) {
-    const ByteBuffer bytes = layers_.at(move.layer)->bytes();
-    sums_[move.layer] = sum_of(bytes);
-    send(move.to, tag(move.layer, false), payload_of(sums_[move.layer], bytes));
-  }
-
-  void take(const LayerMove& move) {
-    const Payload message = receive(move.from, tag(move.layer, false));
-    const auto bytes = message.bytes().subspan(std::min(sizeof(Sum), message.size()));
-    const Sum sum = sum_of(bytes);
-    if (sum != sum_in(message.bytes())) {
-      throw Error("train", "layer " + std::to_string(move.layer) + " came damaged from rank " +
-                               std::to_string(move.from));
-    }
-    auto layer = std::make_unique<TrainedLayer>(input_.specs[static_cast<std::size_t>(move.layer)],
-                                                input_.tools);
-    layer->restore(bytes);
-    layers_.insert_or_assign(move.layer, std::move(layer));
-    send(move.from, tag(move.layer, true), payload_of(sum, {}));
-  }
-
-  void let_go(const LayerMove& move) {
-    const Payload message = receive(move.to, tag(move.layer, true));
-    if (sum_in(message.bytes()) != sums_[move.layer]) {
+  for (const LayerMove& move : input_.moves) {
+    if (move.from != transport_->rank()) continue;
+    const Payload message = transport_->receive(move.to, of(move), deadline());
+    bytes_ += message.size();
+    if (sum_in(message.bytes()) != sum_of(layers.at(move.layer)->bytes())) {
       throw Error("train", "rank " + std::to_string(move.to) + " has another layer " +
                                std::to_string(move.layer) + " than it was sent");
     }
-    layers_.erase(move.layer);
+    layers.erase(move.layer);
   }
-
-  Transport& transport_;
-  const std::uint32_t call_;
-  const MigrationInput& input_;
-  RankLayers& layers_;
-  std::map<int, Sum> sums_;  // by layer that leaves
-  std::vector<std::unique_ptr<Exchange>> sends_;
-  std::uint64_t bytes_ = 0;
-  bool finished_ = false;
-};
-
-}  // namespace
+  for (const auto& exchange : sends_) exchange->finish(deadline());
+  transport_ = nullptr;
+}
 
 std::vector<LayerMove> moves_between(const StagePlan& before, const StagePlan& after) {
   std::vector<LayerMove> moves;
@@ -137,9 +141,15 @@ std::vector<LayerMove> moves_between(const StagePlan& before, const StagePlan& a
 std::uint64_t migrate(collectives::Group& group, const MigrationInput& input, RankLayers& layers) {
   collectives::Group::State& state = group.state();
   const std::uint64_t ticket = state.take_ticket();
+  const auto call = static_cast<std::uint32_t>(ticket);
   std::uint64_t bytes = 0;
   state.run("migrate", ticket, Deadline::after(input.timeout), [&](collectives::Call&) {
-    bytes = Migration(state.transport(), static_cast<std::uint32_t>(ticket), input, layers).run();
+    Migration migration(input);
+    migration.begin(state.transport(), call, layers);
+    migration.send_gradients(call, layers);
+    migration.take(layers);
+    migration.confirm(call, layers);
+    bytes = migration.bytes();
   });
   return bytes;
 }

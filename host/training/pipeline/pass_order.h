@@ -18,9 +18,9 @@ namespace tandem::training {
 
 enum class PassOrder : std::uint8_t {
   kGpipe,        // all forward passes, then all backward passes
-  kOneForward,   // one forward and one backward pass in turn
+  kOneForward,   // one forward and one backward pass alternate
   kInterleaved,  // likewise, with several stages per rank
-  kZeroBubble    // likewise; products for weights fill what would be waiting
+  kZeroBubble    // likewise; products for weights fill idle times
 };
 
 // "gpipe", "1f1b", "interleaved", "zero-bubble".
@@ -47,13 +47,13 @@ struct PipelineShape {
   int stages() const { return ranks * chunks; }
 };
 
-// Error unless the schedule takes these numbers.
+// Throws Error if the schedule does not support these numbers.
 void check_shape(const PipelineShape& shape);
 
 std::vector<Pass> pass_order(const PipelineShape& shape, int rank);
 
-// What one micro-batch costs a stage. `weights` is the part of `backward` that kWeights can put
-// off.
+// The time of one micro-batch on a stage. `weights` is the part of `backward` that kWeights can
+// delay.
 struct StageSeconds {
   double forward = 0, backward = 0, weights = 0;
 };

@@ -67,8 +67,8 @@ class PipelineTrainer::ForwardOnly final : public Computation {
     transport::ByteBuffer y;
     y.resize(static_cast<std::size_t>(batch.rows) * static_cast<std::size_t>(batch.columns) *
              static_cast<std::size_t>(trainer_.parts_.width) * sizeof(float));
-    passes.forward({0, false, false}, batch, x.empty() ? nullptr : from,
-                   reinterpret_cast<float*>(y.data()));
+    passes.forward({0, false, false, trainer_.current_depth(), trainer_.current_skew()}, batch,
+                   x.empty() ? nullptr : from, reinterpret_cast<float*>(y.data()));
     x = std::move(y);
   }
 

@@ -13,7 +13,6 @@
 
 #include "collectives/collective.h"
 #include "common/error.h"
-#include "training/pipeline/migration.h"
 #include "training/pipeline/pipeline_profile.h"
 #include "training/trainer/dense_update.h"
 #include "training/trainer/run_with_heartbeat.h"
@@ -91,7 +90,7 @@ std::vector<LayerProfile> PipelineTrainer::gather_profile() {
   };
   if (group_ == nullptr) {
     take(own);
-    return profile;
+    return profile;  // one rank
   }
   collectives::CallOptions options;
   options.timeout = options_.reduce.timeout;
@@ -101,42 +100,36 @@ std::vector<LayerProfile> PipelineTrainer::gather_profile() {
     std::memcpy(numbers.data(), bytes.data(), bytes.size());
     take(numbers);
   }
-  return profile;
+  return slowest_of_replicas(std::move(profile));
 }
 
-void PipelineTrainer::move_layers(const NewStages& found) {
-  const auto begin = Profile::Clock::now();
-  StagePlan after = plan_;
-  after.cuts = found.cuts;
-  const std::vector<planner::LayerCost> layers(specs_.size());
-  planner::StageLoads(layers, {.num_stages = plan_.shape.stages()}).check(after.cuts);
-  const std::uint64_t bytes = migrate(
-      *group_, {specs_, tools_, moves_between(plan_, after), options_.reduce.timeout}, layers_);
-  plan_ = after;
-  share_matrix();
-  const double seconds = Profile::seconds_since(begin);
-  if (bytes > 0) {
-    const double rate = static_cast<double>(bytes) / seconds;
-    double& slowest = profile_->bytes_per_second;
-    if (slowest == 0 || rate < slowest) slowest = rate;
+// What the layers of a window would take as they lay at first, as they lie, and at best.
+void PipelineTrainer::tell_window(const std::vector<LayerProfile>& profile) {
+  if (!is_first() || !parts_.tell || profile_->micro_batches == 0) return;
+  RebalanceQuestion question{plan_, profile};
+  question.rank_bytes = pipeline_.rank_bytes;
+  const StagePlan best = best_stages(question, world()).value_or(plan_);
+  nlohmann::ordered_json line = {{"profiled_steps", {profile_->since_step + 1, step_}},
+                                 {"cuts", plan_.cuts}};
+  for (const auto& [name, plan] : {std::pair<const char*, const StagePlan*>("first", &first_plan_),
+                                   {"present", &plan_},
+                                   {"best", &best}}) {
+    line[name] = {{"bottleneck_us", bottleneck_seconds(*plan, profile) * 1e6},
+                  {"step_us", predicted_step(*plan, profile) * 1e6}};
   }
-  profile_->clear(profile_->frozen);
-  profile_->moving_s += seconds;
-  profile_->moved_bytes += bytes;
-  ++profile_->migrations;
-  if (rank() != 0 || !parts_.tell) return;
-  parts_.tell({{"rebalanced_after_step", step_},
-               {"cuts", plan_.cuts},
-               {"predicted_step_ms_before", found.old_step_seconds * 1e3},
-               {"predicted_step_ms", found.new_step_seconds * 1e3},
-               {"migration_ms", seconds * 1e3},
-               {"migrated_bytes", bytes}});
+  std::vector<double> layers;
+  for (const LayerProfile& layer : profile) {
+    layers.push_back((layer.seconds.forward + layer.seconds.backward) * 1e6);
+  }
+  line["layers_us"] = layers;
+  parts_.tell(line);
 }
 
 // Times of the steps since the last change, and what following them has cost.
 void PipelineTrainer::tell_profile() {
   const std::vector<LayerProfile> profile = gather_profile();
-  if (rank() != 0 || !parts_.tell) return;
+  tell_window(profile);
+  if (!is_first() || !parts_.tell) return;
   nlohmann::ordered_json layers = nlohmann::ordered_json::array();
   for (const LayerProfile& layer : profile) {
     layers.push_back({{"forward_us", layer.seconds.forward * 1e6},
@@ -144,18 +137,21 @@ void PipelineTrainer::tell_profile() {
                       {"bytes", layer.bytes}});
   }
   const double seconds = Profile::seconds_since(profile_->run_begin);
-  parts_.tell({{"pipeline",
-                {{"cuts", plan_.cuts},
-                 {"layers", layers},
-                 {"predicted_step_ms", predicted_step(plan_, profile) * 1e3},
-                 {"migrations", profile_->migrations},
-                 {"overhead", (profile_->deciding_s + profile_->moving_s) / seconds}}}});
+  const double measuring_s =
+      static_cast<double>(profile_->readings) * seconds_of_reading(pipeline_.clock);
+  parts_.tell(
+      {{"pipeline",
+        {{"cuts", plan_.cuts},
+         {"layers", layers},
+         {"predicted_step_ms", predicted_step(plan_, profile) * 1e3},
+         {"migrations", profile_->migrations},
+         {"overhead", (measuring_s + profile_->deciding_s + profile_->moving_s) / seconds}}}});
 }
 
 void PipelineTrainer::save_if_due() {
   const bool last = step_ == options_.steps || stopped_;
   const bool due = options_.save_every > 0 && step_ % options_.save_every == 0;
-  if (options_.out.empty() || !(last || due)) return;
+  if (options_.out.empty() || !(last || due) || replica_ > 0) return;
   save();
 }
 

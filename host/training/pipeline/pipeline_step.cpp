@@ -3,8 +3,9 @@
 // Before a pass the rank asks for what the next one needs. So a message travels while it computes.
 #include "training/pipeline/pipeline_step.h"
 
+#include <time.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -16,20 +17,24 @@ namespace {
 using transport::ByteBuffer;
 using transport::Payload;
 
-using StepClockPoint = std::chrono::steady_clock::time_point;
+double seconds_now(LayerClock clock) {
+  timespec now{};
+  clock_gettime(clock == LayerClock::kWall ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
 
 class Stopwatch {
  public:
-  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
-  ~Stopwatch() {
-    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
+  Stopwatch(double& seconds, LayerClock clock)
+      : seconds_(seconds), clock_(clock), begin_(seconds_now(clock)) {}
+  ~Stopwatch() { seconds_ += seconds_now(clock_) - begin_; }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
  private:
   double& seconds_;
-  const StepClockPoint begin_ = std::chrono::steady_clock::now();
+  const LayerClock clock_;
+  const double begin_;
 };
 
 // Values of a message, which may be absent.
@@ -65,6 +70,11 @@ class StepRun {
   bool is_last(int stage) const { return stage + 1 == shape_.stages(); }
   bool is_frozen(int stage) const { return input_.plan.end(stage) <= input_.first_trained; }
 
+  Stopwatch time_of(double& seconds) {
+    outcome_.readings += 2;
+    return Stopwatch(seconds, input_.clock);
+  }
+
   // The message that a pass begins with.
   std::optional<MessageName> needs(const Pass& pass) const {
     const int stage = stage_of(pass);
@@ -82,7 +92,7 @@ class StepRun {
   }
 
   Payload receive(const MessageName& name) {
-    const Stopwatch watch(outcome_.waited_seconds);
+    const Stopwatch watch(outcome_.waited_seconds, LayerClock::kWall);
     return messages_.receive(name);
   }
 
@@ -91,7 +101,7 @@ class StepRun {
     if (pass.kind == PassKind::kBackward) return backward(pass, message);
     const int stage = stage_of(pass);
     for (int layer = input_.plan.end(stage) - 1; layer >= input_.plan.begin(stage); --layer) {
-      const Stopwatch watch(outcome_.seconds[layer].weights);
+      const Stopwatch watch = time_of(outcome_.seconds[layer].weights);
       layers_.at(layer)->passes().weights(pass.micro_batch);
     }
   }
@@ -109,10 +119,10 @@ class StepRun {
     ByteBuffer x, y;
     for (int layer = input_.plan.begin(stage); layer < input_.plan.end(stage); ++layer) {
       const LayerPass one{pass.micro_batch, layer >= input_.first_trained,
-                          layer > input_.first_trained};
+                          layer > input_.first_trained, input_.depth, input_.skew};
       if (layer + 1 < input_.plan.num_layers) y = activation(batch);
       const float* from = layer == input_.plan.begin(stage) ? floats(message) : floats(x);
-      const Stopwatch watch(outcome_.seconds[layer].forward);
+      const Stopwatch watch = time_of(outcome_.seconds[layer].forward);
       const double loss = layers_.at(layer)->passes().forward(one, batch, from, floats(y));
       if (layer + 1 == input_.plan.num_layers) {
         outcome_.losses[static_cast<std::size_t>(pass.micro_batch)] = loss;
@@ -136,7 +146,7 @@ class StepRun {
       dx = layer > input_.first_trained ? activation({nullptr, nullptr, rows_, columns_})
                                         : ByteBuffer();
       const float* from = layer == input_.plan.end(stage) - 1 ? floats(message) : floats(dy);
-      const Stopwatch watch(outcome_.seconds[layer].backward);
+      const Stopwatch watch = time_of(outcome_.seconds[layer].backward);
       backward_layer(layer, pass.micro_batch, from, floats(dx));
       std::swap(dy, dx);
     }
@@ -204,6 +214,13 @@ class StepRun {
 int StagePlan::stage_of(int layer) const {
   const auto after = std::ranges::upper_bound(cuts, layer);
   return static_cast<int>(after - cuts.begin());
+}
+
+double seconds_of_reading(LayerClock clock) {
+  constexpr int kReadings = 1000;
+  const double begin = seconds_now(LayerClock::kWall);
+  for (int reading = 0; reading < kReadings; ++reading) seconds_now(clock);
+  return (seconds_now(LayerClock::kWall) - begin) / kReadings;
 }
 
 StepOutcome run_step(const StepInput& input, RankLayers& layers, StageMessages& messages) {

@@ -13,11 +13,14 @@
 #include "collectives/collective.h"
 #include "collectives/group_state.h"
 #include "common/error.h"
-#include "planner/pipeline/dynamic_workload.h"
+#include "training/pipeline/pipeline_moves.h"
 #include "training/pipeline/pipeline_profile.h"
 
 namespace tandem::training {
 namespace {
+
+// Work that drifts changes its times slowly: an assumption, in looks at them.
+constexpr std::uint64_t kLooksAlike = 4;
 
 // Numbers of all ranks, one rank's behind the other's.
 std::vector<std::vector<double>> gathered(collectives::Group* group, const std::vector<double>& own,
@@ -37,34 +40,6 @@ std::vector<std::vector<double>> gathered(collectives::Group* group, const std::
 
 }  // namespace
 
-int frozen_layers(double freeze, int num_layers, std::uint64_t step, std::uint64_t steps) {
-  if (freeze <= 0) return 0;
-  const double done = static_cast<double>(step) / static_cast<double>(steps);
-  int frozen = 0;
-  while (frozen + 1 < num_layers &&
-         planner::freeze_time(frozen, num_layers, std::cbrt(freeze)) <= done) {
-    ++frozen;
-  }
-  return frozen;
-}
-
-namespace {
-
-// How many steps the measured times hold: until layers freeze, or the end.
-std::uint64_t steps_alike(const PipelineOptions& pipeline, int num_layers, std::uint64_t step,
-                          std::uint64_t steps) {
-  const int frozen = frozen_layers(pipeline.freeze, num_layers, step, steps);
-  std::uint64_t same = step, end = steps;  // layers are frozen for good
-  while (end - same > 1) {
-    const std::uint64_t middle = same + (end - same) / 2;
-    const bool is_same = frozen_layers(pipeline.freeze, num_layers, middle, steps) == frozen;
-    (is_same ? same : end) = middle;
-  }
-  return end - step;
-}
-
-}  // namespace
-
 std::atomic<bool>& PipelineTrainer::stop_requested() {
   static std::atomic<bool> requested{false};
   return requested;
@@ -77,7 +52,7 @@ PipelineTrainer::PipelineTrainer(const TrainerOptions& options, const PipelineOp
       parts_(std::move(parts)),
       specs_(layers_of(parts_.parameters, parts_.num_blocks)),
       pool_(options.threads),
-      tools_{parts_.make, options.rule, pool_},
+      tools_{parts_.make, options.rule, pool_, pipeline.replicas > 1 ? &options_.reduce : nullptr},
       profile_(std::make_unique<Profile>()) {
   check_schedule(options.schedule);
   check_rule(options.rule);
@@ -89,11 +64,14 @@ PipelineTrainer::~PipelineTrainer() = default;
 
 std::uint64_t PipelineTrainer::samples_of_step() const {
   return static_cast<std::uint64_t>(options_.batch) *
-         static_cast<std::uint64_t>(options_.accumulate);
+         static_cast<std::uint64_t>(options_.accumulate) *
+         static_cast<std::uint64_t>(pipeline_.replicas);
 }
 
 void PipelineTrainer::run(collectives::Group* group) {
-  group_ = group;
+  split_replicas(group);
+  const auto leave = [](PipelineTrainer* trainer) { trainer->leave_replicas(); };
+  const std::unique_ptr<PipelineTrainer, decltype(leave)> split(this, leave);
   make_plan();
   make_layers();
   if (resumed_) {
@@ -102,7 +80,7 @@ void PipelineTrainer::run(collectives::Group* group) {
     fill_layers();
   }
   share_matrix();
-  if (rank() == 0 && parts_.open_logs) logs_ = parts_.open_logs(step_);
+  if (is_first() && parts_.open_logs) logs_ = parts_.open_logs(step_);
   *profile_ = Profile();
   while (step_ < options_.steps && !stopped_) {
     train_step();
@@ -117,8 +95,7 @@ void PipelineTrainer::run(collectives::Group* group) {
 }
 
 void PipelineTrainer::make_plan() {
-  plan_.shape = {pipeline_.order, group_ == nullptr ? 1 : group_->world(), options_.accumulate,
-                 pipeline_.chunks};
+  plan_.shape = {pipeline_.order, world(), options_.accumulate, pipeline_.chunks};
   check_shape(plan_.shape);
   StageMessages::check(plan_.shape);
   plan_.num_layers = static_cast<int>(specs_.size());
@@ -133,6 +110,7 @@ void PipelineTrainer::make_plan() {
     plan_.cuts = planner::equal_counts(plan_.num_layers, plan_.shape.stages());
   const std::vector<planner::LayerCost> layers(specs_.size());
   planner::StageLoads(layers, {.num_stages = plan_.shape.stages()}).check(plan_.cuts);
+  first_plan_ = plan_;
 }
 
 void PipelineTrainer::make_layers() {
@@ -189,20 +167,24 @@ void PipelineTrainer::share_matrix() {
 }
 
 void PipelineTrainer::train_step() {
-  const int frozen = frozen_layers(pipeline_.freeze, plan_.num_layers, step_, options_.steps);
-  if (frozen != profile_->frozen) profile_->clear(frozen);
+  const int frozen = frozen_layers(pipeline_.work.freeze, plan_.num_layers, step_, options_.steps);
+  if (frozen != profile_->frozen) profile_->clear(frozen, step_);
   const StepOutcome outcome = run_passes(frozen);
+  sum_over_replicas(frozen);
+  send_moving_gradients();
   const Sums sums = sum_up(outcome);
+  take_moving_layers();
   samples_ += samples_of_step();
   if (!std::isfinite(sums.loss) || !std::isfinite(sums.norm)) {
     refuse_nan();
   } else {
     const auto begin = Profile::Clock::now();
     update(sums, frozen);
-    share_matrix();
     profile_->update_s += Profile::seconds_since(begin);
   }
   ++step_;
+  finish_moves();
+  share_matrix();
   ++profile_->steps;
   stopped_ = sums.wants_stop && step_ < options_.steps;
   const bool last = step_ == options_.steps || stopped_;
@@ -212,15 +194,20 @@ void PipelineTrainer::train_step() {
 StepOutcome PipelineTrainer::run_passes(int first_trained) {
   for (const auto& [number, layer] : layers_) layer->parameters().clear_gradients();
   StepInput input{plan_, rank(), parts_.width, first_trained};
+  input.depth = current_depth();
+  input.skew = current_skew();
+  input.clock = pipeline_.clock;
   const double losses = static_cast<double>(samples_of_step() * parts_.losses_of_sample);
   input.scale = static_cast<float>(1.0 / losses);
   input.batch = [&](int micro) {
-    return parts_.batch(samples_ + static_cast<std::uint64_t>(micro) *
+    const int place = replica_ * options_.accumulate + micro;
+    return parts_.batch(samples_ + static_cast<std::uint64_t>(place) *
                                        static_cast<std::uint64_t>(options_.batch));
   };
   const auto begin = Profile::Clock::now();
   StepOutcome outcome;
   const auto passes = [&](transport::Transport* transport, std::uint32_t call) {
+    if (rank() >= plan_.shape.ranks) return;  // freed
     StageMessages messages(transport, call, plan_.shape, options_.reduce.timeout);
     outcome = run_step(input, layers_, messages);
     messages.finish();
@@ -237,6 +224,7 @@ StepOutcome PipelineTrainer::run_passes(int first_trained) {
   }
   profile_->passes_s += Profile::seconds_since(begin);
   profile_->waited_s += outcome.waited_seconds;
+  profile_->readings += outcome.readings;
   profile_->micro_batches += static_cast<std::uint64_t>(options_.accumulate);
   for (const auto& [layer, seconds] : outcome.seconds) {
     StageSeconds& sum = profile_->layers[layer];
@@ -270,12 +258,22 @@ PipelineTrainer::Sums PipelineTrainer::sum_up(const StepOutcome& outcome) {
       sums.squares[static_cast<std::size_t>(all[at])] = all[at + 1];
     }
   }
+  double all_losses = 0;  // replica by replica
+  for (const std::vector<double>& one : of_replicas({loss, sums.wants_stop ? 1.0 : 0.0})) {
+    all_losses += one[0];
+    sums.wants_stop = sums.wants_stop || one[1] > 0;
+  }
   double squares = 0;
   for (const double square : sums.squares) squares += square;
   sums.norm = std::sqrt(squares);
-  sums.loss =
-      static_cast<float>(loss / static_cast<double>(samples_of_step() * parts_.losses_of_sample));
+  sums.loss = static_cast<float>(all_losses /
+                                 static_cast<double>(samples_of_step() * parts_.losses_of_sample));
   return sums;
+}
+
+// As the output matrix the embedding learns to the end.
+bool PipelineTrainer::learns(int layer, int first_trained) const {
+  return layer >= first_trained || (layer == 0 && has_shared_matrix());
 }
 
 void PipelineTrainer::update(const Sums& sums, int first_trained) {
@@ -286,9 +284,7 @@ void PipelineTrainer::update(const Sums& sums, int first_trained) {
     factors.gradient_scale = options_.clip / sums.norm;
   }
   for (const auto& [number, layer] : layers_) {
-    // As the output matrix it learns to the end.
-    const bool learns = number >= first_trained || (number == 0 && layer->spec().tied);
-    if (!learns) continue;
+    if (!learns(number, first_trained)) continue;
     KeptZeros zeros(options_.pruning, layer->parameters());
     layer->update(factors);
     zeros.restore(step_ + 1, options_.steps);
@@ -301,11 +297,11 @@ void PipelineTrainer::refuse_nan() {
   if (options_.on_nan != OnNaN::kSkip) {
     throw Error("train", what + "; --on-nan skip leaves such steps out; or lower --rate");
   }
-  if (rank() == 0) spdlog::warn("{}; the step changes nothing", what);
+  if (is_first()) spdlog::warn("{}; the step changes nothing", what);
 }
 
 void PipelineTrainer::log_step(const Sums& sums) {
-  if (rank() != 0) return;
+  if (!is_first()) return;
   StepFigures figures;
   figures.step = step_;
   figures.steps = profile_->steps;
@@ -317,8 +313,8 @@ void PipelineTrainer::log_step(const Sums& sums) {
   figures.backward_seconds = profile_->passes_s - profile_->waited_s;
   figures.reduce_seconds = profile_->waited_s;
   figures.update_seconds = profile_->update_s;
-  if (group_ != nullptr) {
-    const auto traffic = group_->traffic();
+  if (all_ != nullptr) {
+    const auto traffic = all_->traffic();
     figures.bytes_sent = traffic.bytes_sent() - profile_->bytes_before;
     profile_->bytes_before = traffic.bytes_sent();
     figures.peers = traffic.peers;
@@ -332,15 +328,23 @@ void PipelineTrainer::log_step(const Sums& sums) {
 void PipelineTrainer::rebalance() {
   const std::uint64_t every = pipeline_.rebalance_every;
   if (every == 0 || step_ % every != 0 || step_ >= options_.steps || stopped_) return;
-  if (plan_.shape.ranks == 1) return;
+  if (world() == 1) return;
   const auto begin = Profile::Clock::now();
   RebalanceQuestion question{plan_, gather_profile()};
   if (profile_->micro_batches == 0) return;
+  tell_window(question.layers);
+  question.repack = pipeline_.repack;
+  question.most_ranks = world();
+  question.rank_bytes = pipeline_.rank_bytes;
   if (profile_->bytes_per_second > 0) question.bytes_per_second = profile_->bytes_per_second;
-  question.steps = steps_alike(pipeline_, plan_.num_layers, step_, options_.steps);
+  question.steps =
+      steps_alike(pipeline_.work, plan_.num_layers, step_, options_.steps, kLooksAlike * every);
+  if (pipeline_.overlap) --question.steps;  // the next step still follows the old plan
   const auto found = pipeline_.choose ? pipeline_.choose(step_, question) : choose_stages(question);
   profile_->deciding_s += Profile::seconds_since(begin);
-  if (found) move_layers(*found);
+  if (found) return begin_moves(*found);
+  const bool changes = pipeline_.work.drifts || pipeline_.work.follows_curves();
+  if (changes) profile_->clear(profile_->frozen, step_);
 }
 
 }  // namespace tandem::training

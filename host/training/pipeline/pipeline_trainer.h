@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PipelineTrainer: the loop of a run whose layers lie on several ranks.
+// PipelineTrainer: the loop of a training run whose layers are divided over several ranks.
 //
-// Ranks run it alike. Losses, gradient norms and weights have the bits of a Trainer on one rank
-// with the same micro-batches (batch, accumulate). A checkpoint is that of a Trainer, so either
-// goes on with the other's. Layers are timed in every step; at rebalance points all ranks decide
-// from the same profile, and layers move (migration.h). Ownership: borrows what the parts name.
-// Threads: one; request_stop() from any, and from signal handlers. Errors: Error("train", ...);
-// TransportError when a rank is lost, and then --resume goes on from the last checkpoint.
+// All ranks run the same loop. Losses, gradient norms and weights have the bits of a Trainer on one
+// rank with the same micro-batches (batch, accumulate). A checkpoint has the form of a Trainer's,
+// so each can continue the run of the other. Layers are timed in every step; at rebalance points
+// all ranks decide from the same profile which layers move (migration.h). Ownership: borrows what
+// the parts name. Threads: one; request_stop() from any, and from signal handlers. Errors:
+// Error("train", ...); TransportError when a rank is lost, and then --resume continues from the
+// last checkpoint.
 #pragma once
 
 #include <atomic>
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "collectives/group.h"
+#include "training/pipeline/changing_work.h"
 #include "training/pipeline/pipeline_step.h"
 #include "training/pipeline/rebalance.h"
 #include "training/trainer/checkpoint.h"
@@ -36,7 +38,12 @@ struct PipelineOptions {
   int chunks = 1;                     // stages of a rank
   planner::Cuts cuts;                 // of the first step; empty: equal numbers of layers
   std::uint64_t rebalance_every = 0;  // steps; 0: the layers stay
-  double freeze = 0;                  // of the run, after which the first layer is frozen; 0: never
+  ChangingWork work;
+  LayerClock clock = LayerClock::kWall;
+  int replicas = 1;              // of the pipeline, over which gradients are summed
+  bool overlap = true;           // layers move while a step computes
+  std::optional<double> repack;  // how much longer a step on fewer ranks may be; none: never fewer
+  std::int64_t rank_bytes = planner::kNoStageLimit;  // of a rank's weights and optimiser state
   // Decides at a rebalance point in place of choose_stages(); equal on all ranks.
   std::function<std::optional<NewStages>(std::uint64_t step, const RebalanceQuestion&)> choose = {};
 };
@@ -65,7 +72,7 @@ class PipelineTrainer {
   ~PipelineTrainer();
 
   void resume(const Checkpoint& checkpoint);
-  // group: all its ranks are the pipeline; null: one rank.
+  // group: rank r of it is rank r % stages of replica r / stages; null: one rank.
   void run(collectives::Group* group);
 
   std::uint64_t steps_done() const { return step_; }
@@ -81,11 +88,25 @@ class PipelineTrainer {
   class ForwardOnly;  // losses() through all ranks
 
   static std::atomic<bool>& stop_requested();
+  int world() const { return group_ == nullptr ? 1 : group_->world(); }
+  // Of all replicas: it writes logs.
+  bool is_first() const { return rank() == 0 && replica_ == 0; }
   int rank() const { return group_ == nullptr ? 0 : group_->rank(); }
   Patience patience() const { return {options_.reduce.timeout, {}}; }
   std::uint64_t samples_of_step() const;
+  float current_depth() const {
+    return static_cast<float>(depth_share(pipeline_.work.depth, step_, options_.steps));
+  }
+  float current_skew() const {
+    return static_cast<float>(skew_at(pipeline_.work.skew, step_, options_.steps));
+  }
   bool has_shared_matrix() const { return specs_.back().tied; }
 
+  void split_replicas(collectives::Group* all);
+  void leave_replicas();
+  void sum_over_replicas(int first_trained);
+  std::vector<std::vector<double>> of_replicas(const std::vector<double>& own);
+  bool learns(int layer, int first_trained) const;
   void make_plan();
   void make_layers();
   void fill_layers();
@@ -99,7 +120,12 @@ class PipelineTrainer {
   void evaluate_now();
   void rebalance();
   std::vector<LayerProfile> gather_profile();
-  void move_layers(const NewStages& found);
+  std::vector<LayerProfile> slowest_of_replicas(std::vector<LayerProfile> profile);
+  void begin_moves(const NewStages& found);
+  void send_moving_gradients();
+  void take_moving_layers();
+  void finish_moves();
+  void tell_window(const std::vector<LayerProfile>& profile);
   void tell_profile();
   void save();
   void save_if_due();
@@ -113,18 +139,19 @@ class PipelineTrainer {
   const std::vector<LayerSpec> specs_;
   ThreadPool pool_;
   const LayerTools tools_;
-  collectives::Group* group_ = nullptr;
-  StagePlan plan_;
+  collectives::Group* all_ = nullptr;                         // all replicas
+  std::optional<collectives::Group> pipeline_group_, peers_;  // with replicas
+  int replica_ = 0;
+  collectives::Group* group_ = nullptr;  // of the own replica's ranks
+  StagePlan plan_, first_plan_;
   RankLayers layers_;
   std::optional<Checkpoint> resumed_;
   std::vector<TrainingLog*> logs_;
   std::unique_ptr<Profile> profile_;
+  struct Moves;
+  std::unique_ptr<Moves> moves_;  // layers that are on their way
   std::uint64_t step_ = 0, samples_ = 0;
   bool stopped_ = false;
 };
-
-// Layers that learn no more before step `step` (from 0): those whose share of the run is over,
-// freeze^(1/3) + (1 - freeze^(1/3)) layer / layers, cubed. The output always learns.
-int frozen_layers(double freeze, int num_layers, std::uint64_t step, std::uint64_t steps);
 
 }  // namespace tandem::training

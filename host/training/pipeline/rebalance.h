@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// choose_stages: whether other stages pay, from the measured times of the layers.
+// choose_stages: decides from the measured times of the layers whether other stages are worth their
+// migration.
 //
 // The exact partition of the measured times is the candidate. Both plans are played through the
 // schedule (pass_order.h). New stages are taken where (old - new) x steps > the time to move the
-// layers. Pure; the same on all ranks that have the same profile. Errors: those of the planner.
+// layers. With `repack` the fewest ranks whose step is at most 1 + repack times that of all ranks
+// are candidates too: freed ranks count as much as the steps that they may cost. Pure; the same on
+// all ranks that have the same profile. Errors: those of the planner.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +20,7 @@ namespace tandem::training {
 
 struct LayerProfile {
   StageSeconds seconds;     // of one micro-batch
-  std::uint64_t bytes = 0;  // that move with it
+  std::uint64_t bytes = 0;  // bytes that move with the layer
 };
 
 struct RebalanceQuestion {
@@ -25,16 +28,27 @@ struct RebalanceQuestion {
   std::vector<LayerProfile> layers;
   double bytes_per_second = 1e9;    // between two ranks
   double seconds_per_layer = 1e-3;  // to build a layer at its new place
-  std::uint64_t steps = 1;          // for which the profile holds
+  std::uint64_t steps = 1;          // under new stages, for which the profile holds
+  std::optional<double> repack = {};
+  int most_ranks = 1;                                // with repack
+  std::int64_t rank_bytes = planner::kNoStageLimit;  // of the layers of a rank
 };
 
 struct NewStages {
   planner::Cuts cuts;
   double old_step_seconds = 0, new_step_seconds = 0, migration_seconds = 0;
+  int ranks = 0;  // that hold layers; 0: as many as before
 };
 
-// Of a step under `plan`.
+// The predicted seconds of a step under `plan`.
 double predicted_step(const StagePlan& plan, const std::vector<LayerProfile>& layers);
+
+// Of the slowest rank's passes of one micro-batch.
+double bottleneck_seconds(const StagePlan& plan, const std::vector<LayerProfile>& layers);
+
+// The exact partition over that many ranks; nothing where the schedule or the memory does not allow
+// them.
+std::optional<StagePlan> best_stages(const RebalanceQuestion& question, int ranks);
 
 // Nothing where the stages stay.
 std::optional<NewStages> choose_stages(const RebalanceQuestion& question);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StageMessages: what the stages of a pipeline tell each other in one step.
+// StageMessages: the messages between the stages of a pipeline in one step.
 //
 // A boundary b lies between stages b and b + 1. Activations cross it forward, their gradients
-// backward; the gradient of a tied output matrix goes from the last stage to the first. Every
-// message is known by kind, boundary and micro-batch. Stages of one rank hand over in memory.
-// expect() asks for a message ahead, so that it can come while the rank computes. Ownership:
-// borrows the transport. It must be finished, or the transport is aborted. Threads: one. Errors:
+// backward; the gradient of a tied output matrix goes from the last stage to the first. Kind,
+// boundary and micro-batch identify a message. Stages of one rank exchange them in memory. expect()
+// requests a message early, so that it can arrive while the rank computes. Ownership: borrows the
+// transport. Without finish() the destructor aborts the transport. Threads: one. Errors:
 // TransportError at the latest after `timeout` without the message.
 #pragma once
 
@@ -30,15 +30,15 @@ struct MessageName {
 
 class StageMessages {
  public:
-  // transport: null for one rank. call: a number of this step, equal on all ranks, that no call of
-  // the group has.
+  // transport: null for one rank. call: a number of this step, equal on all ranks and different
+  // from the number of every other call of the group.
   StageMessages(transport::Transport* transport, std::uint32_t call, const PipelineShape& shape,
                 std::chrono::milliseconds timeout);
   ~StageMessages();
   StageMessages(const StageMessages&) = delete;
   StageMessages& operator=(const StageMessages&) = delete;
 
-  // Error where a step has more messages than tags.
+  // Throws Error if a step has more messages than there are tags.
   static void check(const PipelineShape& shape);
 
   void send(const MessageName& name, transport::ByteBuffer&& bytes);

@@ -12,6 +12,9 @@
 #include "training/trainer/pruning.h"
 
 namespace tandem::training {
+
+using transport::ByteBuffer;
+
 namespace {
 
 std::uint32_t row_width(const ParameterSpec& spec, std::size_t count) {
@@ -34,6 +37,8 @@ TrainedLayer::TrainedLayer(const LayerSpec& spec, const LayerTools& tools)
                                        .width = row_width(own, count),
                                        .rule = rule_of(own, tools.rule)}));
   }
+  if (tools.replicas == nullptr) return;
+  replicas_ = std::make_unique<ReplicaMean>(parameters_, numbers_.size(), *tools.replicas);
 }
 
 std::vector<double> TrainedLayer::squares(bool prunes) {
@@ -69,8 +74,8 @@ std::uint64_t TrainedLayer::num_bytes() {
   return bytes;
 }
 
-transport::ByteBuffer TrainedLayer::bytes() {
-  transport::ByteBuffer bytes;
+ByteBuffer TrainedLayer::bytes() {
+  ByteBuffer bytes;
   bytes.resize(num_bytes());
   std::byte* to = bytes.data();
   for (const auto& values : kept()) {
@@ -90,6 +95,27 @@ void TrainedLayer::restore(std::span<const std::byte> bytes) {
     std::memcpy(values.data(), from, values.size_bytes());
     from += values.size_bytes();
   }
+}
+
+ByteBuffer TrainedLayer::late_bytes() {
+  ByteBuffer bytes;
+  for (std::size_t parameter = 0; parameter < numbers_.size(); ++parameter) {
+    const auto gradient = std::as_bytes(parameters_.gradient(parameter));
+    bytes.insert(bytes.end(), gradient.begin(), gradient.end());
+  }
+  if (replicas_) replicas_->append_to(bytes);
+  return bytes;
+}
+
+void TrainedLayer::restore_late(std::span<const std::byte> bytes) {
+  for (std::size_t parameter = 0; parameter < numbers_.size(); ++parameter) {
+    const auto gradient = std::as_writable_bytes(parameters_.gradient(parameter));
+    if (bytes.size() < gradient.size()) throw Error("train", "a layer came without its gradients");
+    std::ranges::copy(bytes.first(gradient.size()), gradient.begin());
+    bytes = bytes.subspan(gradient.size());
+  }
+  if (replicas_) replicas_->restore(bytes);
+  if (!bytes.empty()) throw Error("train", "a layer came with more than its gradients");
 }
 
 }  // namespace tandem::training

@@ -2,10 +2,11 @@
 //
 // TrainedLayer: a layer on the rank that trains it: parameters, gradients, passes, optimiser state.
 //
-// bytes() is all that another rank needs to go on with the layer: values and optimiser state, not
-// the gradients, so a layer moves between steps. The bits of an update do not depend on the rank.
-// Ownership: borrows the pool. Threads: one. Errors: those of the computation and the optimiser;
-// Error("train", ...) for bytes of another layer.
+// bytes() is what another rank needs to go on with the layer between steps: values and optimiser
+// state. late_bytes() is what the passes of a step change: gradients, and residuals of replicas.
+// The bits of an update do not depend on the rank. Ownership: borrows the pool. Threads: one.
+// Errors: those of the computation and the optimiser; Error("train", ...) for bytes of another
+// layer.
 #pragma once
 
 #include <memory>
@@ -15,6 +16,7 @@
 #include "common/thread_pool.h"
 #include "training/optimizer/optimizer.h"
 #include "training/pipeline/layer_spec.h"
+#include "training/pipeline/replica_mean.h"
 #include "transport/payload.h"
 
 namespace tandem::training {
@@ -23,6 +25,7 @@ struct LayerTools {
   MakeLayer make;
   UpdateRule rule = Adam{};
   ThreadPool& pool;
+  const ReduceOptions* replicas = nullptr;  // null: there is one
 };
 
 class TrainedLayer {
@@ -34,10 +37,11 @@ class TrainedLayer {
   const LayerSpec& spec() const { return spec_; }
   ParameterSet& parameters() { return parameters_; }
   LayerComputation& passes() { return *passes_; }
-  // Of the embedding, or of the output's copy of it.
+  // The parameter number of the embedding matrix, or of the output's copy of it.
   std::size_t shared_matrix() const { return spec_.is_tied_output() ? spec_.numbers.size() : 0; }
 
-  // Of its own parameters' gradients, one each. prunes: without those of weights that are zero.
+  // The sum of squares of the gradient of each of its own parameters. prunes: without the gradients
+  // of weights that are zero.
   std::vector<double> squares(bool prunes);
   void update(const StepFactors& step);
   std::vector<StateView> state() { return optimizer_.state(); }
@@ -45,6 +49,11 @@ class TrainedLayer {
   std::uint64_t num_bytes();
   transport::ByteBuffer bytes();
   void restore(std::span<const std::byte> bytes);
+  transport::ByteBuffer late_bytes();
+  void restore_late(std::span<const std::byte> bytes);
+
+  // Of the gradients, over the replicas of this rank.
+  void sum_over(collectives::Group& peers, bool dense) { replicas_->sum(peers, dense); }
 
  private:
   std::vector<std::span<float>> kept();
@@ -53,7 +62,8 @@ class TrainedLayer {
   ParameterSet parameters_;
   std::unique_ptr<LayerComputation> passes_;
   Optimizer optimizer_;
-  std::vector<std::uint32_t> numbers_;  // of the optimiser
+  std::vector<std::uint32_t> numbers_;     // of the optimiser
+  std::unique_ptr<ReplicaMean> replicas_;  // null: there is one
 };
 
 }  // namespace tandem::training

@@ -37,6 +37,7 @@ struct NonFiniteValue {
   std::uint64_t parameter;  // the first such parameter there
 };
 
+// Returns the first value of any rank that is not finite; empty if there is none.
 std::optional<NonFiniteValue> agree_on_call(collectives::Group& group, const CallPlan& own,
                                             const collectives::CallOptions& options);
 

@@ -33,7 +33,7 @@ struct CallContext {
 // The common part of both kinds of calls.
 struct CallHead {
   std::uint64_t step = 0;
-  bool last = false;
+  bool last = false;  // the step ends with this call
   DType type = DType::kF32;
   std::shared_ptr<const ModelText> model;
   std::string error;  // the error in the arguments; empty: none
@@ -43,8 +43,8 @@ struct BucketCall {
   CallHead head;
   std::shared_ptr<const BucketPlan> plan;  // null if there is an error
   void* values = nullptr;
-  bool exact = false;
-  bool flush = false;
+  bool exact = false;     // as in Bucket
+  bool flush = false;     // as in Bucket
   std::string device;     // the device that holds the values; empty: host memory
   void* queue = nullptr;  // of the device
 
@@ -65,7 +65,7 @@ struct CallResult {
   std::uint64_t sparsified_values = 0;
   double asked = 0;    // number of sparsified values that the densities request
   double sent = 0;     // number of values that this rank sent
-  double meant = 0;    // number of the mean's entries by the ranks' selections
+  double meant = 0;    // number of entries that the ranks selected for the mean
   double entries = 0;  // entries of the mean
   double select_seconds = 0;
   bool dense = false;  // all values were summed densely: by `exact`, a warm-up, a trial or f64

@@ -71,11 +71,11 @@ class ErrorFeedback {
   };
   using Parts = std::list<Part>;
 
-  // `wanted`; if it has no step, with the numbers of a new sparsifier.
+  // Adds the part `wanted`. If it has no step, it starts with the numbers of a new sparsifier.
   collectives::Sparsifier& adopt(const PartPlan& plan, const SavedPart& wanted,
                                  const std::string& device);
   void dissolve(Parts::iterator part);
-  // Without residuals.
+  // Makes the part's sparsifier without residuals.
   std::unique_ptr<collectives::Sparsifier> make_empty(const PartPlan& plan, const SavedPart& wanted,
                                                       const std::string& device) const;
   std::unique_ptr<collectives::Sparsifier> make(const PartPlan& plan, const SavedPart& wanted,

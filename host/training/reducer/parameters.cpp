@@ -72,7 +72,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 std::uint32_t Parameters::add(const std::string& name, const std::vector<std::int64_t>& shape) {
   if (name.empty()) throw Error("training", "a parameter needs a name");
   if (by_name_.contains(name)) {
-    throw Error("training", "parameter " + name + " is there already; add each one once");
+    throw Error("training", "parameter " + name + " exists already; add each one once");
   }
   Parameter parameter;
   parameter.name = name;
@@ -108,8 +108,10 @@ std::shared_ptr<const BucketPlan> Parameters::plan(std::span<const std::uint32_t
   const auto found = plans_.find(key);
   if (found != plans_.end()) return found->second;
   if (key.empty()) throw Error("training", "a bucket has at least one parameter");
-  if (std::set(key.begin(), key.end()).size() != key.size()) {
-    throw Error("training", "a bucket has a parameter twice");
+  std::set<std::uint32_t> listed;
+  for (const std::uint32_t number : key) {
+    if (listed.insert(number).second) continue;
+    throw Error("training", "a bucket lists parameter " + std::to_string(number) + " twice");
   }
   auto plan = std::make_shared<BucketPlan>();
   plan->parameters = key;

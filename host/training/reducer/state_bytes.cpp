@@ -206,7 +206,7 @@ ReducerState parse_state(std::span<const std::byte> bytes) {
   for (std::size_t i = 0; i < parameters; ++i) state.parameters.push_back(read_parameter(from));
   const std::size_t parts = from.count(5 * sizeof(std::uint64_t));
   for (std::size_t i = 0; i < parts; ++i) state.parts.push_back(read_part(from, parameters));
-  if (!from.empty()) Reader::fail("has bytes behind its end");
+  if (!from.empty()) Reader::fail("has bytes after its end");
   return state;
 }
 

@@ -72,7 +72,7 @@ class StatisticsTable {
 
   void record(const BucketName& bucket, const CallResult& result, std::uint64_t bytes_sent,
               const CallTimes& times, bool failed);
-  // Without residual norms, rank, world and steps.
+  // Returns the statistics without residual norms, rank, world and steps.
   ReducerStatistics snapshot() const;
 
  private:

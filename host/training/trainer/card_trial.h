@@ -40,7 +40,7 @@ class CardTrial {
  private:
   enum class Place : std::uint8_t { kHost, kCards };
 
-  // Of all ranks.
+  // The seconds of the slowest rank.
   struct Slowest {
     double host = 0, cards = 0;
   };

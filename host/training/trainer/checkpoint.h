@@ -45,7 +45,8 @@ struct Checkpoint {
   std::string folder;
   nlohmann::json fields;  // the fields of checkpoint.json
 
-  // Error for one that checkpoint.json does not list: nothing has verified it.
+  // Returns the path of a file. Throws Error if checkpoint.json does not list it, because it is not
+  // verified.
   std::string file(const std::string& name) const;
 };
 

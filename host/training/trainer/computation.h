@@ -31,6 +31,15 @@ struct DecoderSizes {
   const float* inverse_frequencies = nullptr;  // [num_frequencies]
   int num_frequencies = 0;
   float rope_magnitude = 1;
+  int experts = 0, experts_used = 0;  // 0: the feed-forward is dense
+};
+
+// What the blocks of a decoder leave out, depending on what they compute. 0: nothing.
+struct DynamicBlocks {
+  float expert_capacity = 0;  // most tokens of an expert, in even shares
+  float attention_mass = 0;   // share of the estimated attention that is computed
+  float exit_likeness = 0;    // cosine of a block's output and input at which a token leaves
+  float sparse_from = 0;      // share of zeros from which products with a matrix are sparse
 };
 
 struct ComputationOptions {
@@ -38,6 +47,7 @@ struct ComputationOptions {
   bool bf16 = false;       // matrix products in bf16; parameters and gradients stay f32
   bool recompute = false;  // activations of a layer are computed again in the backward pass
   std::uint64_t seed = 1;
+  DynamicBlocks dynamics = {};
 };
 
 constexpr std::int32_t kNotScored = -100;  // a target that does not count
@@ -71,7 +81,7 @@ class Computation {
 
 // The exports of libtandem_trainer.so. The caller deletes the computation.
 extern "C" {
-constexpr int kTandemTrainerVersion = 1;
+constexpr int kTandemTrainerVersion = 2;
 int tandem_trainer_version();
 const char* tandem_trainer_libtorch();  // "1.13.1"
 tandem::training::Computation* tandem_trainer_make_decoder(

@@ -10,6 +10,8 @@
 namespace tandem::training {
 namespace {
 
+constexpr int kMostExperts = 1024;
+
 DecoderConfig of_toml(FieldReader& reader) {
   DecoderConfig config;
   std::string family = "llama", kind;
@@ -25,6 +27,8 @@ DecoderConfig of_toml(FieldReader& reader) {
   reader.take("kv_heads", config.kv_heads, false);
   reader.take("head_dim", config.head_dim, false);
   reader.take("ffn", config.ffn, true);
+  reader.take("experts", config.experts, false, kMostExperts);
+  reader.take("experts_used", config.experts_used, false, kMostExperts);
   reader.take("context", config.context, true);
   reader.take("rope_base", config.rope_base);
   reader.take("norm_epsilon", config.norm_epsilon);
@@ -62,6 +66,10 @@ void check(DecoderConfig& config, const FieldReader& reader) {
   if (config.heads % config.kv_heads != 0) {
     reader.fail("kv_heads", std::to_string(config.kv_heads) + " do not divide the " +
                                 std::to_string(config.heads) + " heads");
+  }
+  if (config.experts > 0 && config.experts_used > config.experts) {
+    reader.fail("experts_used", std::to_string(config.experts_used) + " of " +
+                                    std::to_string(config.experts) + " experts");
   }
   if (config.head_dim == 0 && config.width % config.heads != 0) {
     reader.fail("heads", "do not divide the width; give head_dim");

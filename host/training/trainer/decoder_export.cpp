@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <span>
+#include <utility>
 
 #include "common/error.h"
 #include "model/loader/gguf/gguf_file.h"
@@ -27,6 +29,18 @@ void require_family(const Checkpoint& checkpoint, const std::string& wanted) {
                            "; name the folder of a run that trains one");
 }
 
+// A model that computes otherwise than a GGUF file can say would give other texts there.
+void refuse_dynamics(const Checkpoint& checkpoint) {
+  const auto options = checkpoint.fields.value("options", nlohmann::json::object());
+  for (const auto& [name, none] :
+       {std::pair("--early-exit", "0"), {"--depth", "1"}, {"--expert-skew", "0"}}) {
+    if (options.value(name, none) == none) continue;
+    throw Error("train",
+                "'" + checkpoint.folder + "' was trained with " + name +
+                    ", which a GGUF file has no place for; only --resume can go on with it");
+  }
+}
+
 }  // namespace
 
 DecoderModel checkpoint_decoder(const Checkpoint& checkpoint) {
@@ -40,6 +54,7 @@ LstmModel checkpoint_lstm(const Checkpoint& checkpoint) {
 }
 
 ExportedDecoder export_decoder(const Checkpoint& checkpoint) {
+  refuse_dynamics(checkpoint);
   const DecoderModel model = checkpoint_decoder(checkpoint);
   ExportedDecoder result;
   result.parameters = std::make_unique<ParameterSet>(decoder_parameters(model));

@@ -67,6 +67,10 @@ void set_sizes(const DecoderConfig& config, GgufWriter& to) {
   u32("attention.key_length", config.head_dim);
   u32("attention.value_length", config.head_dim);
   u32("rope.dimension_count", config.head_dim);
+  if (config.experts > 0) {
+    u32("expert_count", config.experts);
+    u32("expert_used_count", config.experts_used);
+  }
   to.set_f32("llama.rope.freq_base", static_cast<float>(config.rope_base));
   to.set_f32("llama.attention.layer_norm_rms_epsilon", static_cast<float>(config.norm_epsilon));
 }
@@ -138,6 +142,13 @@ std::vector<ParameterSpec> specs_of(const model::ModelConfig& config, bool tied)
     specs.push_back({name, {rows, columns}, static_cast<float>(deviation), 0});
   };
   const auto norm = [&](const std::string& name) { specs.push_back({name, {width}, 0, 1}); };
+  const std::int64_t experts = config.experts.count;
+  const auto of_experts = [&](const std::string& name, std::int64_t rows, std::int64_t columns,
+                              double deviation) {
+    if (experts == 0) return matrix(name, rows, columns, deviation);
+    const std::string stacked = name.substr(0, name.rfind(".weight")) + "_exps.weight";
+    specs.push_back({stacked, {experts, rows, columns}, static_cast<float>(deviation), 0});
+  };
   const double in = 0.64 / std::sqrt(static_cast<double>(width));
   const double out = 0.02 / std::sqrt(2.0 * config.num_layers);
   matrix("token_embd.weight", vocab, width, 0.02);
@@ -148,9 +159,10 @@ std::vector<ParameterSpec> specs_of(const model::ModelConfig& config, bool tied)
     matrix(block(layer, "attn_v"), kv_width, width, in);
     matrix(block(layer, "attn_output"), width, q_width, out);
     norm(block(layer, "ffn_norm"));
-    matrix(block(layer, "ffn_gate"), ffn, width, in);
-    matrix(block(layer, "ffn_up"), ffn, width, in);
-    matrix(block(layer, "ffn_down"), width, ffn, out);
+    if (experts > 0) matrix(block(layer, "ffn_gate_inp"), experts, width, in);
+    of_experts(block(layer, "ffn_gate"), ffn, width, in);
+    of_experts(block(layer, "ffn_up"), ffn, width, in);
+    of_experts(block(layer, "ffn_down"), width, ffn, out);
   }
   norm("output_norm.weight");
   if (!tied) matrix("output.weight", vocab, width, 0.02);
@@ -173,6 +185,9 @@ DecoderModel decoder_of_skeleton(std::string skeleton, bool tied) {
   model::CheckpointReader reader(file);
   result.config = model::read_sizes(reader, result.tokenizer->vocab_size());
   result.config.ffn_width = reader.positive("feed_forward_length");
+  if (file.get_u32(reader.key("expert_count")).value_or(0) > 0) {
+    result.config.experts = model::read_experts(reader, result.config.ffn_width, true);
+  }
   result.config.rope = model::read_ordered_rope(reader, result.config);
   return result;
 }
@@ -285,6 +300,8 @@ DecoderSizes decoder_sizes(const DecoderModel& model, int context) {
   sizes.inverse_frequencies = config.rope.inverse_frequencies.data();
   sizes.num_frequencies = static_cast<int>(config.rope.inverse_frequencies.size());
   sizes.rope_magnitude = config.rope.magnitude;
+  sizes.experts = config.experts.count;
+  sizes.experts_used = config.experts.used;
   return sizes;
 }
 

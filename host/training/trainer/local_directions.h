@@ -44,7 +44,7 @@ class LocalDirections final : public GradientListener {
   LocalDirections(ParameterSet& parameters, DirectionOptions options, GradientListener& next);
 
   // Call it before a pass. iteration: from 1. share: the step's learning rate / that of
-  // rule_of_directions(). What is sent late has the rate of the step that it belongs to.
+  // rule_of_directions(). A direction that is sent later keeps the rate of its own step.
   void begin(std::uint64_t iteration, double share = 1);
   // Converts the gradient and calls the next listener. With a clip, both happen in finish().
   void ready(std::size_t parameter) override;

@@ -20,7 +20,7 @@ constexpr std::uint64_t kCuts = 20;
 void check_pruning(const Pruning& pruning) {
   if (!(pruning.share >= 0 && pruning.share < 1)) {
     throw Error("train", "--prune " + std::to_string(pruning.share) +
-                             " is no share of weights: take one from 0 to below 1");
+                             " is not a share of weights: take one from 0 to below 1");
   }
   if (pruning.begin >= 0 && pruning.begin < pruning.end && pruning.end <= 1) return;
   throw Error("train", "--prune-from " + std::to_string(pruning.begin) + " and --prune-to " +
@@ -71,7 +71,8 @@ double gradient_squares(const ParameterSpec& spec, std::span<const float> values
   if (!prunes || !is_pruned(spec)) return sum_of_squares(gradient);
   std::vector<float> kept(gradient.begin(), gradient.end());
   for (std::size_t at = 0; at < kept.size(); ++at) {
-    if (values[at] == 0) kept[at] = 0;
+    // A gradient that is not a number counts: it would make the optimiser's state one as well.
+    if (values[at] == 0 && std::isfinite(kept[at])) kept[at] = 0;
   }
   return sum_of_squares(kept);
 }

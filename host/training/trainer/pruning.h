@@ -2,11 +2,11 @@
 //
 // Gradual pruning: weights of a decoder's blocks become zero in steps, the smallest first.
 //
-// A matrix of a block has the share of zeros that Zhu and Gupta's cubic schedule asks for. A weight
-// that is zero stays zero: so the zeros are all the state, and layers that move or runs that resume
-// need no more. Gradients of zeros do not count in the norm. The embedding, the output, and vectors
-// stay whole. Threads: one. Errors: Error("train", ...) naming the option. Source: arXiv
-// 1710.01878.
+// The share of zeros in a matrix of a block follows the cubic schedule of Zhu and Gupta. A weight
+// that is zero stays zero, so the zeros are the whole state: a layer that moves and a run that
+// resumes need nothing else. Gradients of zeros do not count in the norm. The embedding, the
+// output, and vectors are not pruned. Threads: one. Errors: Error("train", ...) naming the option.
+// Source: arXiv 1710.01878.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +31,16 @@ void check_pruning(const Pruning& pruning);
 
 // Whether the parameter is a matrix of a block.
 bool is_pruned(const ParameterSpec& spec);
-// Error if no parameter is one.
+// Throws Error if no parameter is pruned.
 void require_pruned(const Pruning& pruning, std::span<const ParameterSpec> parameters);
 
-// The share of zeros that begins after step `step` (from 1); nothing at other steps.
+// The new share of zeros if step `step` (from 1) ends with a cut; nothing if it does not.
 std::optional<double> cut_after(const Pruning& pruning, std::uint64_t step, std::uint64_t steps);
 
 // Makes this share of the values zero: the smallest by magnitude, of equal ones the first.
 void prune_values(std::span<float> values, double share);
 
-// Of a parameter's gradient. With `prunes`, without the gradients of zeros.
+// Of a parameter's gradient. With `prunes`, without the gradients of zeros that are finite.
 double gradient_squares(const ParameterSpec& spec, std::span<const float> values,
                         std::span<const float> gradient, bool prunes);
 
@@ -49,7 +49,8 @@ class KeptZeros {
  public:
   KeptZeros(const Pruning& pruning, ParameterSet& parameters);
 
-  // After the update of step `step`: the zeros again, and the new ones of a cut.
+  // Call it after the update of step `step`. Sets the zeros again, and new ones if the step ends
+  // with a cut.
   void restore(std::uint64_t step, std::uint64_t steps);
 
  private:

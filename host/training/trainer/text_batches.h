@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TextBatches: the windows of a text as batches, by the number of their first sample.
+// TextBatches: returns the windows of a text as batches. The number of the first sample selects a
+// batch.
 //
 // Samples are counted over all epochs and ranks (windows.h). Ownership: borrows text and model.
 // Threads: one. Errors: those of Windows.
@@ -27,7 +28,7 @@ class TextBatches {
   void require(std::uint64_t samples) const { windows_.require(samples); }
   // Samples [first, first + batch); valid until the next call.
   TokenBatch at(std::uint64_t first);
-  // As they lie, for other uses between two calls.
+  // The buffer of the batches, for other uses between two calls.
   TokenRows& rows() { return rows_; }
 
  private:

@@ -67,7 +67,7 @@ std::unique_ptr<TrainingLog> make_progress_log(std::uint64_t steps);
 std::unique_ptr<TrainingLog> make_csv_log(const std::string& path, std::uint64_t step);
 std::unique_ptr<TrainingLog> make_event_log(const std::string& folder);
 std::unique_ptr<TrainingLog> make_curve_log(const std::string& csv, const std::string& svg);
-// An error of a log (a full disk) is told once and ends it, not the run; also that of `open`.
+// An error of a log or of `open` (a full disk) is reported once. It ends the log, but not the run.
 using OpenLog = std::function<std::unique_ptr<TrainingLog>()>;
 std::unique_ptr<TrainingLog> make_expendable(const OpenLog& open);
 

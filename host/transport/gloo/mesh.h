@@ -3,13 +3,13 @@
 // Mesh: a TCP connection to every peer through gloo's tcp transport, made observable.
 //
 // gloo waits for one buffer at a time, and makes all connections unusable when such a wait times
-// out. A thread that waits for a buffer of a dying connection may wait for ever. This code
-// therefore never waits in gloo. Like gloo's TLS transport, it extends gloo's classes: to count
-// completions, to note closed connections and to wake the rank (Activity). Data moves on gloo's own
-// thread. Ownership: regions borrow memory; destroying one ends all access to it. Regions are
-// destroyed before the mesh. Threads: regions and sends from the rank's thread, farewell() and
-// interrupt() from any. Errors: gloo's exceptions for use of a closed connection; TransportError
-// where stated. Source: facebookincubator/gloo of May 2022, gloo/transport/tcp.
+// out. A thread that waits for a buffer of a dying connection may wait forever. This code therefore
+// never waits in gloo. Like gloo's TLS transport, it extends gloo's classes: to count completions,
+// to note closed connections and to wake the rank (Activity). Data moves on gloo's own thread.
+// Ownership: regions borrow memory; destroying one ends all access to it. Regions are destroyed
+// before the mesh. Threads: regions and sends from the rank's thread, farewell() and interrupt()
+// from any. Errors: gloo's exceptions for use of a closed connection; TransportError where stated.
+// Source: facebookincubator/gloo of May 2022, gloo/transport/tcp.
 #pragma once
 
 #include <gloo/transport/tcp/context.h>
@@ -74,7 +74,7 @@ class Mesh {
   // The addresses that peers need to connect: one per peer, the own one empty.
   std::string addresses() const;
   // Connects to `peer`, whose addresses() are given, or waits for it to connect. watch: called
-  // meanwhile; what it throws ends the wait.
+  // meanwhile; an exception ends the wait.
   void connect(int peer, const std::string& addresses, Deadline deadline,
                const std::function<void()>& watch);
   // Call it when all are connected: checks that every peer belongs to the same group and has the

@@ -23,8 +23,8 @@ class Store {
   // Returns false, and changes nothing, if the key already has a value.
   virtual bool put(const std::string& key, const std::string& value) = 0;
   virtual std::optional<std::string> get(const std::string& key) = 0;
-  // Called now and then while this rank waits for others to come and to connect. What it throws
-  // ends the wait.
+  // Called repeatedly while this rank waits for others to arrive and to connect. An exception ends
+  // the wait.
   virtual void watch() {}
 };
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <limits>
 #include <mutex>
+#include <string>
 
 #include "transport/mpi/backoff.h"
 #include "transport/mpi/checked.h"
@@ -146,7 +147,8 @@ int Environment::world() const {
 std::unique_ptr<Transport> connect(Environment& environment, Deadline deadline) {
   const std::size_t part = environment.state().options().max_part_bytes;
   if (part == 0 || part > std::numeric_limits<int>::max()) {
-    throw Error("transport", "max_part_bytes is from 1 to 2^31 - 1");
+    throw Error("transport",
+                "max_part_bytes is " + std::to_string(part) + "; it must be from 1 to 2^31 - 1");
   }
   // MPI writes both until the request completes, which after a timeout it never may.
   auto pending = std::make_unique<std::pair<MPI_Comm, MPI_Request>>();

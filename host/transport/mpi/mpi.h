@@ -28,7 +28,7 @@ struct Options {
   // of one MPI message; at most 2^31 - 1; longer messages travel in parts
   std::size_t max_part_bytes = std::size_t{1} << 30;
   // The time that the last owner waits for the other ranks. Then it leaves without MPI_Finalize,
-  // which would block for ever if a rank hangs; the launcher then ends the job.
+  // which would block forever if a rank hangs; the launcher then ends the job.
   std::chrono::milliseconds leave_timeout{10'000};
 };
 

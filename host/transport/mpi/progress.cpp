@@ -10,6 +10,7 @@
 #include <limits>
 #include <new>
 #include <stdexcept>
+#include <string>
 
 #include "transport/mpi/backoff.h"
 
@@ -44,7 +45,8 @@ struct Progress::AbandonedRequests {
 Progress::Progress(MPI_Comm communicator, std::mutex& mpi, std::size_t max_part_bytes)
     : communicator_(communicator), mpi_(mpi), max_part_bytes_(max_part_bytes) {
   if (max_part_bytes == 0 || max_part_bytes > std::numeric_limits<int>::max()) {
-    throw Error("transport", "max_part_bytes is from 1 to 2^31 - 1");
+    throw Error("transport", "max_part_bytes is " + std::to_string(max_part_bytes) +
+                                 "; it must be from 1 to 2^31 - 1");
   }
   const std::lock_guard lock(mpi_);
   check_mpi(MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");

@@ -33,7 +33,7 @@ struct Options {
   int device_index = 0;
   Deadline deadline = Deadline::after(std::chrono::seconds(60));  // for the arrival of all ranks
   // Kernels of our own store into the peers' windows of symmetric memory (NCCL 2.28), in place of
-  // groups of sends. The same on all ranks; connect() throws Error where it cannot be.
+  // groups of sends. The same on all ranks; connect() throws Error if it is not possible.
   bool symmetric = false;
 
   // Called by shrink(). Returns the living ranks of the old group, ascending, and the same on each

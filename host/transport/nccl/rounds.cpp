@@ -172,7 +172,8 @@ void Rounds::read_pieces(Round& round) {
     std::memcpy(&header, first_.host() + receive.begin, sizeof(header));
     if (header.magic != kMagic) {
       fail(TransportError::Kind::kGarbage,
-           "rank " + std::to_string(receive.peer) + " sent what is no message of this transport",
+           "rank " + std::to_string(receive.peer) +
+               " sent bytes that are not a message of this transport",
            receive.peer);
     }
     ByteBuffer body;

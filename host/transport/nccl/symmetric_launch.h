@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Starts the kernel of symmetric_kernel.cu. Builds without NCCL's device API have
-// symmetric_absent.cpp instead, tests a double. Threads: any.
+// symmetric_absent.cpp instead; tests have a double. Threads: any.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ranks move bytes through windows of symmetric memory: what a block of a kernel does for one
-// transfer. The kernel (symmetric_kernel.cu) and the tests' double run the same code.
+// The work of one block of a kernel that moves the bytes of one transfer through windows of
+// symmetric memory. The kernel (symmetric_kernel.cu) and the tests' double run the same code.
 //
 // Each rank's window has, for every source, kSlots slots and a word that counts the pieces that
 // have arrived, and for every destination a word that counts the pieces that it has taken. A sender
-// stores a piece into a free slot of the receiver's window and raises the first word; the receiver
-// copies it out and raises the second one in the sender's window. Both count on from move to move.
-// Errors: push() and pull() are false where the host has ended the move.
+// stores a piece into a free slot of the receiver's window and updates the first word. The receiver
+// copies the piece out and updates the second word, in the sender's window. The counts continue
+// from move to move. Errors: push() and pull() return false if the host has ended the move.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ namespace tandem::transport::nccl {
 struct SymmetricTransfer {
   int peer;
   std::uint64_t begin, bytes;  // in the staging buffer
-  std::uint64_t first;         // pieces that have gone from the sender to the receiver before
+  std::uint64_t first;         // number of pieces from the sender to the receiver before
 };
 
 struct SymmetricLayout {
@@ -92,7 +92,7 @@ TANDEM_HOST_DEVICE bool push(Block& block, const SymmetricLayout& layout,
   const std::uint64_t pieces = SymmetricLayout::pieces_of(transfer.bytes);
   for (std::uint64_t piece = 0; piece < pieces; ++piece) {
     const auto [number, begin, bytes] = piece_of(transfer, piece);
-    // The slot is free once the piece before in it has been taken.
+    // The slot is free when the receiver has taken the previous piece in it.
     if (number >= SymmetricLayout::kSlots &&
         !block.wait(layout.taken(transfer.peer), number + 1 - SymmetricLayout::kSlots)) {
       return false;

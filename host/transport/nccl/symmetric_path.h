@@ -7,7 +7,7 @@
 // theirs. All ranks must reach each other by loads and stores: one node with NVLink or peer access.
 // Cost: one kernel per move, no group launch; 512 KiB of device memory per rank of the group.
 // Ownership: the window, and the memory behind it; the communicator must outlive leave(). Threads:
-// one, but end_kernels() from any. Errors: Error where windows cannot be had, DeviceError.
+// one, but end_kernels() from any. Errors: Error if windows are not supported; DeviceError.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -29,7 +29,7 @@ class SymmetricPath {
   SymmetricPath(const SymmetricPath&) = delete;
   SymmetricPath& operator=(const SymmetricPath&) = delete;
 
-  // Bytes at `begin` of the staging buffer, to or from a peer; the move before must have ended.
+  // Bytes at `begin` of the staging buffer, to or from a peer. The previous move must have ended.
   struct Part {
     int peer;
     std::size_t begin, bytes;
@@ -37,9 +37,9 @@ class SymmetricPath {
   void enqueue(std::byte* staging, const std::vector<Part>& sends,
                const std::vector<Part>& receives, cudaStream_t stream);
 
-  // Kernels that wait end soon; the path is of no use afterwards.
+  // Ends waiting kernels soon. The path cannot be used afterwards.
   void end_kernels() noexcept;
-  // Gives the window back, before the communicator ends. No kernel may run.
+  // Releases the window. Call it before the communicator ends, while no kernel runs.
   void leave() noexcept;
 
  private:

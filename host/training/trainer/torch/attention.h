@@ -12,7 +12,10 @@
 
 namespace tandem::training::torch_passes {
 
+// positions: of the queries among the keys where there are fewer queries, ascending, int64; else
+// undefined.
 torch::Tensor causal_attention(const torch::Tensor& q, const torch::Tensor& k,
-                               const torch::Tensor& v, double scale);
+                               const torch::Tensor& v, double scale,
+                               const torch::Tensor& positions = {});
 
 }  // namespace tandem::training::torch_passes

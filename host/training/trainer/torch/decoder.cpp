@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <stdexcept>
+#include <string>
 
 #include "training/trainer/torch/decoder_block.h"
 #include "training/trainer/torch/language_pass.h"
@@ -17,18 +18,21 @@ class Decoder final : public LanguagePass {
  public:
   Decoder(const DecoderSizes& sizes, const ComputationOptions& options,
           const ParameterMemory* parameters, std::size_t num_parameters)
-      : LanguagePass(options, parameters, num_parameters), blocks_(sizes, options.bf16) {
+      : LanguagePass(options, parameters, num_parameters), blocks_(sizes, options) {
     output_norm_ = parameter("output_norm.weight");
     for (int number = 0; number < sizes.num_layers; ++number) {
-      const BlockWeights layer =
-          block_weights([this](const std::string& name) { return parameter(name); }, number);
-      add_layer([this, layer](const Tensor& x) { return blocks_.block(layer, x); });
+      const BlockWeights layer = block_weights(leaves(), number);
+      add_layer([this, layer](const Tensor& x) { return blocks_.block(layer, x, {}); });
     }
   }
 
  private:
   void check(const TokenBatch& batch) const override {
-    if (batch.columns > blocks_.context()) throw std::runtime_error("a row exceeds the context");
+    if (batch.columns > blocks_.context()) {
+      throw std::runtime_error("a row of " + std::to_string(batch.columns) +
+                               " tokens exceeds the context of " +
+                               std::to_string(blocks_.context()));
+    }
   }
 
   Tensor output(const Tensor& x) const override {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "training/trainer/layer_computation.h"
@@ -25,21 +26,21 @@ class DecoderLayer final : public LayerComputation {
                int block, const ParameterMemory* parameters, std::size_t num_parameters)
       : leaves_(parameters, num_parameters),
         part_(part),
-        width_(sizes.width),
         recompute_(options.recompute),
-        blocks_(sizes, options.bf16) {
-    const auto get = [this](const std::string& name) { return leaves_.get(name); };
-    if (part == DecoderPart::kBlock) block_ = block_weights(get, block);
-    if (part == DecoderPart::kEmbedding) weight_ = get("token_embd.weight");
+        blocks_(sizes, options),
+        width_(blocks_.columns()) {
+    if (part == DecoderPart::kBlock) block_ = block_weights(leaves_, block);
+    if (part == DecoderPart::kEmbedding) weight_ = leaves_.get("token_embd.weight");
     if (part != DecoderPart::kOutput) return;
-    norm_ = get("output_norm.weight");
-    weight_ = get(leaves_.has("output.weight") ? "output.weight" : "token_embd.weight");
+    norm_ = leaves_.get("output_norm.weight");
+    weight_ = leaves_.get(leaves_.has("output.weight") ? "output.weight" : "token_embd.weight");
   }
 
   double forward(const LayerPass& pass, const TokenBatch& batch, const float* x,
                  float* y) override {
     if (batch.columns > blocks_.context()) throw std::runtime_error("a row exceeds the context");
-    Kept kept{batch, input(batch, x, pass.keep && pass.input_gradient), {}};
+    Kept kept{
+        batch, input(batch, x, pass.keep && pass.input_gradient), {}, {pass.depth, pass.skew}};
     const bool again = recompute_ && part_ == DecoderPart::kBlock;
     {
       const torch::AutoGradMode gradients(pass.keep && !again);
@@ -59,7 +60,9 @@ class DecoderLayer final : public LayerComputation {
 
   void backward(int slot, float scale, const float* dy, float* dx, bool put_off) override {
     const auto found = kept_.find(slot);
-    if (found == kept_.end()) throw std::runtime_error("this slot has made no forward pass");
+    if (found == kept_.end())
+      throw std::runtime_error("slot " + std::to_string(slot) +
+                               " has no forward pass; call forward() first");
     Kept kept = std::move(found->second);
     kept_.erase(found);
     if (!kept.y.defined()) kept.y = result(kept);
@@ -95,6 +98,7 @@ class DecoderLayer final : public LayerComputation {
   struct Kept {
     TokenBatch batch;  // its pointers hold until the forward pass ends
     Tensor x, y;
+    DecoderBlocks::Step step;
   };
 
   Tensor of_memory(const float* values, const TokenBatch& batch) const {
@@ -126,16 +130,16 @@ class DecoderLayer final : public LayerComputation {
   }
 
   Tensor result(const Kept& kept) const {
-    if (part_ == DecoderPart::kBlock) return blocks_.block(block_, kept.x);
+    if (part_ == DecoderPart::kBlock) return blocks_.block(block_, kept.x, kept.step);
     if (part_ == DecoderPart::kOutput) return loss_of(kept, torch::kSum);
-    return torch::embedding(weight_, ids(kept.batch.tokens, kept.batch));
+    return blocks_.entered(torch::embedding(weight_, ids(kept.batch.tokens, kept.batch)));
   }
 
   Leaves leaves_;
   DecoderPart part_;
-  std::int64_t width_;
   bool recompute_;
   DecoderBlocks blocks_;
+  std::int64_t width_;
   BlockWeights block_;
   Tensor norm_, weight_;
   std::map<int, Kept> kept_;         // by slot

@@ -32,6 +32,7 @@ class LanguagePass : public Computation {
 
   void add_layer(Part layer) { layers_.push_back(std::move(layer)); }
   torch::Tensor parameter(const std::string& name) const { return leaves_.get(name); }
+  const Leaves& leaves() const { return leaves_; }
   // The output matrix: the embedding if the model has no separate one.
   const torch::Tensor& output_weight() const { return output_weight_; }
   bool bf16() const { return options_.bf16; }

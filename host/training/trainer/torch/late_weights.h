@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LateWeights: products that give the gradients of weights, kept for later.
+// LateWeights: keeps the products that give the gradients of weights, and computes them later.
 //
-// While a Scope is there, backward passes of its thread leave the products of linear() to it; the
+// While a Scope exists, backward passes of its thread add the products of linear() to it; the
 // gradients of inputs are computed at once. run() computes them in their order and adds each to the
 // weight's gradient, as autograd would have. Threads: one.
 #pragma once
@@ -19,7 +19,7 @@ class LateWeights {
  public:
   class Scope {
    public:
-    explicit Scope(LateWeights* late);  // null: nothing is put off
+    explicit Scope(LateWeights* late);  // null: nothing is delayed
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
@@ -28,7 +28,7 @@ class LateWeights {
     LateWeights* before_;
   };
 
-  // Of this thread; null: there is no scope.
+  // The innermost scope of this thread; null: there is none.
   static LateWeights* current();
 
   void add(const torch::Tensor& weight, std::function<torch::Tensor()> product) {

@@ -38,6 +38,19 @@ Tensor Leaves::get(const std::string& name) const {
   return tensors_[found->second];
 }
 
+std::vector<Tensor> Leaves::slices(const std::string& name) const {
+  const Tensor whole = get(name);
+  std::vector<Tensor> slices;
+  for (std::int64_t at = 0; at < whole.size(0); ++at) {
+    const std::int64_t begin = at * whole.stride(0);
+    const auto shape = whole.sizes().slice(1);
+    Tensor slice = torch::from_blob(whole.data_ptr<float>() + begin, shape);
+    slice.mutable_grad() = torch::from_blob(whole.grad().data_ptr<float>() + begin, shape);
+    slices.push_back(slice.requires_grad_(true));
+  }
+  return slices;
+}
+
 void Leaves::tell(std::size_t parameter) {
   if (listener_ == nullptr || told_[parameter]) return;
   told_[parameter] = true;

@@ -26,6 +26,8 @@ class Leaves {
   Leaves& operator=(const Leaves&) = delete;
 
   torch::Tensor get(const std::string& name) const;  // std::runtime_error if there is none
+  // The slices of a parameter's first dimension as leaves of their own.
+  std::vector<torch::Tensor> slices(const std::string& name) const;
   bool has(const std::string& name) const { return places_.contains(name); }
 
   // Runs the backward pass of a scalar. listener: may be null.

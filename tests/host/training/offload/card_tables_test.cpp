@@ -216,7 +216,7 @@ TEST(CardTables, WhatDoesNotFitIsRefused) {
                           std::span<const float> values) {
     return text_of([&] { tables.update_rows(table_step(1), {table, rows, values}); });
   };
-  EXPECT_THAT(update(0, row, gradient), HasSubstr("loaded"));
+  EXPECT_THAT(update(0, row, gradient), HasSubstr("call load() first"));
   tables.load();
   EXPECT_THAT(add(RowwiseAdagrad{}), HasSubstr("after load"));
   EXPECT_THAT(update(1, row, gradient), HasSubstr("no table 1"));

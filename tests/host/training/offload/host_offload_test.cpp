@@ -272,8 +272,8 @@ TEST(HostOffload, WhatDoesNotFitIsRefused) {
   add_all(offload, model);
   const std::vector<std::uint32_t> one = {1}, unknown = {9}, none;
   const Values gradients(300);
-  EXPECT_THAT(text_of([&] { offload.submit({one, gradients, {}}); }), HasSubstr("into a step"));
-  EXPECT_THAT(text_of([&] { offload.finish(Deadline::never()); }), HasSubstr("no step"));
+  EXPECT_THAT(text_of([&] { offload.submit({one, gradients, {}}); }), HasSubstr("outside a step"));
+  EXPECT_THAT(text_of([&] { offload.finish(Deadline::never()); }), HasSubstr("outside a step"));
   offload.begin_step(factors_at(1));
   EXPECT_THAT(text_of([&] { offload.submit({unknown, gradients, {}}); }), HasSubstr("9"));
   EXPECT_THAT(text_of([&] { offload.submit({none, gradients, {}}); }), HasSubstr("0 parameters"));
@@ -281,7 +281,7 @@ TEST(HostOffload, WhatDoesNotFitIsRefused) {
                 offload.submit({one, std::span(gradients).first(299), {}});
               }),
               HasSubstr("not 299"));
-  EXPECT_THAT(text_of([&] { offload.state(); }), HasSubstr("between steps"));
+  EXPECT_THAT(text_of([&] { offload.state(); }), HasSubstr("inside a step"));
   EXPECT_THAT(text_of([&] { offload.add({.name = "late", .weights = model.weights[0]}); }),
               HasSubstr("after the first step"));
   HostOffload other(nullptr, {.threads = 1});

@@ -19,7 +19,7 @@ namespace {
 constexpr int kWidth = 16, kVocab = 11, kRows = 2, kColumns = 8, kMicroBatches = 3, kLayers = 2;
 constexpr float kScale = 0.125f;
 
-DecoderSizes sizes() {
+DecoderSizes sizes(bool experts) {
   static const float frequencies[] = {1.0f, 0.1f};
   DecoderSizes sizes;
   sizes.num_layers = kLayers;
@@ -33,10 +33,12 @@ DecoderSizes sizes() {
   sizes.attention_scale = 0.5f;
   sizes.inverse_frequencies = frequencies;
   sizes.num_frequencies = 2;
+  sizes.experts = experts ? 3 : 0;
+  sizes.experts_used = experts ? 2 : 0;
   return sizes;
 }
 
-std::vector<ParameterSpec> specs_of(bool tied) {
+std::vector<ParameterSpec> specs_of(bool tied, bool experts) {
   std::vector<ParameterSpec> specs = {{"token_embd.weight", {kVocab, kWidth}, 0.5f, 0}};
   for (int layer = 0; layer < kLayers; ++layer) {
     const auto add = [&](const char* name, std::vector<std::int64_t> shape) {
@@ -50,6 +52,13 @@ std::vector<ParameterSpec> specs_of(bool tied) {
     add("attn_v", {8, kWidth});
     add("attn_output", {kWidth, 16});
     add("ffn_norm", {kWidth});
+    if (experts) {
+      add("ffn_gate_inp", {3, kWidth});
+      add("ffn_gate_exps", {3, 24, kWidth});
+      add("ffn_up_exps", {3, 24, kWidth});
+      add("ffn_down_exps", {3, kWidth, 24});
+      continue;
+    }
     add("ffn_gate", {24, kWidth});
     add("ffn_up", {24, kWidth});
     add("ffn_down", {kWidth, 24});
@@ -72,8 +81,9 @@ struct Batch {
 };
 
 struct Case {
-  bool tied = false, bf16 = false, recompute = false, put_off = false;
-  ComputationOptions options() const { return {1, bf16, recompute, 1}; }
+  bool tied = false, bf16 = false, recompute = false, put_off = false, experts = false;
+  DynamicBlocks dynamics = {};
+  ComputationOptions options() const { return {1, bf16, recompute, 1, dynamics}; }
 };
 
 class LayerPassesTest : public testing::TestWithParam<Case> {
@@ -84,16 +94,17 @@ class LayerPassesTest : public testing::TestWithParam<Case> {
     return ComputationLibrary::open(TANDEM_TRAINER_FOLDER);
   }
 
-  LayerPassesTest() : whole_(specs_of(GetParam().tied)) {
+  LayerPassesTest() : whole_(specs_of(GetParam().tied, GetParam().experts)) {
     whole_.draw(5);
-    for (const LayerSpec& spec : layers_of(specs_of(GetParam().tied), kLayers)) {
+    for (const LayerSpec& spec :
+         layers_of(specs_of(GetParam().tied, GetParam().experts), kLayers)) {
       parts_.push_back(std::make_unique<ParameterSet>(spec.parameters));
       for (std::size_t at = 0; at < spec.parameters.size(); ++at) {
         const auto from = whole_.values(whole_.find(spec.parameters[at].name));
         std::ranges::copy(from, parts_.back()->values(at).begin());
       }
-      layers_.push_back(library().make_layer(sizes(), GetParam().options(), spec.part, spec.block,
-                                             *parts_.back()));
+      layers_.push_back(library().make_layer(sizes(GetParam().experts), GetParam().options(),
+                                             spec.part, spec.block, *parts_.back()));
     }
   }
 
@@ -147,7 +158,8 @@ class LayerPassesTest : public testing::TestWithParam<Case> {
 };
 
 TEST_P(LayerPassesTest, HaveTheBitsOfTheWholeDecoder) {
-  const auto decoder = library().make_decoder(sizes(), GetParam().options(), whole_);
+  const auto decoder =
+      library().make_decoder(sizes(GetParam().experts), GetParam().options(), whole_);
   double losses[kMicroBatches] = {};
   // All forward passes first: the slots keep their activations apart.
   for (int micro = 0; micro < kMicroBatches; ++micro) {
@@ -174,7 +186,8 @@ TEST_P(LayerPassesTest, HaveTheBitsOfTheWholeDecoder) {
 }
 
 TEST_P(LayerPassesTest, ScoreAsTheWholeDecoderDoes) {
-  const auto decoder = library().make_decoder(sizes(), GetParam().options(), whole_);
+  const auto decoder =
+      library().make_decoder(sizes(GetParam().experts), GetParam().options(), whole_);
   const Batch batch(1);
   Values expected(kRows * kColumns), found(kRows * kColumns);
   decoder->losses(batch.view(), expected.data());
@@ -191,11 +204,14 @@ TEST_P(LayerPassesTest, AForwardPassThatIsNotKeptHasNoBackwardPass) {
   EXPECT_THROW(layers_[1]->backward(0, kScale, y.data(), x.data(), false), std::exception);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, LayerPassesTest,
-                         testing::Values(Case{}, Case{.tied = true}, Case{.bf16 = true},
-                                         Case{.tied = true, .recompute = true},
-                                         Case{.put_off = true},
-                                         Case{.bf16 = true, .recompute = true, .put_off = true}));
+INSTANTIATE_TEST_SUITE_P(
+    Cases, LayerPassesTest,
+    testing::Values(Case{}, Case{.tied = true}, Case{.bf16 = true},
+                    Case{.tied = true, .recompute = true}, Case{.put_off = true},
+                    Case{.bf16 = true, .recompute = true, .put_off = true},
+                    Case{.put_off = true, .experts = true, .dynamics = {.expert_capacity = 0.75f}},
+                    Case{
+                        .recompute = true, .experts = true, .dynamics = {.attention_mass = 0.5f}}));
 
 }  // namespace
 }  // namespace tandem::training

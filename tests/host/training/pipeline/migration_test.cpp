@@ -49,19 +49,20 @@ TEST(Migration, ALayerArrivesWithItsStateAndLeavesItsOldRank) {
   before.draw(3);
   std::ranges::fill(before.gradient(0), 0.5f);
   of[0].at(1)->update({.iteration = 1, .learning_rate = 0.1});
-  const auto bytes = of[0].at(1)->bytes();
+  const auto bytes = of[0].at(1)->bytes(), gradients = of[0].at(1)->late_bytes();
   test::run_ranks(2, [&](std::unique_ptr<Transport> transport) {
     collectives::Group group(std::move(transport));
     Two& own = group.rank() == 0 ? sender : receiver;
     const std::uint64_t moved =
         migrate(group, {own.specs, own.tools, {{1, 0, 1}}, kPatience}, of[group.rank()]);
-    EXPECT_EQ(moved, bytes.size() + 2 * sizeof(std::uint64_t));  // two sums
+    EXPECT_EQ(moved, bytes.size() + gradients.size() + 3 * sizeof(std::uint64_t));  // three sums
   });
   EXPECT_TRUE(of[0].empty());
   ASSERT_EQ(of[1].size(), 1u);
   const auto after = of[1].at(1)->bytes();
   ASSERT_EQ(after.size(), bytes.size());
   EXPECT_TRUE(std::ranges::equal(after, bytes));
+  EXPECT_TRUE(std::ranges::equal(of[1].at(1)->late_bytes(), gradients));
 }
 
 // The old owner, while `other` stands in for the new one.
@@ -91,7 +92,8 @@ TEST(Migration, TheOldOwnerKeepsALayerWhoseNewOwnerIsLostBeforeItHasCome) {
 TEST(Migration, TheOldOwnerKeepsALayerThatNobodyHasConfirmed) {
   expect_kept(
       [](std::unique_ptr<Transport> transport) {
-        transport->receive(0, 2, Deadline::after(kPatience));  // call 0, layer 1
+        transport->receive(0, 3, Deadline::after(kPatience));  // call 0, layer 1
+        transport->receive(0, 4, Deadline::after(kPatience));  // its gradients
       },
       "rank 1");
 }
@@ -99,11 +101,11 @@ TEST(Migration, TheOldOwnerKeepsALayerThatNobodyHasConfirmed) {
 TEST(Migration, TheOldOwnerKeepsALayerThatWasConfirmedAsAnother) {
   expect_kept(
       [](std::unique_ptr<Transport> transport) {
-        const Payload message = transport->receive(0, 2, Deadline::after(kPatience));
+        const Payload message = transport->receive(0, 3, Deadline::after(kPatience));
         transport::ByteBuffer other(message.bytes().begin(),
                                     message.bytes().begin() + sizeof(std::uint64_t));
         other[0] ^= std::byte{1};
-        transport->send(0, 3, Payload(std::move(other)), Deadline::after(kPatience));
+        transport->send(0, 5, Payload(std::move(other)), Deadline::after(kPatience));
       },
       "has another layer 1 than it was sent");
 }
@@ -117,7 +119,7 @@ TEST(Migration, ADamagedLayerIsRefused) {
       transport::ByteBuffer bytes;
       bytes.resize(sizeof(std::uint64_t) + two.layer(1)->num_bytes());
       std::ranges::fill(bytes, std::byte{1});
-      return transport->send(1, 2, Payload(std::move(bytes)), Deadline::after(kPatience));
+      return transport->send(1, 3, Payload(std::move(bytes)), Deadline::after(kPatience));
     }
     collectives::Group group(std::move(transport));
     try {
@@ -126,7 +128,7 @@ TEST(Migration, ADamagedLayerIsRefused) {
       failure = error.what();
     }
   });
-  EXPECT_THAT(failure, testing::HasSubstr("layer 1 came damaged from rank 0"));
+  EXPECT_THAT(failure, testing::HasSubstr("layer 1 arrived damaged from rank 0"));
   EXPECT_TRUE(layers.empty());
 }
 

@@ -18,8 +18,7 @@
 #include <utility>
 
 #include "common/error.h"
-#include "host/training/pipeline/toy_layers.h"
-#include "support/ranks.h"
+#include "host/training/pipeline/toy_run.h"
 #include "support/scratch_path.h"
 
 namespace tandem::training {
@@ -27,134 +26,11 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int kBlocks = 5, kRows = 2, kColumns = 3;
+using test::RunOptions;
+using test::RunResult;
 
-// Tokens of a sample follow from its number.
-class ToySamples {
- public:
-  TokenBatch at(std::uint64_t first) {
-    for (std::size_t place = 0; place < tokens_.size(); ++place) {
-      const std::uint64_t sample = first + place / kColumns;
-      const auto token = static_cast<std::int32_t>(
-          (sample * 31 + place % kColumns * 5 + sample * sample % 11) % test::kToyVocabulary);
-      tokens_[place] = token;
-      targets_[place] = (token * 3 + 1) % test::kToyVocabulary;
-    }
-    return {tokens_.data(), targets_.data(), kRows, kColumns};
-  }
-
- private:
-  std::vector<std::int32_t> tokens_ = std::vector<std::int32_t>(kRows * kColumns),
-                            targets_ = tokens_;
-};
-
-struct Figures final : TrainingLog {
-  void step(const StepFigures& figures) override {
-    losses[figures.step] = figures.loss;
-    norms[figures.step] = figures.gradient_norm;
-  }
-  std::map<std::uint64_t, double> losses, norms;
-};
-
-struct RunResult {
-  std::map<std::uint64_t, double> losses, norms;
-  std::map<std::string, std::vector<float>> weights;  // of all ranks
-  std::map<std::string, int> passes;                  // backward, by first parameter
-  std::vector<nlohmann::ordered_json> told;
-  planner::Cuts cuts;
-};
-
-struct RunOptions {
-  int ranks = 1;
-  bool tied = false;
-  PipelineOptions pipeline;
-  std::uint64_t steps = 6;
-  std::string out, resume;
-  Pruning pruning = {};
-};
-
-class PipelineTrainerTest : public testing::Test {
+class PipelineTrainerTest : public test::ToyRuns {
  protected:
-  static TrainerOptions trainer_options(const RunOptions& options) {
-    TrainerOptions trainer;
-    trainer.out = options.out;
-    trainer.steps = options.steps;
-    trainer.batch = kRows;
-    trainer.accumulate = 4;
-    trainer.schedule = {0.05, 0, 6, RateDecay::kConstant, 1};
-    trainer.clip = 0.2;
-    trainer.pruning = options.pruning;
-    trainer.save_every = 3;
-    return trainer;
-  }
-
-  static PipelineParts parts_of(const RunOptions& options, ToySamples& samples, Figures& figures,
-                                RunResult& run) {
-    PipelineParts parts;
-    parts.parameters = test::toy_parameters(kBlocks, options.tied);
-    parts.num_blocks = kBlocks;
-    parts.width = test::kToyWidth;
-    parts.losses_of_sample = kColumns;
-    parts.make = test::make_toy;
-    parts.fill = [specs = parts.parameters](const auto& wanted) {
-      ParameterSet whole(specs);
-      whole.draw(11);
-      for (const auto& [number, values] : wanted) {
-        std::ranges::copy(whole.values(number), values.begin());
-      }
-    };
-    parts.batch = [&samples](std::uint64_t first) { return samples.at(first); };
-    parts.open_logs = [&figures](std::uint64_t) { return std::vector<TrainingLog*>{&figures}; };
-    parts.tell = [&run](const nlohmann::ordered_json& line) { run.told.push_back(line); };
-    return parts;
-  }
-
-  static void keep(PipelineTrainer& trainer, RunResult& run) {
-    for (const auto& [number, layer] : trainer.layers()) {
-      ParameterSet& parameters = layer->parameters();
-      for (std::size_t at = 0; at < layer->spec().numbers.size(); ++at) {
-        const auto values = parameters.values(at);
-        run.weights[parameters.spec(at).name].assign(values.begin(), values.end());
-      }
-      run.passes[parameters.spec(0).name] =
-          dynamic_cast<test::ToyLayer&>(layer->passes()).backward_passes;
-    }
-    run.cuts = trainer.plan().cuts;
-  }
-
-  static RunResult run(const RunOptions& options) {
-    RunResult run;
-    std::mutex mutex;
-    const auto rank = [&](collectives::Group* group) {
-      ToySamples samples;
-      Figures figures;
-      PipelineTrainer trainer(trainer_options(options), options.pipeline,
-                              parts_of(options, samples, figures, run));
-      if (!options.resume.empty()) trainer.resume(find_checkpoint(options.resume));
-      trainer.run(group);
-      const std::lock_guard lock(mutex);
-      keep(trainer, run);
-      if (group != nullptr && group->rank() > 0) return;
-      run.losses = figures.losses;
-      run.norms = figures.norms;
-    };
-    if (options.ranks == 1) {
-      rank(nullptr);
-      return run;
-    }
-    test::run_ranks(options.ranks, [&](std::unique_ptr<transport::Transport> transport) {
-      collectives::Group group(std::move(transport));
-      rank(&group);
-    });
-    return run;
-  }
-
-  static void expect_same(const RunResult& expected, const RunResult& found) {
-    EXPECT_EQ(found.losses, expected.losses);
-    EXPECT_EQ(found.norms, expected.norms);
-    EXPECT_EQ(found.weights, expected.weights);
-  }
-
   test::ScratchPath folder_{"pipeline"};
 };
 
@@ -195,27 +71,121 @@ std::optional<NewStages> restless(std::uint64_t step, const RebalanceQuestion& q
 
 TEST_F(PipelineTrainerTest, LayersThatMoveAfterEveryStepChangeNoBit) {
   for (const bool tied : {false, true}) {
-    for (const PassOrder order : {PassOrder::kOneForward, PassOrder::kZeroBubble}) {
+    for (const bool overlap : {true, false}) {
       RunOptions options{.ranks = 3, .tied = tied};
-      options.pipeline.order = order;
+      options.pipeline.order = overlap ? PassOrder::kOneForward : PassOrder::kZeroBubble;
+      options.pipeline.overlap = overlap;
       options.pipeline.rebalance_every = 1;
       options.pipeline.choose = restless;
       const RunResult moved = run(options);
       expect_same(run({.tied = tied}), moved);
       EXPECT_EQ(moved.cuts, planner::Cuts({1, 2}));  // of the last move, after step 5
-      ASSERT_EQ(moved.told.size(), 6u);              // five moves, and the profile
+      // A new plan needs a step to come into force, and times of another one.
+      const std::size_t moves = overlap ? 3 : 5;
+      ASSERT_EQ(moved.told.size(), moves + 1);  // and the profile
       EXPECT_EQ(moved.told[0].at("rebalanced_after_step"), 1);
       EXPECT_EQ(moved.told[0].at("cuts"), nlohmann::ordered_json({3, 6}));
       EXPECT_GT(moved.told[0].at("migrated_bytes"), 0);
-      EXPECT_EQ(moved.told[5].at("pipeline").at("migrations"), 5);
+      EXPECT_EQ(moved.told.back().at("pipeline").at("migrations"), moves);
     }
+  }
+}
+
+// Of three ranks: all, one, two, all, two.
+std::optional<NewStages> repacking(std::uint64_t step, const RebalanceQuestion& question) {
+  const std::vector<planner::Cuts> all = {{2}, {}, {3}, {1, 4}, {5}};
+  NewStages found;
+  found.cuts = all[step % all.size()];
+  found.ranks = static_cast<int>(found.cuts.size()) + 1;
+  EXPECT_EQ(question.most_ranks, 3);
+  EXPECT_EQ(question.repack, 0.5);
+  return found;
+}
+
+TEST_F(PipelineTrainerTest, RanksThatAreFreedAndTakenBackChangeNoBit) {
+  for (const bool tied : {false, true}) {
+    RunOptions options{.ranks = 3, .tied = tied, .out = folder_.string()};
+    options.pipeline.rebalance_every = 1;
+    options.pipeline.overlap = false;
+    options.pipeline.repack = 0.5;
+    options.pipeline.choose = repacking;
+    const RunResult moved = run(options);
+    expect_same(run({.tied = tied}), moved);
+    ASSERT_EQ(moved.told.size(), 6u);
+    EXPECT_EQ(moved.told[0].at("freed_ranks"), nlohmann::ordered_json({1, 2}));
+    EXPECT_EQ(moved.told[1].at("freed_ranks"), nlohmann::ordered_json({2}));
+    EXPECT_EQ(moved.told[2].at("freed_ranks"), nlohmann::ordered_json::array());
+  }
+}
+
+TEST_F(PipelineTrainerTest, AWindowTellsWhatItsLayersWouldTakeElsewhere) {
+  RunOptions options{.ranks = 3};
+  options.pipeline.rebalance_every = 2;
+  options.pipeline.cuts = {1, 2};
+  options.pipeline.work.drifts = true;
+  options.pipeline.choose = [](auto step, const auto&) -> std::optional<NewStages> {
+    if (step != 2) return {};
+    return NewStages{{2, 4}};
+  };
+  const RunResult found = run(options);
+  ASSERT_EQ(found.windows.size(), 3u);
+  const nlohmann::ordered_json steps = {{1, 2}, {4, 4}, {5, 6}};  // in step 3 layers move
+  for (std::size_t window = 0; window < 3; ++window) {
+    const auto& line = found.windows[window];
+    EXPECT_EQ(line.at("profiled_steps"), steps[window]);
+    EXPECT_EQ(line.at("layers_us").size(), 7u);
+    const std::vector<double> layers = line.at("layers_us");
+    double last_stage = 0;
+    for (std::size_t layer = 2; layer < 7; ++layer) last_stage += layers[layer];
+    const double most = std::max({layers[0], layers[1], last_stage});
+    EXPECT_NEAR(line.at("first").at("bottleneck_us"), most, 1e-6 * most);
+    EXPECT_LE(line.at("best").at("bottleneck_us"), line.at("present").at("bottleneck_us"));
+    EXPECT_LE(line.at("best").at("bottleneck_us"), line.at("first").at("bottleneck_us"));
+    EXPECT_GT(line.at("present").at("step_us"), 0);
+  }
+  EXPECT_EQ(found.windows[0].at("first"), found.windows[0].at("present"));
+  EXPECT_EQ(found.windows[2].at("cuts"), nlohmann::ordered_json({2, 4}));
+}
+
+TEST_F(PipelineTrainerTest, AWindowHasTheStepsSinceTheLastLookWhereWorkFollowsACurve) {
+  for (const bool is_skew : {false, true}) {
+    RunOptions options{.ranks = 2};
+    options.pipeline.rebalance_every = 2;
+    if (is_skew) options.pipeline.work.skew = 1;
+    options.pipeline.choose = [](auto, const auto&) -> std::optional<NewStages> { return {}; };
+    const RunResult found = run(options);
+    ASSERT_EQ(found.windows.size(), 3u);
+    for (int window = 0; window < 3; ++window) {
+      const int begin = is_skew ? 2 * window + 1 : 1;  // times of the same work add up
+      EXPECT_EQ(found.windows[static_cast<std::size_t>(window)].at("profiled_steps"),
+                nlohmann::ordered_json({begin, 2 * window + 2}));
+    }
+  }
+}
+
+TEST_F(PipelineTrainerTest, AStepInWhichLayersMoveGainsNothing) {
+  for (const bool overlap : {true, false}) {
+    std::mutex mutex;
+    std::map<std::uint64_t, std::uint64_t> steps;  // that new stages would be in force, by step
+    RunOptions options{.ranks = 2};
+    options.pipeline.rebalance_every = 1;
+    options.pipeline.overlap = overlap;
+    options.pipeline.choose = [&](std::uint64_t step,
+                                  const RebalanceQuestion& question) -> std::optional<NewStages> {
+      const std::lock_guard lock(mutex);
+      steps[step] = question.steps;
+      return {};
+    };
+    run(options);
+    ASSERT_EQ(steps.size(), 5u);
+    for (const auto& [step, left] : steps) EXPECT_EQ(left, 6 - step - (overlap ? 1 : 0)) << step;
   }
 }
 
 TEST_F(PipelineTrainerTest, FrozenLayersStayAndCostNoBackwardPass) {
   for (const bool tied : {false, true}) {
     RunOptions options{.tied = tied};
-    options.pipeline.freeze = 0.05;
+    options.pipeline.work.freeze = 0.05;
     const RunResult one = run(options), all = run({.tied = tied});
     // By the cubic schedule 0, 3, 4, 5, 6 and 6 of 7 layers are frozen in the six steps.
     EXPECT_EQ(one.passes.at("blk.0.scale.weight"), 4);
@@ -231,15 +201,6 @@ TEST_F(PipelineTrainerTest, FrozenLayersStayAndCostNoBackwardPass) {
     options.pipeline.choose = restless;
     expect_same(one, run(options));
   }
-}
-
-TEST(FrozenLayers, FollowTheCubicScheduleAndNeverReachTheOutput) {
-  EXPECT_EQ(frozen_layers(0, 7, 5, 6), 0);
-  EXPECT_EQ(frozen_layers(0.125, 4, 12, 100), 0);
-  EXPECT_EQ(frozen_layers(0.125, 4, 13, 100), 1);  // (1/2)^3 of the run is over
-  EXPECT_EQ(frozen_layers(0.125, 4, 25, 100), 2);  // (5/8)^3 = 0.244
-  EXPECT_EQ(frozen_layers(0.125, 4, 99, 100), 3);
-  EXPECT_EQ(frozen_layers(0.001, 2, 99, 100), 1);
 }
 
 TEST_F(PipelineTrainerTest, PrunedWeightsStayZeroWhereverTheirLayersMove) {
@@ -317,15 +278,15 @@ TEST_F(PipelineTrainerTest, AScoreDoesNotRunFarAheadOfASlowStage) {
   test::run_ranks(2, [&](std::unique_ptr<transport::Transport> transport) {
     collectives::Group group(std::move(transport));
     const RunOptions options{.ranks = 2, .pipeline = {}, .steps = 1};
-    ToySamples samples;
-    Figures figures;
+    test::ToySamples samples;
+    test::Figures figures;
     RunResult result;
     PipelineParts parts = parts_of(options, samples, figures, result);
     parts.make = [&progress](const LayerSpec& layer, ParameterSet& parameters) {
       return std::make_unique<WatchedLayer>(layer, parameters, progress);
     };
     parts.score = [&samples, &nll](Computation& forward) {
-      std::vector<float> losses(kRows * kColumns);
+      std::vector<float> losses(test::kToyRows * test::kToyColumns);
       Likelihood found;
       for (std::uint64_t batch = 0; batch < kBatches; ++batch) {
         forward.losses(samples.at(batch), losses.data());
@@ -338,7 +299,7 @@ TEST_F(PipelineTrainerTest, AScoreDoesNotRunFarAheadOfASlowStage) {
     PipelineTrainer(trainer_options(options), options.pipeline, std::move(parts)).run(&group);
   });
   EXPECT_EQ(progress.ended, kBatches);
-  EXPECT_EQ(nll, 0.5 * kBatches * kRows * kColumns);
+  EXPECT_EQ(nll, 0.5 * kBatches * test::kToyRows * test::kToyColumns);
   EXPECT_LE(progress.most_ahead, 17);
 }
 

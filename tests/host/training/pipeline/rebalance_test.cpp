@@ -51,6 +51,80 @@ TEST(ChooseStages, AMigrationMustPayWithinTheStepsThatTheProfileHolds) {
   EXPECT_FALSE(choose_stages(skewed.question));
 }
 
+TEST(ChooseStages, TheBottleneckIsTheSlowestRanksSum) {
+  Skewed skewed;
+  EXPECT_DOUBLE_EQ(bottleneck_seconds(skewed.plan, skewed.question.layers), 9);
+  StagePlan chunks{{PassOrder::kInterleaved, 2, 2, 2}, {1, 2, 4}, 6};  // ranks 0, 1, 0, 1
+  EXPECT_DOUBLE_EQ(bottleneck_seconds(chunks, skewed.question.layers), 6);
+}
+
+// Eight equal layers over four ranks, which may become fewer.
+struct Even {
+  StagePlan plan{{PassOrder::kOneForward, 4, 4}, {2, 4, 6}, 8};
+  RebalanceQuestion question{plan, {}};
+  Even() {
+    for (int layer = 0; layer < 8; ++layer) question.layers.push_back(layer_of(1, 10));
+    question.seconds_per_layer = 0;
+    question.bytes_per_second = 1e12;
+    question.steps = 100;
+    question.most_ranks = 4;
+  }
+};
+
+TEST(Repacking, TakesTheFewestRanksThatAreFastEnough) {
+  Even even;  // a step takes (4 + ranks - 1) * 8 / ranks s: 14 of four ranks, 20 of two
+  EXPECT_FALSE(choose_stages(even.question));
+  even.question.repack = 0.1;
+  EXPECT_FALSE(choose_stages(even.question));
+  even.question.repack = 0.45;
+  const auto found = choose_stages(even.question);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->ranks, 2);
+  EXPECT_EQ(found->cuts, planner::Cuts({4}));
+  EXPECT_DOUBLE_EQ(found->new_step_seconds, 20);
+}
+
+TEST(Repacking, FreedRanksAreTakenBackWhenTheyPay) {
+  Even even;
+  even.plan.shape.ranks = 2;
+  even.plan.cuts = {4};
+  even.question.repack = 0.45;
+  EXPECT_FALSE(choose_stages(even.question));  // still fast enough
+  even.question.repack = 0.1;
+  const auto found = choose_stages(even.question);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->ranks, 4);
+  EXPECT_EQ(found->cuts, planner::Cuts({2, 4, 6}));
+}
+
+TEST(Repacking, LayersMustFitTheMemoryOfFewerRanks) {
+  Even even;
+  even.question.repack = 10;
+  even.question.rank_bytes = 40;
+  EXPECT_EQ(choose_stages(even.question)->ranks, 2);
+  even.question.rank_bytes = 39;
+  EXPECT_EQ(choose_stages(even.question)->ranks, 3);
+  even.question.rank_bytes = 9;  // a layer has 10
+  EXPECT_FALSE(best_stages(even.question, 4));
+}
+
+TEST(Repacking, KeepsToWhatTheScheduleAllows) {
+  Even even;
+  even.question.repack = 10;
+  even.plan.shape = {PassOrder::kInterleaved, 4, 4, 2};
+  even.plan.cuts = {1, 2, 3, 4, 5, 6, 7};
+  EXPECT_FALSE(best_stages(even.question, 3));  // 4 micro-batches do not divide
+  EXPECT_EQ(choose_stages(even.question)->ranks, 1);
+}
+
+TEST(Repacking, AMigrationToFewerRanksMustPay) {
+  Even even;
+  even.question.repack = 0.45;
+  even.question.bytes_per_second = 0.01;  // 2,000 s for the four layers, and 100 steps may lose 900
+  even.question.steps = 1;
+  EXPECT_FALSE(choose_stages(even.question));
+}
+
 TEST(ChooseStages, BalancedStagesStay) {
   Skewed skewed;
   skewed.question.steps = 1'000'000;

@@ -136,7 +136,7 @@ TEST(ReducerErrors, OfOneRanksArgumentsAreEveryRanks) {
   expect_bucket_error({.parameters = unknown, .values = values.data()},
                       "there is no parameter 7; 2 were added");
   expect_bucket_error({.parameters = twice, .values = values.data()},
-                      "a bucket has a parameter twice");
+                      "a bucket lists parameter 0 twice");
   expect_bucket_error({.parameters = {}, .values = values.data()},
                       "a bucket has at least one parameter");
   expect_bucket_error({.parameters = both, .values = nullptr},
@@ -330,7 +330,7 @@ TEST(ReducerErrors, OfParametersNameThem) {
     Reducer reducer(group, plain_options("topk", 1));
     reducer.add_parameter("a", {3});
     EXPECT_THAT(text_of([&] { reducer.add_parameter("a", {3}); }),
-                HasSubstr("parameter a is there already"));
+                HasSubstr("parameter a exists already"));
     EXPECT_THAT(text_of([&] { reducer.add_parameter("", {3}); }), HasSubstr("needs a name"));
     EXPECT_THAT(text_of([&] {
                   reducer.add_parameter("b", {3, 0});

@@ -198,7 +198,7 @@ TEST(ReducerState, WithPlacesSizesOrBytesThatCannotBeIsRefused) {
   Bytes longer = state_bytes(small_state());
   longer.insert(longer.end() - 8, std::byte{0});
   seal(longer);
-  EXPECT_THAT(text_of([&] { parse_state(longer); }), HasSubstr("behind its end"));
+  EXPECT_THAT(text_of([&] { parse_state(longer); }), HasSubstr("after its end"));
 }
 
 TEST(ReducerState, WithAPartTwiceOrNumbersThatASparsifierRefusesChangesNothing) {

@@ -65,6 +65,28 @@ TEST_F(DecoderModelTest, IsMadeFromToml) {
   EXPECT_EQ(parameters[3].shape, (std::vector<std::int64_t>{16, 32}));
 }
 
+TEST_F(DecoderModelTest, ExpertsStandInPlaceOfTheFeedForward) {
+  const std::string experts = good_ + "experts = 5\nexperts_used = 3\n";
+  const DecoderModel model = make_decoder(write("model.toml", experts), "");
+  EXPECT_EQ(model.config.experts.count, 5);
+  EXPECT_EQ(model.config.experts.used, 3);
+  EXPECT_TRUE(model.config.experts.normalise);
+  const DecoderSizes sizes = decoder_sizes(model, 64);
+  EXPECT_EQ(sizes.experts, 5);
+  EXPECT_EQ(sizes.experts_used, 3);
+  const auto parameters = decoder_parameters(model);
+  ASSERT_EQ(parameters.size(), 2 + 2 * 10u);
+  EXPECT_EQ(parameters[7].name, "blk.0.ffn_gate_inp.weight");
+  EXPECT_EQ(parameters[7].shape, (std::vector<std::int64_t>{5, 32}));
+  EXPECT_EQ(parameters[8].name, "blk.0.ffn_gate_exps.weight");
+  EXPECT_EQ(parameters[8].shape, (std::vector<std::int64_t>{5, 48, 32}));
+  EXPECT_EQ(parameters[10].name, "blk.0.ffn_down_exps.weight");
+  EXPECT_EQ(parameters[10].shape, (std::vector<std::int64_t>{5, 32, 48}));
+  const DecoderModel two = make_decoder(write("two.toml", good_ + "experts = 4\n"), "");
+  EXPECT_EQ(two.config.experts.used, 2);
+  EXPECT_EQ(decoder_sizes(make_decoder(write("dense.toml", good_), ""), 64).experts, 0);
+}
+
 TEST_F(DecoderModelTest, WindowsDoNotExceedItsContext) {
   const DecoderModel model = make_decoder(write("model.toml", good_), "");
   EXPECT_NO_THROW(check_context(model, 64));
@@ -98,6 +120,8 @@ TEST_F(DecoderModelTest, WrongFieldsAreNamed) {
   EXPECT_THAT(refusal(write("h.json", R"({"model_type": "bert"})")), HasSubstr("llama is trained"));
   EXPECT_THAT(refusal(folder_.string() + "/absent.toml"), HasSubstr("cannot read"));
   EXPECT_EQ(refusal(write("i.toml", "[model]\n" + good_)), "");
+  EXPECT_THAT(refusal(write("k.toml", good_ + "experts = 2\nexperts_used = 3\n")),
+              HasSubstr("field 'experts_used': 3 of 2 experts"));
   EXPECT_THAT(refusal(write("j.toml", "width = 3\nlayers = 4\n[model]\n" + good_)),
               HasSubstr("beside the table [model] there is layers, width; all fields belong"));
 }
@@ -188,6 +212,16 @@ TEST_F(DecoderModelTest, OnlyCheckpointsOfDecodersAreExported) {
   writer.seal({{"family", "recommender"}});
   writer.publish(0);
   EXPECT_THROW(export_decoder(find_checkpoint(folder_.string() + "/run")), Error);
+}
+
+TEST_F(DecoderModelTest, WorkThatAFileHasNoPlaceForIsNotExported) {
+  for (const auto& [name, value] :
+       {std::pair("--early-exit", "0.9"), {"--depth", "0.5"}, {"--expert-skew", "2"}}) {
+    const nlohmann::json fields = {{"family", "llama"}, {"options", {{name, value}}}};
+    const Checkpoint checkpoint{"run", fields};
+    EXPECT_THAT([&] { export_decoder(checkpoint); },
+                testing::ThrowsMessage<Error>(HasSubstr(std::string("trained with ") + name)));
+  }
 }
 
 }  // namespace

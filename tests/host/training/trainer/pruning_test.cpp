@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "common/error.h"
@@ -106,6 +107,16 @@ TEST(Pruning, GradientsOfZerosDoNotCount) {
   EXPECT_EQ(gradient_squares(specs[0], values, gradient, true), 20);
   EXPECT_EQ(gradient_squares(specs[0], values, gradient, false), 54);
   EXPECT_EQ(gradient_squares(specs[2], values, gradient, true), 54);
+}
+
+TEST(Pruning, AGradientOfAZeroThatIsNotANumberIsNotHidden) {
+  const std::vector<ParameterSpec> specs = block_and_output();
+  const std::vector<float> values = {0, 1, 0, 2, 1, 1, 1, 1};
+  for (const float wrong :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    std::vector<float> gradient = {3, 4, wrong, 0, 0, 0, 0, 2};
+    EXPECT_FALSE(std::isfinite(gradient_squares(specs[0], values, gradient, true))) << wrong;
+  }
 }
 
 TEST(Pruning, WrongSharesAndOtherModelsAreNamed) {

@@ -93,7 +93,7 @@ TEST_F(TokenTextTest, RefusesWhatIsNoFileAndIdsThatAreCutOff) {
   EXPECT_THAT(refusal("/nowhere/text"), HasSubstr("cannot read '/nowhere/text': No such file or "
                                                   "directory; name a file of text"));
   EXPECT_THAT(refusal("/tmp"), HasSubstr("cannot read '/tmp': it is a folder; name"));
-  EXPECT_THAT(refusal("/dev/null"), HasSubstr("it is no regular file"));
+  EXPECT_THAT(refusal("/dev/null"), HasSubstr("it is not a regular file"));
   EXPECT_THAT(refusal(write("a.u32", "123456")),
               HasSubstr("has 6 bytes, which are no whole ids of 4"));
 }

@@ -90,11 +90,13 @@ TEST(SimulatedTransport, MessagesToOneReceiverArriveOneAfterAnotherLowerSenderFi
   });
 }
 
-// Rank 3 wakes rank 0, whose answer is earlier than the message that rank 2 has long sent.
-TEST(SimulatedTransport, AnAnswerOvertakesAMessageThatArrivesLater) {
+// Rank 3 wakes rank 0, whose answer is earlier than the message that rank 2 has long sent. Both
+// links to rank 1 are given.
+void expect_answer_overtakes(double answer_s, double message_s) {
   NetworkOptions options = network(4);
-  options.links.push_back({2, 1, 2.5 * kLatency, kRate});
-  simulated::run_ranks(options, [](Transport& rank) {
+  options.links.push_back({2, 1, message_s, kRate});
+  options.links.push_back({0, 1, answer_s, kRate});
+  simulated::run_ranks(options, [&](Transport& rank) {
     switch (rank.rank()) {
       case 0:
         receive(rank, 3);
@@ -108,10 +110,18 @@ TEST(SimulatedTransport, AnAnswerOvertakesAMessageThatArrivesLater) {
     }
     const auto both = rank.start({}, {{0, 0}, {2, 0}});
     EXPECT_EQ(both->next(Deadline::never())->peer, 0);
-    EXPECT_DOUBLE_EQ(simulated::now(rank), 2 * kLatency);
+    EXPECT_DOUBLE_EQ(simulated::now(rank), kLatency + answer_s);
     EXPECT_EQ(both->next(Deadline::never())->peer, 2);
-    EXPECT_DOUBLE_EQ(simulated::now(rank), 2.5 * kLatency);
+    EXPECT_DOUBLE_EQ(simulated::now(rank), message_s);
   });
+}
+
+TEST(SimulatedTransport, AnAnswerOvertakesAMessageThatArrivesLater) {
+  expect_answer_overtakes(kLatency, 2.5 * kLatency);
+}
+
+TEST(SimulatedTransport, AnAnswerOverAFastLinkOvertakesToo) {
+  expect_answer_overtakes(kLatency / 4, 1.5 * kLatency);
 }
 
 TEST(SimulatedTransport, AnAbortEndsTheWaitsOfAGroupWhileItsPeerStillWorks) {

@@ -18,7 +18,7 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no JSON: {error}") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not JSON: {error}") from None
 
 
 def _truth(text: str) -> bool:
@@ -147,7 +147,7 @@ def remarks(options: Mapping[str, Any], environment: Mapping[str, str]) -> "list
     for name in environment:
         if name.startswith("TANDEM_") and name not in known and name not in _OTHERS:
             near = difflib.get_close_matches(name, known, 1, 0.75)
-            said.append(f"the environment's {name} is no option and has no effect"
+            said.append(f"the environment's {name} is not an option and has no effect"
                         + (f"; did you mean {near[0]}?" if near else ""))
     return said
 

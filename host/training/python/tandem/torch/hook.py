@@ -131,7 +131,7 @@ class SparseHook:
         if not state:
             return
         if state.get("format") != STATE_FORMAT:
-            raise TandemError(f"this is no state of a SparseHook in format {STATE_FORMAT}: it has format "
+            raise TandemError(f"this is not a state of a SparseHook in format {STATE_FORMAT}: it has format "
                               f"{state.get('format')}")
         if self._engine is None:
             self._saved = state

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tokens that leave, and tokens that are chosen, would both decide what a block computes.
+#include "apps/train/dynamic_options.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <string>
+
+#include "apps/command_words.h"
+#include "common/error.h"
+
+namespace tandem::apps {
+
+void add_dynamic_options(CLI::App& command, DynamicChoice& choice) {
+  const char* group = "Work that changes";
+  command
+      .add_option("--expert-capacity", choice.expert_capacity,
+                  "most tokens of an expert, in even shares; it leaves out the others (0: none "
+                  "are left out)")
+      ->check(not_negative())
+      ->group(group);
+  command
+      .add_option("--expert-skew", choice.expert_skew,
+                  "expert i's logit is less by i times this in the last block, and by less in "
+                  "earlier ones; it rises from 0 as --depth falls from 1; needs --pipeline")
+      ->check(not_negative())
+      ->group(group);
+  command
+      .add_option("--sparse-attention", choice.sparse_attention,
+                  "share of the attention that is computed: blocks of 64 keys count by an "
+                  "estimate, the largest first (0: all of it)")
+      ->check(in_range(0, 1))
+      ->group(group);
+  command
+      .add_option("--early-exit", choice.early_exit,
+                  "cosine of a block's output and input at which a token leaves for the output "
+                  "(0: none leaves); needs --pipeline")
+      ->check(in_range(0, 1))
+      ->group(group);
+  command
+      .add_option("--depth", choice.depth,
+                  "share of a row's tokens that every second block computes; it falls from 1 "
+                  "between a tenth and seven tenths of the run (1: all); needs --pipeline")
+      ->check(in_range(0, 1))
+      ->group(group);
+  command
+      .add_option("--sparse-products", choice.sparse_products,
+                  "with --prune: share of zeros from which products with a matrix are sparse (0: "
+                  "never)")
+      ->check(in_range(0, 1))
+      ->group(group);
+}
+
+void check_dynamic_options(const TrainOptions& options, std::optional<int> experts) {
+  const DynamicChoice& choice = options.dynamics;
+  const bool has_exits = choice.early_exit > 0, has_depth = choice.depth < 1;
+  if (!experts && (has_exits || has_depth || choice.sparse_attention > 0)) {
+    throw Error("train",
+                "--sparse-attention, --early-exit and --depth are for decoders, and this model is "
+                "none");
+  }
+  if (choice.depth == 0) {
+    throw Error("train", "--depth 0 leaves no token to a block; take a share above 0");
+  }
+  const bool is_skewed = choice.expert_skew > 0;
+  if ((choice.expert_capacity > 0 || is_skewed) && experts.value_or(0) == 0) {
+    throw Error("train",
+                "--expert-capacity and --expert-skew are for a model with experts; --model-config "
+                "names one by "
+                "its fields experts and experts_used");
+  }
+  if (has_exits && (has_depth || choice.sparse_attention > 0)) {
+    throw Error("train", "--early-exit cannot be combined with " +
+                             std::string(has_depth ? "--depth" : "--sparse-attention") +
+                             ": choose one of them");
+  }
+  if ((has_exits || has_depth || is_skewed) && options.pipeline.ranks == 0) {
+    const char* option = has_exits ? "--early-exit" : has_depth ? "--depth" : "--expert-skew";
+    throw Error("train", std::string(option) +
+                             " is of a pipeline; say over how many ranks by --pipeline (1: this "
+                             "one)");
+  }
+}
+
+training::OptionValues described_dynamics(const DynamicChoice& choice) {
+  const auto number = [](double value) { return fmt::format("{}", value); };
+  return {{"--expert-capacity", number(choice.expert_capacity)},
+          {"--expert-skew", number(choice.expert_skew)},
+          {"--sparse-attention", number(choice.sparse_attention)},
+          {"--early-exit", number(choice.early_exit)},
+          {"--depth", number(choice.depth)},
+          {"--sparse-products", number(choice.sparse_products)}};
+}
+
+training::DynamicBlocks dynamic_blocks(const TrainOptions& options) {
+  const DynamicChoice& choice = options.dynamics;
+  training::DynamicBlocks blocks;
+  blocks.expert_capacity = static_cast<float>(choice.expert_capacity);
+  blocks.attention_mass = static_cast<float>(choice.sparse_attention);
+  blocks.exit_likeness = static_cast<float>(choice.early_exit);
+  if (options.pruning.is_on()) blocks.sparse_from = static_cast<float>(choice.sparse_products);
+  return blocks;
+}
+
+}  // namespace tandem::apps
