@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem map --traffic`: ranks onto the places of a topology.
+// `tandem map --traffic`: maps ranks onto the places of a topology.
 //
 // Threads: main. Errors: Error naming the file, and what is wrong in it.
 #pragma once
@@ -25,8 +25,8 @@ struct RanksOnPlaces {
 
 RanksOnPlaces ranks_on_places(const MapTrafficOptions& options);
 
-// Replaces `permutation`, the places of all tasks, by those of the ranks. If rank i at place i
-// costs no more, that is the mapping. Adds what the mapping gains, and writes the rank file.
+// `object` has "permutation": the places of all tasks. Replaces it by the places of the ranks, or
+// by the identity if that costs no more. Adds the costs before and after, and writes the rank file.
 void finish_traffic(const MapTrafficOptions& options, const RanksOnPlaces& ranks,
                     nlohmann::json& object);
 

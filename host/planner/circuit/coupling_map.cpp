@@ -33,7 +33,7 @@ std::string line_text(std::int64_t line) { return "line " + std::to_string(line)
 int qubit_of(std::string_view text, const std::string& where, int most) {
   const auto number = number_of<int>(text);
   if (!number || *number < 0 || *number > most) {
-    refuse_coupling(where + "'" + std::string(text) + "' is no number from 0 to " +
+    refuse_coupling(where + "'" + std::string(text) + "' is not a number from 0 to " +
                     std::to_string(most));
   }
   return *number;
@@ -93,7 +93,7 @@ CouplingMap map_of_json(const std::string& text) {
   try {
     root = json::parse(text);
   } catch (const json::exception& error) {
-    refuse_coupling(std::string("the file is no JSON: ") + error.what());
+    refuse_coupling(std::string("the file is not JSON: ") + error.what());
   }
   int num_qubits = 0;
   if (root.is_object() && root.contains("num_qubits")) {
@@ -109,7 +109,7 @@ CouplingMap map_of_json(const std::string& text) {
   QubitPairs pairs;
   for (const json& value : list) {
     const std::string where = "pair " + std::to_string(pairs.size());
-    if (!value.is_array() || value.size() != 2) refuse_coupling(where + " is no list of two");
+    if (!value.is_array() || value.size() != 2) refuse_coupling(where + " is not a list of two");
     pairs.emplace_back(qubit_in(value[0], where), qubit_in(value[1], where));
   }
   return {num_qubits, pairs};

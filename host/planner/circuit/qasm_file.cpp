@@ -88,7 +88,7 @@ class QasmReader {
     const std::int64_t line = cursor_.line();
     const std::string name = cursor_.name("the name of a register");
     if (registers_.contains(name)) {
-      refuse_qasm(line, "the register '" + name + "' is there already");
+      refuse_qasm(line, "the register '" + name + "' exists already");
     }
     const int before = is_quantum ? circuit_.num_qubits : circuit_.num_bits();
     const int most = is_quantum ? kMostQubits : kMostBits;

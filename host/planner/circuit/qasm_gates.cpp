@@ -73,7 +73,7 @@ void QasmGates::define(QasmCursor& cursor, bool is_opaque) {
   const std::string name = cursor.name("the name of a gate");
   const auto before = definitions_.find(name);
   if (is_built_in(name) || (before != definitions_.end() && !before->second.is_standard)) {
-    refuse_qasm(line, "the gate '" + name + "' is there already");
+    refuse_qasm(line, "the gate '" + name + "' exists already");
   }
   Definition made;
   made.is_opaque = is_opaque;

@@ -2,14 +2,14 @@
 //
 // route_circuit: maps a circuit to a coupling map, and inserts swaps between distant qubits.
 //
-// The SABRE method: gates that can run are emitted. If none can, the router inserts the swap that
-// brings the qubits of the waiting gates closest together. The next 20 gates count half; qubits
-// that moved recently count less. After many swaps without a gate, it moves the qubits of the
-// nearest gate together on the shortest path. A trial starts from a layout, routes forward and
-// backward to improve the layout, and then routes once more for the result. The trial with the
-// fewest swaps wins, then the one with the least depth. Threads: RouteOptions::num_threads; the
-// result does not depend on it. Errors: Error if the circuit has more qubits than the map. Source:
-// Li, Ding and Xie, arXiv 1809.02573.
+// First trials by the SABRE method. Gates that can run are emitted. If none can, the router inserts
+// the swap that brings the qubits of the waiting gates closest together. The next 20 gates count
+// half; qubits that moved recently count less. A trial routes forward and backward to improve its
+// layout, and then once more. From the layouts of the best trials, beam_route() searches forward
+// and backward, unless map and swaps are too many for even a narrow beam. The fewest swaps win,
+// then the least depth. Threads: RouteOptions::num_threads; the result does not depend on it.
+// Errors: Error if the circuit has more qubits than the map. Source: Li, Ding and Xie, arXiv
+// 1809.02573.
 #pragma once
 
 #include "planner/circuit/initial_layout.h"

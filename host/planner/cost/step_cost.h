@@ -42,7 +42,7 @@ class ConstantStepCost final : public StepCost {
   Rates rates_;
 };
 
-// A row costs one, whatever it sees.
+// Each row costs 1, independent of the tokens that it sees.
 const StepCost& cost_of_rows();
 
 }  // namespace tandem::planner

@@ -19,7 +19,7 @@ using nlohmann::json;
 
 void check_keys(const json& object, std::initializer_list<std::string_view> known,
                 const std::string& where) {
-  if (!object.is_object()) refuse_json(where + " is no object");
+  if (!object.is_object()) refuse_json(where + " is not an object");
   for (const auto& [key, value] : object.items()) {
     if (std::ranges::find(known, key) == known.end()) {
       refuse_json(where + " has the field '" + key + "', which nothing reads");
@@ -81,7 +81,7 @@ void read_times(const json& object, const std::vector<std::string>& kinds, const
 
 std::string text_of(const json& object, const char* key, const std::string& where) {
   if (!object.contains(key)) return {};
-  if (!object[key].is_string()) refuse_json(where + ": '" + key + "' is no text");
+  if (!object[key].is_string()) refuse_json(where + ": '" + key + "' is not text");
   return object[key].get<std::string>();
 }
 
@@ -157,7 +157,7 @@ OperatorGraph read_graph_json(std::istream& in, const std::vector<std::string>& 
   try {
     root = json::parse(in);
   } catch (const json::exception& error) {
-    refuse_json(std::string("the file is no JSON: ") + error.what());
+    refuse_json(std::string("the file is not JSON: ") + error.what());
   }
   std::vector<OperatorNode> nodes;
   for (const json& value : array_of(root, "nodes")) {

@@ -26,13 +26,13 @@ void read_named_values(
     if (without_marks(text).empty()) continue;
     const std::size_t colons = text.rfind("::");
     if (colons == std::string::npos) {
-      source.refuse(line, "'" + text + "' is no line name::value");
+      source.refuse(line, "'" + text + "' is not a line name::value");
     }
     const std::string_view whole = text;
     const std::string_view value = without_marks(whole.substr(colons + 2));
     const auto number = number_of<double>(value);
     if (!number || *number < 0) {
-      source.refuse(line, "'" + std::string(value) + "' is no number of at least 0");
+      source.refuse(line, "'" + std::string(value) + "' is not a number of at least 0");
     }
     take(std::string(without_marks(whole.substr(0, colons))), *number, line);
   }

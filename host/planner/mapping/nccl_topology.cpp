@@ -99,7 +99,7 @@ class NcclGraph {
         if (nvswitch_ < 0) nvswitch_ = topology_.add_switch();
         topology_.links.push_back({gpu, nvswitch_, cost});
       } else {
-        refuse_nccl("an <nvlink> of '" + busid + "' leads to '" + target + "', which is no GPU");
+        refuse_nccl("an <nvlink> of '" + busid + "' leads to '" + target + "', which is not a GPU");
       }
     }
   }

@@ -15,6 +15,15 @@ namespace {
 
 constexpr int kMostTried = 8;  // 40,320 mappings
 
+// Structured problems such as tai100b and sko100a need many short walks with small disturbances,
+// and random ones long walks. Rounds take turns; threads begin with different kinds.
+struct WalkKind {
+  std::int64_t steps_per_task;
+  int tasks_per_disturbed;     // the most that are disturbed: tasks / this
+  int patience_per_disturbed;  // walks without gain: the most that are disturbed * this
+};
+constexpr WalkKind kShortWalks{2, 6, 6}, kLongWalks{20, 2, 3};
+
 CostedMapping best_of_all(const QuadraticAssignment& problem) {
   Permutation places(static_cast<std::size_t>(problem.num_tasks));
   std::iota(places.begin(), places.end(), 0);
@@ -44,6 +53,7 @@ class IteratedSearch {
       : problem_(problem),
         stop_(options.deadline, options.most_steps),
         random_(options.seed * 0x9E3779B97F4A7C15ULL + thread),
+        thread_(static_cast<std::int64_t>(thread)),
         best_{random_permutation(problem.num_tasks, random_), 0} {
     best_.cost = problem.cost(best_.places);
   }
@@ -60,14 +70,15 @@ class IteratedSearch {
     CostedMapping here = annealing_walk(problem_, random_permutation(problem_.num_tasks, random_),
                                         sweeps, random_, stop_);
     keep(here);
-    const int most_disturbed = std::max(3, problem_.num_tasks / 2);
-    const int patience = 3 * most_disturbed;
+    const WalkKind kind = (round + thread_) % 2 == 0 ? kShortWalks : kLongWalks;
+    const int most_disturbed = std::max(3, problem_.num_tasks / kind.tasks_per_disturbed);
+    const int patience = kind.patience_per_disturbed * most_disturbed;
     int disturbed = 3;
     for (int idle = 0; idle < patience && !stop_.was_reached(); ++idle) {
       Permutation start = here.places;
       if (idle > 0) disturb(start, disturbed, random_);
       const CostedMapping found =
-          tabu_walk(problem_, start, 20 * problem_.num_tasks, random_, stop_);
+          tabu_walk(problem_, start, kind.steps_per_task * problem_.num_tasks, random_, stop_);
       disturbed = disturbed < most_disturbed ? disturbed + 1 : 3;
       if (found.cost < here.cost) idle = 0, disturbed = 3;
       if (found.cost <= here.cost) here = found;
@@ -82,6 +93,7 @@ class IteratedSearch {
   const QuadraticAssignment& problem_;
   SearchStop stop_;
   std::mt19937_64 random_;
+  std::int64_t thread_;
   CostedMapping best_;
 };
 

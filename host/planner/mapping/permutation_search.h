@@ -5,7 +5,8 @@
 // With up to eight tasks it tries all mappings, and the result is the optimum. With more, every
 // thread repeats rounds until the deadline: simulated annealing from a random mapping, then tabu
 // walks. Each walk starts from the best mapping of the round with some tasks exchanged; their
-// number grows while nothing improves (iterated tabu search). Threads have their own random numbers
+// number grows while nothing improves (iterated tabu search). Rounds with short walks and small
+// disturbances alternate with rounds of long walks. Threads have their own random numbers
 // and share nothing. The best result wins, then the lowest thread number. Errors: only those of the
 // problem.
 #pragma once

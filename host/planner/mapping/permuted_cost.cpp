@@ -7,6 +7,8 @@
 
 #include <utility>
 
+#include "planner/mapping/wide_rows.h"
+
 namespace tandem::planner {
 namespace {
 
@@ -21,13 +23,6 @@ std::vector<double> transposed(const std::vector<double>& matrix, std::size_t n)
 void add_transpose(std::vector<double>& matrix, std::size_t n) {
   const std::vector<double> other = transposed(matrix, n);
   for (std::size_t i = 0; i < matrix.size(); ++i) matrix[i] += other[i];
-}
-
-// Sum of (a[k] - b[k]) * (d[k] - c[k]).
-double crossed_sum(const double* a, const double* b, const double* c, const double* d, int n) {
-  double sum = 0;
-  for (int k = 0; k < n; ++k) sum += (a[k] - b[k]) * (d[k] - c[k]);
-  return sum;
 }
 
 }  // namespace
@@ -63,7 +58,7 @@ double PermutedCost::delta(int task, int other) const {
   const auto sum = [&](const std::vector<double>& flow, const std::vector<double>& distance) {
     const double *a = row(flow, task), *b = row(flow, other);
     const double *c = row(distance, task), *d = row(distance, other);
-    return crossed_sum(a, b, c, d, n_) - (a[i] - b[i]) * (d[i] - c[i]) -
+    return crossed_sum(a, b, c, d, static_cast<std::size_t>(n_)) - (a[i] - b[i]) * (d[i] - c[i]) -
            (a[j] - b[j]) * (d[j] - c[j]);
   };
   const double own = (own_flow_[i] - own_flow_[j]) * (own_distance_[j] - own_distance_[i]);
@@ -121,16 +116,15 @@ void SwapDeltas::renew(int task) {
 
 void SwapDeltas::swap(int task, int other) {
   cost_.difference(task, other, difference_);
-  const int n = num_tasks();
-  const double *u = difference_.flow.data(), *v = difference_.distance.data();
-  const double *u_in = difference_.flow_in.data(), *v_in = difference_.distance_in.data();
-  for (int i = 0; i < n; ++i) {
-    double* deltas = row(i);
-    const double ui = u[i], vi = v[i];
-    for (int j = i + 1; j < n; ++j) deltas[j] += (ui - u[j]) * (vi - v[j]);
-    if (cost_.is_symmetric()) continue;
-    const double ui_in = u_in[i], vi_in = v_in[i];
-    for (int j = i + 1; j < n; ++j) deltas[j] += (ui_in - u_in[j]) * (vi_in - v_in[j]);
+  const auto n = static_cast<std::size_t>(num_tasks());
+  const auto add = [&](std::size_t i, const std::vector<double>& u, const std::vector<double>& v) {
+    const std::size_t first = i + 1;  // the pairs with later tasks
+    add_products(deltas_.data() + i * n + first, u[i], v[i], u.data() + first, v.data() + first,
+                 n - first);
+  };
+  for (std::size_t i = 0; i + 1 < n; ++i) {
+    add(i, difference_.flow, difference_.distance);
+    if (!cost_.is_symmetric()) add(i, difference_.flow_in, difference_.distance_in);
   }
   // The pairs that changed their places, from the start.
   cost_.swap(task, other, cost_.delta(task, other));

@@ -87,7 +87,7 @@ std::vector<Bits> samples_of_json(const std::string& text, int num_bits) {
   std::vector<Bits> samples;
   for (const nlohmann::json& values : json) {
     const std::string where = "sample " + std::to_string(samples.size());
-    if (!values.is_array()) refuse_sample(where, "it is no array of bits");
+    if (!values.is_array()) refuse_sample(where, "it is not an array of bits");
     samples.push_back(bits_of_json(values, where));
     check_length(samples.back(), num_bits, where);
   }

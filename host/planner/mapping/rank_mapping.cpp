@@ -52,7 +52,7 @@ std::int64_t unit_bytes(const RankTraffic& traffic, const TopologyDistances& dis
 
 RankTraffic read_rank_traffic(std::istream& in) {
   const json object = json::parse(in, nullptr, false);
-  if (object.is_discarded()) refuse_traffic("the file is no complete JSON");
+  if (object.is_discarded()) refuse_traffic("the file is not complete JSON");
   if (!object.is_object() || !object.contains("ranks") || !object.contains("bytes")) {
     refuse_traffic("'ranks' and 'bytes' are missing: `tandem trace-comm --out PREFIX` writes them");
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks onto the places of a topology, by the bytes that they exchange.
+// Maps ranks onto the places of a topology by the bytes that they exchange.
 //
-// The problem has a task per place; tasks behind the ranks have no flow. Its cost is the sum over
-// pairs of ranks of bytes times the cost of the way. If that passes the range of the search, its
-// flows are bytes divided by the least power of two that suffices. Threads: pure. Errors:
-// Error("traffic", ...) with the field, and for sums above 2^62; Error("topology", ...) for more
-// ranks than places and for a place that mpirun cannot address.
+// The problem has one task per place; tasks without a rank have no flow. Its cost is the sum over
+// pairs of ranks of bytes times the cost of the path between their places. If this sum exceeds the
+// range of the search, the bytes are divided by the smallest sufficient power of two. Threads:
+// pure. Errors: Error("traffic", ...) with the field, and for sums above 2^62; Error("topology",
+// ...) for more ranks than places and for a place that mpirun cannot address.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,9 @@ RankTraffic read_rank_traffic(std::istream& in);
 QuadraticAssignment rank_problem(const RankTraffic& traffic, const Topology& topology,
                                  const TopologyDistances& distances);
 
-// The sum over pairs of ranks of bytes times `matrix` between their places, exactly. With
-// TopologyDistances::slow: the bytes on slow links; a byte counts once for each on its way.
+// Returns the exact sum over pairs of ranks of bytes times the entry of `matrix` for their places.
+// With TopologyDistances::slow it is the bytes on slow links; a byte counts once per slow link on
+// its path.
 std::int64_t bytes_times(const RankTraffic& traffic, const std::vector<std::int64_t>& matrix,
                          const Permutation& places);
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "planner/mapping/permuted_cost.h"
+#include "planner/mapping/wide_rows.h"
 
 namespace tandem::planner {
 namespace {
@@ -50,6 +51,8 @@ Exchange best_exchange(const SwapDeltas& deltas, const TabuList& tabu, std::int6
   std::uint64_t num_equal = 0;
   for (int i = 0; i < deltas.num_tasks(); ++i) {
     const double* row = deltas.row(i);
+    const auto num_later = static_cast<std::size_t>(deltas.num_tasks() - i - 1);
+    if (least_of(row + i + 1, num_later) > best.delta) continue;
     for (int j = i + 1; j < deltas.num_tasks(); ++j) {
       if (row[j] > best.delta) continue;
       if (row[j] >= least_delta && tabu.forbids(i, j, deltas.places(), step)) continue;

@@ -3,9 +3,9 @@
 // Topology: places for tasks, switches, and the links between them.
 //
 // Vertices [0, places) are the places, in the order of the description; the others are switches.
-// A way is one of least cost; of several, that with the fewest slow links. A place passes traffic
-// on. Threads: immutable values. Errors: Error("topology", ...) for a vertex that does not exist
-// and for a topology in which some place cannot be reached, both named.
+// Traffic takes a path of least cost; of several such paths, one with the fewest slow links. A path
+// may pass through places. Threads: immutable values. Errors: Error("topology", ...) naming a
+// vertex that does not exist, or a place that cannot be reached.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tandem::planner {
 
 struct TopologyPlace {
   std::string name;
-  std::string host = "localhost";  // or "+n2": the third host of the allocation that mpirun has
+  std::string host = "localhost";  // or "+n2": the third host of mpirun's allocation
   std::string slot = "0";          // the core there; empty: mpirun cannot address the place
 };
 
@@ -40,7 +40,7 @@ struct Topology {
 
 struct TopologyDistances {
   std::vector<std::int64_t> cost;  // [places, places]
-  std::vector<std::int64_t> slow;  // [places, places] slow links on the way
+  std::vector<std::int64_t> slow;  // [places, places] number of slow links on the path
 };
 
 TopologyDistances distances_of(const Topology& topology);

@@ -26,12 +26,12 @@ struct AttentionLoad {
   double rows = 0;
   double tokens = 0;         // [units] tokens that fit
   std::vector<double> room;  // [units] tokens that the unit can hold
-  double prompt_rows = 0;    // beside them, through the dense layers alone
+  double prompt_rows = 0;    // prompt rows, which pass only through the dense layers
   // Rows of one prompt; they are in one sub-batch. 0: few enough to be divided evenly.
   double chunk_rows = 0;
-  // [units] Seconds of the prompt rows' attention and their way, if the unit held all tokens; none
-  // where empty. A prompt lies on one unit, so no other unit hides them; the dense layers of the
-  // other sub-batch do.
+  // [units] Seconds of the prompt rows' attention and transfers if the unit held all tokens; empty:
+  // none. The pages of a prompt are on one unit, so no other unit's work overlaps with these
+  // seconds. The dense layers of the other sub-batch do overlap with them.
   std::vector<double> serial_s = {};
 };
 

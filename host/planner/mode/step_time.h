@@ -22,8 +22,8 @@ struct UnitModel {
   double launch_s = 0;
   double page_move_s = 0;  // one page out to host memory, or in
   bool is_own = false;     // memory of the compute device, in its queue; at most one is
-  // Of early queries, per layer: the compute device's time for one more submission, and the time
-  // from a submission that only appends to its end.
+  // For early queries, per layer: the time of the compute device for one more submission, and the
+  // duration of a submission that only appends.
   double early_submit_s = 0, append_s = 0;
   friend bool operator==(const UnitModel&, const UnitModel&) = default;
 };
@@ -33,7 +33,7 @@ struct MachineModel {
   int num_layers = 1;
   double bytes_to_unit = 0, bytes_from_unit = 0;  // of one row of one layer
   double causal_pair_s = 0;  // a row with a token of its own chunk, of one layer
-  // Part of a dense layer that is still to come when the queries are known; 0: the units always get
+  // The part of a dense layer that remains when the queries are known. 0: the units always get
   // queries, keys and values together.
   double early_share = 0;
   double host_s = 0;  // of the host, such as scheduling, per step
@@ -55,18 +55,18 @@ struct StepTime {
   double dense = 0, own_attention = 0, merge = 0, sampling = 0, host = 0;
   double waiting = 0;         // the compute device has nothing to do
   std::vector<double> units;  // [units] busy
-  std::vector<double> links;  // [units] rows on their way
+  std::vector<double> links;  // [units] rows in transfer
   bool early_queries = false;
 
   double compute_busy() const { return dense + own_attention + merge + sampling; }
 };
 
 // One or two sub-batches with rows. `time` is overwritten; its memory is used again. With early
-// queries, units elsewhere attend to earlier tokens while keys and values are projected; the new
-// token is one more partial, of the compute device.
+// queries, the other units attend to earlier tokens while keys and values are projected. The
+// compute device attends to the new token, which is one more partial.
 void step_time(const MachineModel& machine, std::span<const SubBatch> batches, bool early_queries,
                StepTime& time);
-// With early queries where that takes less time.
+// The same, with early queries if that takes less time.
 void step_time(const MachineModel& machine, std::span<const SubBatch> batches, StepTime& time);
 StepTime step_time(const MachineModel& machine, std::span<const SubBatch> batches);
 

@@ -60,7 +60,7 @@ MaybeDims transpose_dims(const OnnxCall& call) {
   std::ranges::sort(sorted);
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (sorted[i] != static_cast<std::int64_t>(i)) {
-      call.refuse("'perm' " + dims_text(order) + " is no order of axes");
+      call.refuse("'perm' " + dims_text(order) + " is not an order of axes");
     }
     dims.push_back(from[static_cast<std::size_t>(order[i])]);
   }

@@ -173,7 +173,7 @@ class OnnxGraphMaker {
       const auto source = sources_.find(name);
       if (source == sources_.end()) {
         throw Error("onnx", "graph.node[" + std::to_string(id) + "].input: the value '" + name +
-                                "' of node '" + names_[slot_of(id)] + "' is made by nobody");
+                                "' of node '" + names_[slot_of(id)] + "' is made by no node");
       }
       add_input(id, name, source->second);
     }

@@ -67,7 +67,7 @@ OnnxTensor tensor_of(std::string_view bytes, const WirePath& path) {
   }
   std::int64_t count = 1;
   for (const std::int64_t dim : tensor.dims) {
-    if (dim < 0) path.refuse("'dims' has " + std::to_string(dim) + ", which is no size");
+    if (dim < 0) path.refuse("'dims' has " + std::to_string(dim) + ", which is not a size");
     count = dim > kMostOnnxValues || count > kMostOnnxValues ? kMostOnnxValues + 1 : count * dim;
   }
   if (onnx_type_bits(tensor.type) == 0) {
@@ -88,7 +88,7 @@ OnnxDim dim_of(std::string_view bytes, const WirePath& path) {
       dim.size = message.number("dim_value");
       if (dim.size < 0) {
         path.refuse("'dim_value' is " + std::to_string(dim.size) +
-                    ", which is no size: a size that is given later has a name in 'dim_param'");
+                    ", which is not a size: a size that is given later has a name in 'dim_param'");
       }
     }
     if (message.field() == 2) dim.name = text_in(message, "dim_param");

@@ -30,7 +30,7 @@ OnnxDims broadcast(const OnnxCall& call, const OnnxDims& left, const OnnxDims& r
   for (std::size_t i = 0; i < right.size(); ++i) {
     std::int64_t& dim = dims[shift + i];
     if (dim != right[i] && dim != 1 && right[i] != 1) {
-      call.refuse("shapes " + dims_text(left) + " and " + dims_text(right) + " do not go together");
+      call.refuse("shapes " + dims_text(left) + " and " + dims_text(right) + " do not match");
     }
     if (dim == 1) dim = right[i];
   }
@@ -55,7 +55,7 @@ MaybeDims matmul_dims(const OnnxCall& call) {
   if (is_column) right.push_back(1);
   const std::int64_t rows = left[left.size() - 2], columns = right.back();
   if (left.back() != right[right.size() - 2]) {
-    call.refuse("factors " + dims_text(left) + " and " + dims_text(right) + " do not go together");
+    call.refuse("factors " + dims_text(left) + " and " + dims_text(right) + " do not match");
   }
   OnnxDims dims = broadcast(call, OnnxDims(left.begin(), left.end() - 2),
                             OnnxDims(right.begin(), right.end() - 2));
@@ -70,7 +70,7 @@ MaybeDims gemm_dims(const OnnxCall& call) {
   const std::size_t of_left = call.node.number("transA", 0) != 0 ? 1 : 0;
   const std::size_t of_right = call.node.number("transB", 0) != 0 ? 1 : 0;
   if (left.size() != 2 || right.size() != 2 || left[1 - of_left] != right[of_right]) {
-    call.refuse("factors " + dims_text(left) + " and " + dims_text(right) + " do not go together");
+    call.refuse("factors " + dims_text(left) + " and " + dims_text(right) + " do not match");
   }
   return OnnxDims{left[of_left], right[1 - of_right]};
 }
@@ -127,7 +127,7 @@ MaybeDims conv_dims(const OnnxCall& call) {
   if (from.size() < 3 || weight.size() != from.size() || group < 1 || group > from[1] ||
       weight[1] != from[1] / group) {
     call.refuse("input " + dims_text(from) + " and weight " + dims_text(weight) +
-                " do not go together in " + std::to_string(group) + " groups");
+                " do not match in " + std::to_string(group) + " groups");
   }
   return slide(call, weight[0]);
 }
@@ -138,8 +138,7 @@ MaybeDims conv_transpose_dims(const OnnxCall& call) {
   const std::int64_t group = call.node.number("group", 1);
   if (from.size() < 3 || weight.size() != from.size() || weight[0] != from[1] || group < 1 ||
       group > from[1]) {
-    call.refuse("input " + dims_text(from) + " and weight " + dims_text(weight) +
-                " do not go together");
+    call.refuse("input " + dims_text(from) + " and weight " + dims_text(weight) + " do not match");
   }
   const std::size_t n = from.size() - 2;
   if (call.node.attribute("output_shape") != nullptr) {

@@ -45,7 +45,7 @@ bool WireMessage::next() {
   if (rest_.empty()) return false;
   const auto key = take_varint(rest_);
   if (!key || *key >> 3 == 0 || *key >> 3 > (1u << 29) - 1) {
-    path_.refuse("a field has no valid number; this is no ONNX model, or it is damaged");
+    path_.refuse("a field has no valid number; this is not an ONNX model, or it is damaged");
   }
   field_ = static_cast<int>(*key >> 3);
   type_ = static_cast<int>(*key & 7);

@@ -3,9 +3,8 @@
 // place_chain: the fastest placement of a chain of operators, by dynamic programming.
 //
 // A chain: every node has at most one producer and one consumer, there is one first node, and no
-// groups. The time to the end of a node on a device is the least over the devices of the node
-// before, so the result is the optimum; memory is not looked at. Threads: pure. Cost: O(nodes
-// devices^2).
+// groups. The earliest end of a node on a device is the minimum over the devices of its producer,
+// so the result is optimal. Memory is not checked. Threads: pure. Cost: O(nodes devices^2).
 #pragma once
 
 #include "planner/graph/device_links.h"
@@ -13,7 +12,7 @@
 namespace tandem::planner {
 
 bool is_chain(const OperatorGraph& graph);
-// Of a chain.
+// Places a graph for which is_chain() is true.
 Placement place_chain(const OperatorGraph& graph, const DeviceLinks& links);
 
 }  // namespace tandem::planner

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LevelWork: per device the work of nodes that could start within a span of time, by Fenwick trees.
+// LevelWork: sums, per device, the work of nodes that could start within a span of time. Uses
+// Fenwick trees.
 //
-// Times are those of the top levels, as ranks among them; the trees of all devices lie side by
-// side, so one walk reads them all. Threads: one. Cost: O(devices log times).
+// A time is given as its rank among the times of the top levels. The trees of all devices are
+// stored side by side, so one walk reads them all. Threads: one. Cost: O(devices log times).
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ class LevelWork {
       sums_[i * num_devices_ + column] += work;
     }
   }
-  // Of each device, in the times of ranks [first, last). sums: [num_devices]
+  // Computes the work of each device at the times with ranks [first, last). sums: [num_devices]
   void between(std::size_t first, std::size_t last, std::span<std::int64_t> sums) const {
     std::ranges::fill(sums, 0);
     if (last <= first) return;

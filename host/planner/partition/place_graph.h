@@ -4,10 +4,11 @@
 //
 // kAuto tries one device, parts in order, ParDNN, m-ETF, HEFT, METIS and Scotch where they are
 // built in, m-SCT for small graphs where Clp is, and dynamic programming on chains; then it
-// searches from the best of them, and tries all placements of small graphs. The evaluator judges,
-// and the best one that keeps the memory wins: never worse than its best member. Every placement
-// keeps groups and fixed nodes, and overflows are repaired. Threads: pure; the same input gives the
-// same placement. Errors: Error naming what cannot be placed, with bytes.
+// searches from the best of them, and tries all placements of small graphs. The evaluator compares
+// the results. The fastest one that keeps the memory limit wins, so kAuto is never worse than one
+// of these methods. Every placement keeps groups and fixed nodes, and overflows are repaired.
+// Threads: pure; the same input gives the same placement. Errors: Error naming what cannot be
+// placed, with bytes.
 #pragma once
 
 #include <optional>

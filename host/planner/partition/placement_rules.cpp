@@ -29,6 +29,33 @@ std::int64_t least_bytes(const OperatorGraph& graph, int node) {
 
 [[noreturn]] void refuse_placing(const std::string& what) { throw Error("place", what); }
 
+// What is resident of a group lies on one device, and so do all nodes that are fixed to it.
+void check_resident(const OperatorGraph& graph, const DeviceLinks& links, std::int64_t largest) {
+  std::vector<double> fixed(static_cast<std::size_t>(links.num_devices));
+  for (int unit = 0; unit < graph.num_units(); ++unit) {
+    double bytes = 0;
+    for (const int node : graph.unit(unit)) {
+      bytes += static_cast<double>(graph.node(node).resident_bytes);
+    }
+    const int device = graph.device_of_unit(unit);
+    if (device != kAnyDevice) fixed[static_cast<std::size_t>(device)] += bytes;
+    const OperatorNode& first = graph.node(graph.unit(unit).front());
+    if (graph.unit(unit).size() > 1 && bytes > static_cast<double>(largest)) {
+      refuse_placing("group '" + first.group + "' fits no device: its " +
+                     std::to_string(graph.unit(unit).size()) + " nodes hold " +
+                     std::to_string(static_cast<std::int64_t>(bytes)) +
+                     " bytes all the time, and a device has " + std::to_string(largest));
+    }
+  }
+  for (int device = 0; device < links.num_devices; ++device) {
+    const double bytes = fixed[static_cast<std::size_t>(device)];
+    if (bytes <= static_cast<double>(links.memory_of(device))) continue;
+    refuse_placing("the nodes that are fixed to device " + std::to_string(device) + " hold " +
+                   std::to_string(static_cast<std::int64_t>(bytes)) +
+                   " bytes all the time, and it has " + std::to_string(links.memory_of(device)));
+  }
+}
+
 }  // namespace
 
 void check_placeable(const OperatorGraph& graph, const DeviceLinks& links) {
@@ -65,7 +92,9 @@ void check_placeable(const OperatorGraph& graph, const DeviceLinks& links) {
     }
     resident += static_cast<double>(own.resident_bytes);
   }
-  if (links.has_memory_limit() && resident > room) {
+  if (!links.has_memory_limit()) return;
+  check_resident(graph, links, largest);
+  if (resident > room) {
     refuse_placing("the resident memory of all nodes is larger than that of all " +
                    std::to_string(links.num_devices) + " devices; give more memory or devices");
   }

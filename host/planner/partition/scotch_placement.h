@@ -2,8 +2,8 @@
 //
 // place_by_scotch: Scotch's mapping: work per device by its speed, little exchange.
 //
-// Directions of edges count not. Needs libscotch when Tandem is built. Threads: one; pure, the same
-// input gives the same placement. Errors: Error where Scotch is not built in or fails. Source:
+// Edges count without direction. Requires libscotch at build time. Threads: one; pure, the same
+// input gives the same placement. Errors: Error if Scotch is not built in, or fails. Source:
 // Pellegrini and Roman, 1996.
 #pragma once
 

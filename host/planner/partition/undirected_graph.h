@@ -3,8 +3,8 @@
 // UndirectedGraph: an operator graph as METIS and Scotch read it: rows of neighbours, 32-bit
 // weights.
 //
-// Directions of edges count not; edges between the same two nodes are one. Weights are scaled so
-// that their sums stay within 31 bits: Scotch adds up both directions of an edge. Pure.
+// Edges count without direction; edges between the same two nodes become one. Weights are scaled so
+// that their sums fit into 31 bits, because Scotch adds up both directions of an edge. Pure.
 #pragma once
 
 #include <cstdint>

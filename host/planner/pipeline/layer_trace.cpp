@@ -165,7 +165,7 @@ class TraceBuilder {
   void add_name(const std::string& name, std::size_t layer, std::int64_t line) {
     if (trace_.steps.size() == 1) {
       if (!layer_names_.insert(name).second) {
-        refuse_line(line, "layer " + quoted(name) + " is there already");
+        refuse_line(line, "layer " + quoted(name) + " exists already");
       }
       trace_.layer_names.push_back(name);
     } else if (layer >= trace_.layer_names.size()) {

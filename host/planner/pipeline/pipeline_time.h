@@ -3,7 +3,7 @@
 // step_ps: simulates one step of a pipeline under the 1F1B schedule, and returns its time.
 //
 // A stage runs one pass at a time: first as many forward passes as there are stages behind it, then
-// one forward and one backward pass in turn, then the remaining backward passes. A pass begins when
+// forward and backward passes alternately, then the remaining backward passes. A pass begins when
 // its neighbour's pass has ended; transfers are free. Threads: pure. Errors: none; needs at least
 // one stage and one micro-batch. Cost: O(stages * micro-batches). Source: PipeDream with flushes,
 // Narayanan et al., arXiv 2104.04473, section 2.2.

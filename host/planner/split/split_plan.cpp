@@ -284,7 +284,7 @@ std::string mebibytes(std::int64_t bytes) {
   }
   throw Error("compute",
               "--split auto: the model does not fit: " + mebibytes(overflow) +
-                  " of it lie nowhere (a layer takes " + mebibytes(model.layer_bytes) +
+                  " of it have no device (a layer takes " + mebibytes(model.layer_bytes) +
                   ", embedding and output " +
                   mebibytes(model.embedding_bytes + model.output_bytes) + ", activations " +
                   mebibytes(model.fixed_bytes) + " on each device; " + memories +

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// plan_split: shares a model among compute devices for the shortest step within their memories.
+// plan_split: divides a model among compute devices so that a step is shortest and the memories
+// suffice.
 //
 // Layers are operators of a chain: the embedding, the layers, the output projection. place_graph()
 // places them with the times of every device; equal layers are then made contiguous, which changes
-// no time. Dividing every matrix in equal parts is the alternative, taken where it is predicted to
-// be shorter. A device may get nothing. Threads: pure. Errors: Error("compute", ...) with the bytes
+// no time. The alternative divides every matrix in equal parts; it is chosen if its predicted time
+// is shorter. A device may get nothing. Threads: pure. Errors: Error("compute", ...) with the bytes
 // that do not fit.
 #pragma once
 
@@ -20,8 +21,8 @@ namespace tandem::planner {
 struct SplitModel {
   int num_layers = 0;
   std::int64_t layer_bytes = 0;      // weights of a layer, and the KV that is kept beside them
-  std::int64_t embedding_bytes = 0;  // lies with the first layer
-  std::int64_t output_bytes = 0;     // lies with the last layer; 0: the embedding serves as output
+  std::int64_t embedding_bytes = 0;  // on the device of the first layer
+  std::int64_t output_bytes = 0;     // on that of the last layer; 0: the embedding serves as output
   std::int64_t fixed_bytes = 0;      // on every device: activations, logits
   std::int64_t row_bytes = 0;        // of one row between two layers
   bool divides = false;              // whether every matrix can be divided among all devices
@@ -34,7 +35,7 @@ struct SplitDevice {
   bool computes_apart = false;  // works while others do; the CPU works inside its calls
 };
 
-// The amounts of work that a plan is made for: `answers` steps of one row, one of `prompt` rows.
+// The work for which a plan is made: `answers` steps of one row, and one step of `prompt` rows.
 struct SplitLoad {
   int answers = 64;
   int prompt = 64;

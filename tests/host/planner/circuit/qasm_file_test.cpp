@@ -139,7 +139,7 @@ TEST(QasmFile, WhatIsWrongIsNamedWithItsLine) {
       {kHead, "line 3: the circuit has no qubits"},
       {kHead + "qreg q[0];", "line 3: a size from 1 to 4096 was expected, not '0'"},
       {kHead + "qreg q[4000]; qreg r[97];", "more than 4096 qubits"},
-      {kHead + "qreg q[2];\nqreg q[2];", "line 4: the register 'q' is there already"},
+      {kHead + "qreg q[2];\nqreg q[2];", "line 4: the register 'q' exists already"},
       {kHead + "qreg q[2];\ncx q[0],q[0];", "line 4: 'cx' has a qubit twice"},
       {kHead + "qreg q[2];\ncx q[0],q[2];", "line 4: an index from 0 to 1 was expected, not '2'"},
       {kHead + "qreg q[2];\ncx q[0];", "line 4: 'cx' takes 0 parameters and 2 qubits, not 0 and 1"},
@@ -159,7 +159,7 @@ TEST(QasmFile, WhatIsWrongIsNamedWithItsLine) {
       {kHead + "gate g a { g a; }", "the gate 'g' calls itself"},
       {kHead + "gate g a,a { h a; }", "'a' is listed twice"},
       {kHead + "gate g a { h a;", "the gate 'g' has no '}'"},
-      {kHead + "gate g a { h a; }\ngate g a { }", "line 4: the gate 'g' is there already"},
+      {kHead + "gate g a { h a; }\ngate g a { }", "line 4: the gate 'g' exists already"},
       {"OPENQASM 2.0;\ngate ccx a { }\ninclude \"qelib1.inc\";", "stands behind the gate 'ccx'"},
       {kHead + "opaque o a;\nqreg q[1];\no q[0];", "line 5: the gate 'o' is opaque"},
       {kHead + "gate f a { h a; } gate h a { f a; } qreg q[1];\nh q;", "line 4: 'h' calls itself"},
@@ -205,21 +205,21 @@ TEST(CouplingMaps, ANumberOfQubitsIsNoIndex) {
 TEST(CouplingMaps, WhatIsWrongIsNamed) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "names no qubits"},
-      {"0 1\n0 x\n", "line 2: 'x' is no number from 0 to 4095"},
-      {"0 1\n-1 2\n", "line 2: '-1' is no number from 0 to 4095"},
+      {"0 1\n0 x\n", "line 2: 'x' is not a number from 0 to 4095"},
+      {"0 1\n-1 2\n", "line 2: '-1' is not a number from 0 to 4095"},
       {"0 1\n1 2 3\n", "line 2: two qubits were expected, not '1 2 3'"},
       {"0 1\n2 3\n", "the map is in parts: no way joins qubit 0 and qubit 2"},
       {"3\n0 1\n", "no way joins qubit 0 and qubit 2"},
       {"2\n0 2\n", "qubits 0 and 2 are joined, but there are 2 from 0"},
       {"1 1\n", "qubit 1 is joined to itself"},
-      {"[[0,1],[0]]", "pair 1 is no list of two"},
+      {"[[0,1],[0]]", "pair 1 is not a list of two"},
       {"[[0,-1]]", "pair 0 has -1, no qubit"},
       {"{\"links\": []}", "no list of pairs"},
       {"{\"num_qubits\": 0, \"edges\": [[0,1]]}", "'num_qubits' is 0, no number from 1 to 4096"},
       {"{\"num_qubits\": 4097, \"edges\": [[0,1]]}", "'num_qubits' is 4097"},
       {"{\"num_qubits\": 1, \"edges\": [[0,1]]}", "qubits 0 and 1 are joined, but there are 1"},
-      {"[[0,2e2222]]", "the file is no JSON"},
-      {"[[0,1]", "the file is no JSON"}};
+      {"[[0,2e2222]]", "the file is not JSON"},
+      {"[[0,1]", "the file is not JSON"}};
   for (const auto& [text, words] : cases) {
     std::istringstream in{std::string(text)};
     EXPECT_THAT(message_of([&] { read_coupling_map(in); }), HasSubstr(words)) << text;

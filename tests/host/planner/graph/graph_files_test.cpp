@@ -53,11 +53,11 @@ TEST(GraphJson, NamesTheWrongField) {
     return refused_json("{\"nodes\": [" + list + "], \"edges\": [" + edges + "]}");
   };
   const std::string a = R"({"name": "a", "us": 1})";
-  EXPECT_THAT(refused_json("{"), HasSubstr("the file is no JSON"));
-  EXPECT_THAT(refused_json("[2e2222]"), HasSubstr("the file is no JSON"));
+  EXPECT_THAT(refused_json("{"), HasSubstr("the file is not JSON"));
+  EXPECT_THAT(refused_json("[2e2222]"), HasSubstr("the file is not JSON"));
   EXPECT_THAT(refused_json("[]"), HasSubstr("no array 'nodes'"));
   EXPECT_THAT(refused_json(R"({"nodes": []})"), HasSubstr("no array 'edges'"));
-  EXPECT_THAT(nodes("1"), HasSubstr("node 0 is no object"));
+  EXPECT_THAT(nodes("1"), HasSubstr("node 0 is not an object"));
   EXPECT_THAT(nodes(R"({"us": 1})"), HasSubstr("node 0 has no name"));
   EXPECT_THAT(nodes(a + R"(, {"name": "b"})"), HasSubstr("node 'b' has no time"));
   EXPECT_THAT(nodes(R"({"name": "a", "us": -1})"), HasSubstr("node 'a': 'us' is -1, not a time"));
@@ -66,7 +66,7 @@ TEST(GraphJson, NamesTheWrongField) {
   EXPECT_THAT(nodes(R"({"name": "a", "us": 1, "bytes": 1})"), HasSubstr("the field 'bytes'"));
   EXPECT_THAT(nodes(R"({"name": "a", "us": 1, "output_bytes": -1})"),
               HasSubstr("node 'a': 'output_bytes' is -1, not a number of bytes"));
-  EXPECT_THAT(nodes(R"({"name": "a", "us": 1, "group": 1})"), HasSubstr("'group' is no text"));
+  EXPECT_THAT(nodes(R"({"name": "a", "us": 1, "group": 1})"), HasSubstr("'group' is not text"));
   EXPECT_THAT(nodes(R"({"name": "a", "us": 1, "device": -1})"), HasSubstr("'device' is -1"));
   const std::string huge = "18446744073709551614";  // -2 as a signed number
   EXPECT_THAT(nodes(R"({"name": "a", "us": 1, "device": )" + huge + "}"),
@@ -189,14 +189,14 @@ TEST_F(GraphTriple, NamesTheWrongLine) {
   EXPECT_THAT(refused_dot("digraph { b -> c -> b }"), HasSubstr("the graph has a cycle: 'b'"));
   write("graph.dot", "digraph { b -> c }");
   write("durations.txt", "b::1\nc 5\n");
-  EXPECT_THAT(refused(), HasSubstr("durations.txt: line 2: 'c 5' is no line name::value"));
+  EXPECT_THAT(refused(), HasSubstr("durations.txt: line 2: 'c 5' is not a line name::value"));
   write("durations.txt", "b::1\nc::-5\n");
-  EXPECT_THAT(refused(), HasSubstr("durations.txt: line 2: '-5' is no number of at least 0"));
+  EXPECT_THAT(refused(), HasSubstr("durations.txt: line 2: '-5' is not a number of at least 0"));
   write("durations.txt", "b::1\nc::1e30\n");
   EXPECT_THAT(refused(), HasSubstr("durations.txt: the value of node 'c' is too large"));
   write("durations.txt", "b::1\nc::5\n");
   write("sizes.txt", "b::x\n");
-  EXPECT_THAT(refused(), HasSubstr("sizes.txt: line 1: 'x' is no number"));
+  EXPECT_THAT(refused(), HasSubstr("sizes.txt: line 1: 'x' is not a number"));
 }
 
 TEST(GraphTripleText, QuotedMarksAreNames) {

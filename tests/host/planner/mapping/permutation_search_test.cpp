@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "host/planner/mapping/problems.h"
 #include "host/planner/message_of.h"
@@ -151,6 +153,49 @@ TEST(SearchStopTest, LongStepsReadTheClockEachTime) {
     EXPECT_FALSE(seldom.is_reached());
   }
   EXPECT_TRUE(every.is_reached());
+}
+
+// Places in groups far from each other, and flows of sizes from 1 to 10,000 between few pairs.
+QuadraticAssignment grouped_problem(int num_tasks, std::mt19937_64& random) {
+  const auto below = [&](int count) {
+    return static_cast<int>(random() % static_cast<std::uint64_t>(count));
+  };
+  std::vector<std::pair<int, int>> points;
+  for (int i = 0; i < num_tasks; ++i) {
+    constexpr int kGroup = 6, kWide = 2000, kNear = 100;
+    const auto [x, y] = i % kGroup == 0 ? std::pair(below(kWide), below(kWide)) : points.back();
+    points.emplace_back(x + below(kNear), y + below(kNear));
+  }
+  QuadraticAssignment problem;
+  problem.num_tasks = num_tasks;
+  for (int i = 0; i < num_tasks; ++i) {
+    for (int j = 0; j < num_tasks; ++j) {
+      const auto [x, y] = points[static_cast<std::size_t>(i)];
+      const auto [u, v] = points[static_cast<std::size_t>(j)];
+      problem.distance.push_back(std::abs(x - u) + std::abs(y - v));
+      std::int64_t flow = 0;
+      if (j < i && below(3) == 0) {
+        flow = 1 + below(10);
+        for (int power = below(4); power > 0; --power) flow *= 10;
+      }
+      problem.flow.push_back(flow);
+    }
+  }
+  return problem;
+}
+
+// Rounds of long walks alone reach 395.3 million, and with short ones 391.2 million.
+TEST(PermutationSearch, ShortWalksSolveProblemsWithStructure) {
+  std::mt19937_64 random(3);
+  const QuadraticAssignment problem = grouped_problem(60, random);
+  SearchOptions options;
+  options.most_steps = 40'000;
+  std::int64_t sum = 0;
+  constexpr int kSeeds = 8;
+  for (options.seed = 1; options.seed <= kSeeds; ++options.seed) {
+    sum += search_permutation(problem, options).cost;
+  }
+  EXPECT_LT(sum / kSeeds, 393'000'000);
 }
 
 }  // namespace

@@ -198,7 +198,7 @@ TEST(QuboFiles, NamesTheWrongSample) {
               HasSubstr("line 1: 3 values, but the problem has 4 bits"));
   EXPECT_THAT(message_of([] { samples_of("[[0,1,1,0],[0,1]]"); }), HasSubstr("sample 1: 2 values"));
   EXPECT_THAT(message_of([] { samples_of("[[0,1,1,0],3]"); }),
-              HasSubstr("sample 1: it is no array"));
+              HasSubstr("sample 1: it is not an array"));
   EXPECT_THAT(message_of([] { samples_of("[0,1,1,0.5]"); }), HasSubstr("sample 0: 0.5 is neither"));
   EXPECT_THAT(message_of([] { samples_of("[0,1,1,2]"); }), HasSubstr("sample 0: 2 is neither"));
   EXPECT_THAT(message_of([] { samples_of("[0,1,1,18446744073709551615]"); }),

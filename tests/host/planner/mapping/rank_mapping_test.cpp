@@ -34,7 +34,7 @@ TEST(RankTrafficTest, RowsAreDestinations) {
 
 TEST(RankTrafficTest, WrongFieldsAreNamed) {
   const auto refusal = [](const std::string& text) { return message_of([&] { of_json(text); }); };
-  EXPECT_THAT(refusal("{\"ranks\": 3"), HasSubstr("no complete JSON"));
+  EXPECT_THAT(refusal("{\"ranks\": 3"), HasSubstr("not complete JSON"));
   EXPECT_THAT(refusal("[]"), HasSubstr("'ranks' and 'bytes' are missing"));
   EXPECT_THAT(refusal(R"({"ranks": 3})"), HasSubstr("'ranks' and 'bytes' are missing"));
   for (const std::string ranks : {"0", "-1", "2049", "1.5", "\"2\"", "null"}) {

@@ -187,7 +187,7 @@ TEST(NcclTopology, MalformedFilesAreNamed) {
       refusal("<system><cpu>" + nccl_gpu("a", 0, "") + nccl_gpu("a", 1, "") + "</cpu></system>"),
       HasSubstr("two GPUs have the bus number 'a'"));
   EXPECT_THAT(refusal(nccl_system("<nvlink target=\"g9\" count=\"1\" tclass=\"0x030200\"/>")),
-              HasSubstr("leads to 'g9', which is no GPU"));
+              HasSubstr("leads to 'g9', which is not a GPU"));
   EXPECT_THAT(refusal(nccl_system("<nvlink target=\"g2\" count=\"0\"/>")),
               HasSubstr("an <nvlink> of 'g0' counts '0'"));
   std::string deep = "<system>";

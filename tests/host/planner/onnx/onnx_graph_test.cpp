@@ -223,8 +223,9 @@ TEST(OnnxGraphTest, ASizeBelowNothingIsRefusedInWords) {
   const std::string shape = bytes_field(1, number_field(1, -1));
   const std::string type = bytes_field(1, number_field(1, 1) + bytes_field(2, shape));
   text.add(11, bytes_field(1, "x") + bytes_field(2, type)).node("Relu", {"x"}, {"a"});
-  EXPECT_THAT(refused_onnx(text), HasSubstr("'dim_value' is -1, which is no size: a size that is "
-                                            "given later has a name in 'dim_param'"));
+  EXPECT_THAT(refused_onnx(text),
+              HasSubstr("'dim_value' is -1, which is not a size: a size that is "
+                        "given later has a name in 'dim_param'"));
 }
 
 TEST(OnnxGraphTest, DamagedFilesAreRefusedWithTheField) {

@@ -70,11 +70,11 @@ TEST(OnnxOperators, ElementwiseShapesBroadcast) {
   EXPECT_THAT(dims_of({"Add", {{4, 1, 3}, {5, 1}}, "", {}}), ElementsAre(4, 5, 3));
   EXPECT_THAT(dims_of({"Where", {{1}, {2, 1}, {3}}, "", {}}), ElementsAre(2, 3));
   EXPECT_THAT(refused_operator({"Mul", {{2, 3}, {2}}, "", {}}),
-              HasSubstr("node 'op' (Mul): shapes [2, 3] and [2] do not go together"));
+              HasSubstr("node 'op' (Mul): shapes [2, 3] and [2] do not match"));
   EXPECT_EQ(InferredOperator({"Less", {{2}, {2}}, "", {}}).shape().type, 9);
   EXPECT_EQ(InferredOperator({"Cast", {{2}}, int_attribute("to", 10), {}}).shape().type, 10);
   EXPECT_THAT(refused_operator({"Mul", {{1, 3}, {5, 2}}, "", {}}),
-              HasSubstr("shapes [1, 3] and [5, 2] do not go together"));
+              HasSubstr("shapes [1, 3] and [5, 2] do not match"));
   EXPECT_EQ(InferredOperator({"ConstantOfShape", {}, "", {{2, 7}}}).shape().type, kTestFloat);
   EXPECT_EQ(
       InferredOperator({"Constant", {}, ints_attribute("value_ints", {2, 7}), {}}).shape().type,

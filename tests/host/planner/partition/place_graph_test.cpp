@@ -59,9 +59,10 @@ TEST(PlaceGraph, EveryMethodKeepsMemoryRulesAndBounds) {
       const std::string refused = message_of([&] { placed = place_graph(graph, links, method); });
       if (!refused.empty()) {
         ++num_refused;
-        EXPECT_THAT(refused,
-                    testing::AnyOf(HasSubstr("fits no device"), HasSubstr("bytes per device"),
-                                   HasSubstr("larger than that of all")));
+        EXPECT_THAT(
+            refused,
+            testing::AnyOf(HasSubstr("fits no device"), HasSubstr("bytes per device"),
+                           HasSubstr("bytes all the time"), HasSubstr("larger than that of all")));
         continue;
       }
       ++num_placed;
@@ -168,6 +169,30 @@ TEST(PlaceGraph, WhatFitsNowhereIsNamed) {
   nodes[0].device = 2;
   EXPECT_THAT(message_of([&] { place_graph(OperatorGraph(nodes, {}), links, PlaceMethod::kAuto); }),
               HasSubstr("node 'a' is fixed to device 2, but there are 2"));
+}
+
+// Every node alone would fit.
+TEST(PlaceGraph, GroupsAndFixedNodesThatFitNowhereAreNamed) {
+  std::vector<OperatorNode> nodes = {node_named("a", 1, 0), node_named("b", 1, 0),
+                                     node_named("c", 1, 0)};
+  for (OperatorNode& each : nodes) each.resident_bytes = 50;
+  nodes[0].group = nodes[1].group = "both";
+  DeviceLinks links = slow_links(2, 0);
+  links.memory_bytes = 99;
+  const auto refusal = [&] {
+    return message_of([&] { place_graph(OperatorGraph(nodes, {}), links, PlaceMethod::kAuto); });
+  };
+  EXPECT_THAT(refusal(),
+              HasSubstr("group 'both' fits no device: its 2 nodes hold 100 bytes all the "
+                        "time, and a device has 99"));
+  links.memory_bytes = 100;
+  EXPECT_EQ(refusal(), "");
+  nodes[0].group = nodes[1].group = "";
+  nodes[0].device = nodes[2].device = 1;
+  EXPECT_EQ(refusal(), "");
+  links.memory_bytes = 99;
+  EXPECT_THAT(refusal(), HasSubstr("the nodes that are fixed to device 1 hold 100 bytes all the "
+                                   "time, and it has 99"));
 }
 
 TEST(PlaceGraph, MethodsHaveNames) {

@@ -92,8 +92,7 @@ TEST(LayerTrace, WrongLinesAreNamed) {
   EXPECT_THAT(refused("time_us,bytes\n1,-4\n"), HasSubstr("line 2: '-4' is not a number of bytes"));
   EXPECT_THAT(refused("layer,time_us\na,1\nb\n"),
               HasSubstr("line 3: 1 fields, but the first line has 2"));
-  EXPECT_THAT(refused("layer,time_us\na,1\na,2\n"),
-              HasSubstr("line 3: layer 'a' is there already"));
+  EXPECT_THAT(refused("layer,time_us\na,1\na,2\n"), HasSubstr("line 3: layer 'a' exists already"));
 }
 
 }  // namespace

@@ -205,7 +205,7 @@ TEST(SplitPlan, NamesTheBytesThatDoNotFit) {
   const std::vector<SplitDevice> devices = {device_of("cuda:0", 1e-3, 2e-3, 50 * kMiB),
                                             device_of("cpu", 1e-3, 2e-3, 30 * kMiB)};
   EXPECT_THAT(message_of([&] { plan_split(model_of(10), devices, {}); }),
-              AllOf(HasSubstr("34 MiB of it lie nowhere"), HasSubstr("a layer takes 10 MiB"),
+              AllOf(HasSubstr("34 MiB of it have no device"), HasSubstr("a layer takes 10 MiB"),
                     HasSubstr("cuda:0 has 50 MiB"), HasSubstr("cpu has 30 MiB")));
   EXPECT_THAT(message_of([&] { plan_split(model_of(10), {}, {}); }), HasSubstr("needs devices"));
 }
