@@ -76,7 +76,7 @@ class Engine {
   // there is at least one. Throws as submit() does.
   SubmitAllResult submit_all(std::vector<Submission> submissions);
 
-  // What submit() would say now of a request of this caller.
+  // The status that submit() would return now for a request of this caller.
   SubmitStatus admission(const std::string& caller) const;
 
   // Frees the pages before the next step and sends kCancelled to the sink. Ignores unknown and

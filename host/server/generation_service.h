@@ -183,7 +183,7 @@ class GenerationService {
   // can never be served: a field is out of range, or it is too long.
   virtual SubmitResult submit(std::vector<Submission> choices) = 0;
 
-  // The status that submit() would return now for a request of this caller, whatever its size.
+  // The status that submit() would return now for a request of this caller, of any size.
   virtual SubmitStatus admission(const std::string& /*caller*/) const {
     return SubmitStatus::kAccepted;
   }

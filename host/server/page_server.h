@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PageServer: one page of web/ and the JSON that it shows, for a program that is no daemon.
+// PageServer: one page of web/ and the JSON that it shows, for a program that is not the daemon.
 //
 // "/ui" is the page `start`, with the files, the Content-Security-Policy, the keys and the check of
-// names of the daemon's page; "/ui/access" says that all may be seen. Each path of `data` answers
-// GET with what its function returns. One thread of its own serves all; a client that reads slowly
-// costs bounded memory and nobody's time. Threads: the functions of `data` run on that thread and
-// must not block; the rest from one thread. Errors: Error("server", ...) when it cannot listen.
+// names of the daemon's page; "/ui/access" says that the client may see everything. A GET of a path
+// in `data` returns the result of its function. The server has one thread. A slow client costs
+// bounded memory and does not delay others. Threads: the functions of `data` run on that thread and
+// must not block; call the other functions from one thread. Errors: Error("server", ...) when it
+// cannot listen.
 #pragma once
 
 #include <cstdint>

@@ -40,8 +40,8 @@ class AttentionExchange {
   // Does the same as StepRunner::replace_unit().
   void replace_unit(int unit, device::AttentionUnit& with);
 
-  // The usual way first. With EarlyQuery::kAuto and with rings there is a choice, if a unit is
-  // outside the compute unit's queue.
+  // The ways that a step may take, the usual one first. There is more than one with
+  // EarlyQuery::kAuto or with rings, if a unit is outside the compute unit's queue.
   std::vector<StepWay> ways() const;
   void choose_way(const StepWay& way) { way_ = way; }
 

@@ -47,7 +47,7 @@ class RingThread {
   // Sets the words to zero again. Only while closed.
   void clear();
 
-  // Makes the compute unit wait for no answer any more, until clear().
+  // From now on the compute unit waits for no answer, until clear().
   void abandon();
 
  private:

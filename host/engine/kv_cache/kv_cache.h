@@ -6,10 +6,10 @@
 // block, in order. Every block but the last is full. Full blocks that are written may be published;
 // a later sequence with the same prefix then attaches to them instead of computing them. Placement
 // decides only where a new block goes: with kSequences a sequence stays on one unit until that unit
-// is full; otherwise, and where no unit has room for it, its blocks are dealt over all units. Of
-// blocks that are dealt together the last are near the compute device. Any mixture is legal. Unit
-// numbers are those of add_unit(). Threads: the engine's. Cost: O(blocks touched x units). Errors:
-// extend() answers false when there are too few pages, and then changes nothing.
+// is full; otherwise, and where no unit has room for it, its blocks are distributed over all units.
+// Of the blocks that one call distributes, the last are near the compute device. A sequence may use
+// both. Unit numbers are those of add_unit(). Threads: the engine's. Cost: O(blocks touched x
+// units). Errors: extend() answers false when there are too few pages, and then changes nothing.
 #pragma once
 
 #include <cstdint>

@@ -3,9 +3,9 @@
 // PagePool: which pages of one attention unit are free, in use, or idle.
 //
 // A page is in use while it has references. Without references it is idle where the index knows its
-// prefix (it has a key), else free. take() evicts an idle page only when none is free, the one that
-// has been idle longest first. Cost: O(1) per call. Threads: the engine's. Errors: none; take()
-// answers nothing when no page is left.
+// prefix (it has a key), else free. take() evicts an idle page only when no page is free; it takes
+// the one that has been idle longest. Cost: O(1) per call. Threads: the engine's. Errors: none;
+// take() returns nothing when no page is left.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// patient_copy: copies a page between steps, where every stream waits: a dead unit is found within
-// kPatience and the time of a health check (AttentionUnit::is_alive), not within the device
-// timeout.
+// patient_copy: copies a page between steps, and detects a dead unit early. Every stream waits
+// meanwhile, so a dead unit is detected after kPatience and a health check
+// (AttentionUnit::is_alive), not only after the device timeout.
 //
-// Errors: as guarded_wait, and only before a copy has begun: if a health check fails by itself, the
-// unit counts as alive. Threads: that of the call.
+// Errors: as guarded_wait. If a health check throws Error, the unit counts as alive. Threads: that
+// of the call.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +31,8 @@ inline bool counts_as_alive(device::AttentionUnit& unit) {
   }
 }
 
-// `call`: a copy, with its deadline. After kPatience the unit is asked whether it is alive: kLost
-// if it is not. If it is, the copy begins again with twice the time, until `most` is over.
+// `call`: a copy, with its deadline. After kPatience the health check runs. A dead unit gives
+// kLost. For a live unit the copy is tried again with twice the time, until `most` has passed.
 template <typename Call>
 device::WaitResult patient_copy(device::AttentionUnit& unit, const tandem::Clock& clock,
                                 std::chrono::milliseconds most, const Call& call) {

@@ -52,6 +52,8 @@ class CallerQueues {
             std::vector<CallerView>& views);
   // The caller's served rows, as its next sequence would see them.
   std::int64_t served_rows(const std::string& caller) const;
+  // Callers without sequences whose rows are remembered.
+  std::size_t num_remembered() const { return debts_.size(); }
   const std::map<std::string, CallerQueue>& callers() const { return callers_; }
   std::vector<std::pair<std::string, int>> num_waiting() const;  // (caller, sequences) pairs
 

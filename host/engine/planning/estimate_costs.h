@@ -18,7 +18,7 @@ namespace tandem::engine {
 
 planner::AttentionKind attention_kind(const device::AttentionGeometry& geometry);
 
-// Bytes of one row of one layer: q, k and v on the way to a unit, results and LSE on the way back.
+// Bytes of one row of one layer: q, k and v that go to a unit; results and LSE that come back.
 struct RowBytes {
   double to_unit = 0, from_unit = 0;
 };

@@ -24,6 +24,7 @@ class Admission {
     const RunningView* view = nullptr;
     int reserved = 0;  // pages for known tokens that it still needs
     bool preempted = false;
+    int pages() const { return view->num_sole + reserved; }  // that end with it
   };
   struct Caller {
     std::vector<const WaitingView*> waiting;
@@ -91,8 +92,8 @@ void Admission::preempt(std::size_t index) {
   kept.preempted = true;
   Caller& caller = caller_of(kept.view->caller);
   --caller.slots;
-  caller.pages -= kept.view->num_sole + kept.reserved;
-  available_ += kept.view->num_sole + kept.reserved;
+  caller.pages -= kept.pages();
+  available_ += kept.pages();
   --num_members_;
   plan_.preempted.push_back(kept.view->id);
 }
@@ -104,8 +105,8 @@ void Admission::undo_preemptions(std::size_t num_left) {
     kept.preempted = false;
     Caller& caller = caller_of(kept.view->caller);
     ++caller.slots;
-    caller.pages += kept.view->num_sole + kept.reserved;
-    available_ -= kept.view->num_sole + kept.reserved;
+    caller.pages += kept.pages();
+    available_ -= kept.pages();
     ++num_members_;
     plan_.preempted.pop_back();
   }

@@ -29,7 +29,7 @@ struct WaitingView {
   int priority = 0;           // see Request
 };
 
-// In order of admission.
+// A running sequence. QueueView lists them in the order of their admission.
 struct RunningView {
   SequenceId id = 0;
   int num_tokens = 0;    // known

@@ -3,8 +3,8 @@
 // RowPace: the time that one more row adds to a decode step, learned from earlier steps.
 //
 // A straight line through the times of recent steps, by least squares; older steps count less.
-// While all steps had the same number of rows, the line assumes that a step costs as much as seven
-// rows, plus its rows. A step that took much longer than usual counts as three usual ones. Threads:
+// While all steps had the same number of rows, it assumes that a step takes the time of its rows
+// and of seven more. A step that took much longer than usual counts as three usual ones. Threads:
 // one. Cost: O(1).
 #pragma once
 

@@ -77,8 +77,8 @@ class StepRunner {
   // soon and has called no sink.
   virtual void interrupt_when(std::function<bool()> /*interrupts*/) {}
 
-  // The ways that later steps may take, with the units that are there now. Until choose_way() is
-  // called, each unit gets what suits it by its own statement.
+  // The ways that later steps may take with the present units. Before choose_way() is called, each
+  // unit is fed in the way that it prefers.
   virtual StepWays ways() const { return {}; }
   virtual void choose_way(const StepWay& /*way*/) {}
 

@@ -5,8 +5,7 @@
 // A tensor that the model uses twice (tied embedding and output) is loaded once. Matrices of
 // products are quantised if the options say so. Norms, biases, routers, and an embedding table that
 // is not also the output keep their type. Ownership: owns the Weights; borrows the model's memory,
-// as
-// ComputeUnit::load() does. Errors: those of WeightLoader.
+// as ComputeUnit::load() does. Errors: those of WeightLoader.
 #pragma once
 
 #include <map>

@@ -56,7 +56,7 @@ class KeyStore {
   const bool required_;
   const std::string file_;
   const Clock& clock_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::shared_ptr<const Entries> entries_;
   std::map<std::string, std::shared_ptr<KeyUsage>> usage_;  // by name
 };

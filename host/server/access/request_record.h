@@ -96,7 +96,7 @@ class RequestRecord {
   std::atomic<int> status_{0}, prompt_tokens_{0}, completion_tokens_{0};
   std::atomic<double> queue_seconds_{0};
   std::atomic<bool> ended_{false};
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   Caller caller_;
   bool has_place_ = false, cancelled_ = false;
   std::optional<CutShort> cut_short_;

@@ -70,7 +70,7 @@ ChunkDecoder::State ChunkDecoder::take_size(char c, std::size_t body_bytes) {
     return State::kMore;
   }
   const int digit = hex_value(c);
-  if (digit < 0) return malformed("a chunk's size is no hexadecimal number");
+  if (digit < 0) return malformed("a chunk's size is not a hexadecimal number");
   if (++digits_ > kMaxDigits) return malformed("a chunk's size has too many digits");
   left_ = left_ * 16 + static_cast<std::size_t>(digit);
   if (left_ > max_body_bytes_ - body_bytes) {

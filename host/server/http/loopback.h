@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether only this machine can connect. Pure.
+// is_loopback_only: tells whether only programs on this machine can connect. Pure function.
 #pragma once
 
 #include "server/http/listen_options.h"
 
 namespace tandem::server::http {
 
-// Over TCP; sockets of a service manager may be open to all.
+// About TCP. Returns false for sockets that a service manager has opened, because anyone may reach
+// them.
 bool is_loopback_only(const ListenOptions& listen);
 
 }  // namespace tandem::server::http

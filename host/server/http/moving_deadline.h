@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MovingDeadline: a timer whose time is mostly moved later before it passes, as with every request.
+// MovingDeadline: a timer whose deadline usually moves later before it passes, for example at every
+// request.
 //
-// Moving it later or clearing it costs no call of the system and no handler: the timer looks at the
-// deadline when it fires, and waits again if that is later. A wait that is pending holds `passed`,
-// and so what that holds, until it fires or close() drops it. Threads: the executor's strand.
+// Moving it later or clearing it makes no system call and runs no handler: when the timer fires it
+// compares the time with the deadline, and waits again if the deadline is later. A pending wait
+// holds `passed` and everything that `passed` owns, until it fires or close() drops it. Threads:
+// the executor's strand.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -19,7 +21,8 @@ class MovingDeadline {
   explicit MovingDeadline(const boost::asio::any_io_executor& executor) : timer_(executor) {}
 
   // Calls `passed` once after this time, unless the deadline is set again or cleared before. Every
-  // call has the same `passed`, which must keep this object alive: that of an earlier call may run.
+  // call has the same `passed`, which must keep this object alive, because the one of an earlier
+  // call may still run.
   void set(std::chrono::milliseconds timeout, std::function<void()> passed);
   void clear() { deadline_ = Clock::time_point::max(); }
   void close();

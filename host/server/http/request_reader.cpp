@@ -70,7 +70,7 @@ std::optional<Refusal> read_length(const Request& request, std::size_t most, std
   if (count_headers(request, "content-length") == 0) return std::nullopt;
   std::string_view value = request.header("content-length");
   if (value.empty() || value.find_first_not_of("0123456789") != std::string_view::npos) {
-    return Refusal{400, "the Content-Length '" + std::string(value) + "' is no number of bytes"};
+    return Refusal{400, "the Content-Length '" + std::string(value) + "' is not a number of bytes"};
   }
   value.remove_prefix(std::min(value.find_first_not_of('0'), value.size() - 1));
   if (value.size() <= kMaxLengthDigits) {

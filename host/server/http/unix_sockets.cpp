@@ -61,7 +61,7 @@ bool check_unix_path(const std::string& path) {
     return false;  // bind() reports every other problem
   }
   if (S_ISSOCK(found.st_mode)) return true;
-  refuse_path(path, "something that is no socket is there; choose another path");
+  refuse_path(path, "the path exists and is not a socket; choose another path");
 }
 
 void remove_stale_socket(const std::string& path) {
@@ -103,7 +103,7 @@ int check_inherited(int descriptor) {
   const bool known = domain == AF_UNIX || domain == AF_INET || domain == AF_INET6;
   if (is_socket && listening != 0 && known) return domain;
   throw Error("server", "the inherited file descriptor " + std::to_string(descriptor) +
-                            " is no listening stream socket; the unit needs ListenStream=");
+                            " is not a listening stream socket; the unit needs ListenStream=");
 }
 
 Acceptor adopt_socket(asio::io_context& io, int descriptor) {

@@ -17,23 +17,26 @@
 
 namespace tandem::server::openai {
 
+// The state of reading one chat: limits, ignored fields and the bytes for the template.
 struct ChatReading {
   const RequestContext& context;
-  std::vector<std::string>* ignored;  // see GenerationOptions::unknown_fields()
-  std::size_t template_bytes = 0;     // of JSON so far, within max_template_bytes
+  std::vector<std::string>* ignored;  // borrowed; see GenerationOptions::unknown_fields()
+  std::size_t template_bytes = 0;     // bytes of JSON so far; at most max_template_bytes
 
+  // Whether the chat template uses the variable `name`.
   bool reads(std::string_view name) const {
     return !context.template_reads || context.template_reads(name);
   }
-  // Counts the bytes; throws 400 naming `path` above the limit.
+  // Adds `bytes` to template_bytes. Throws ApiError 400 naming `path` if the sum exceeds the limit.
   void take(std::size_t bytes, const std::string& path);
 };
 
-// A text of 1 to max_name_bytes bytes.
+// Returns the name in `value`: a string of 1 to max_name_bytes bytes.
 const std::string& name_value(const nlohmann::ordered_json& value, const std::string& path,
                               const ChatReading& reading);
 
-// "tools" as JSON; empty if there are none, or "tool_choice" is "none".
+// Returns "tools" as JSON text. Empty if there are none, if "tool_choice" is "none", or if the chat
+// template does not use them.
 std::string read_tools(FieldReader& fields, ChatReading& reading);
 
 // Reads the tool calls of a message: an array.

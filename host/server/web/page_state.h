@@ -2,9 +2,9 @@
 //
 // PageState: what open pages ask for (GET /ui/state), in one answer.
 //
-// Many pages cost little more than one. The parts of the answer are made at most twice a second,
-// and each answer says when its page asks next: after 2 s, or later if many pages are open, so that
-// all of them together ask about 20 times a second. Threads: any.
+// Many pages cost little more than one. The parts of the answer are made at most twice a second.
+// Each answer says when its page asks again: after 2 s, or later if many pages are open. All pages
+// together ask about 20 times a second. Threads: any.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 
 namespace tandem::server {
 
-// A text that several readers share until it is as old as `life`.
+// A text that several readers share. It is made again when it is older than `life`.
 class SharedText {
  public:
   using Clock = std::chrono::steady_clock;
@@ -25,7 +25,7 @@ class SharedText {
   SharedText(Clock::duration life, std::function<std::string()> make)
       : life_(life), make_(std::move(make)) {}
 
-  // Readers that come while it is made wait for it.
+  // Returns the text. A reader waits while another one makes the text.
   std::string at(Clock::time_point now);
 
  private:
@@ -36,7 +36,7 @@ class SharedText {
   std::string text_;  // empty: not made yet
 };
 
-// How long each page waits before it asks again, from how many ask.
+// Computes the pause of a page between two requests from the number of open pages.
 class PagePace {
  public:
   using Clock = std::chrono::steady_clock;
@@ -49,7 +49,7 @@ class PagePace {
   std::mutex mutex_;  // guards the members below
   Clock::time_point begun_;
   std::chrono::milliseconds pause_ = kShortest;
-  int asked_ = 0;  // since `begun_`; in a time as long as the pause, each page asks about once
+  int asked_ = 0;  // requests since `begun_`; each page asks about once per pause
 };
 
 class PageState {

@@ -14,7 +14,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "host/server/server_fixture.h"
 #include "server/http/connection_set.h"
@@ -137,41 +139,68 @@ TEST(ConnectionSet, AReservedPlaceThatWasTakenBeforeItsConnectionCameClosesIt) {
   })) << "places that are free again take none away";
 }
 
-// Every request gets a 429 with the delay.
-struct DelayingServer {
-  explicit DelayingServer(std::chrono::milliseconds delay) {
+// A server whose requests all go to `handle`.
+struct HandlingServer {
+  explicit HandlingServer(std::function<void(Exchange&)> handle) {
     auto hooks = std::make_shared<Hooks>();
     hooks->admit = [](Request&) { return std::nullopt; };
-    hooks->handle = [this, delay](Exchange& exchange) {
+    hooks->handle = std::move(handle);
+    hooks->error_response = [](int status, const std::string& message) {
       Response answer;
-      answer.status = 429;
-      answer.body = "later";
-      answer.held = held;
-      answer.delay = exchange.request().path == "/now" ? std::chrono::milliseconds(0) : delay;
-      exchange.respond(std::move(answer));
+      answer.status = status;
+      answer.body = message;
+      return answer;
     };
     hooks->finalize = [](Request&, Response&) {};
-    hooks->ended = [this](const Request&, std::uint64_t, ExchangeEnd how) {
-      complete_ = how == ExchangeEnd::kComplete;
-    };
+    hooks->ended = [this](const Request&, std::uint64_t, ExchangeEnd how) { last_end = how; };
     listener = std::make_shared<Listener>(io, ListenOptions{.host = "127.0.0.1", .port = 0}, hooks,
                                           std::make_shared<PostGate>());
     listener->start();
     thread = std::thread([this] { io.run(); });
   }
-  ~DelayingServer() {
+  ~HandlingServer() {
     listener->stop_accepting();
     listener->abort_connections();
     thread.join();
   }
 
-  bool ended_complete() const { return complete_; }
-
-  std::shared_ptr<int> held = std::make_shared<int>(0);
-  std::atomic<bool> complete_{true};
+  std::shared_ptr<int> held = std::make_shared<int>(0);  // what a handler may put into an answer
+  std::atomic<ExchangeEnd> last_end{ExchangeEnd::kComplete};
   asio::io_context io;
   std::shared_ptr<Listener> listener;
   std::thread thread;
+};
+
+TEST(Handlers, OneThatFailsIsAnswered500AndTheConnectionGoesOn) {
+  HandlingServer server([](Exchange&) { throw std::runtime_error("broken"); });
+  test::HttpClient client(server.listener->port());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.get("/").status, 500);
+}
+
+TEST(Handlers, AStreamWhoseHandlerFailsIsClosed) {
+  HandlingServer server([](Exchange& exchange) {
+    exchange.begin_stream({});
+    exchange.write("a part");
+    throw std::runtime_error("broken");
+  });
+  test::HttpClient client(server.listener->port());
+  client.send(test::get_request("/"));
+  EXPECT_TRUE(test::eventually([&] { return server.last_end == ExchangeEnd::kFailed; }));
+}
+
+// Every request gets a 429 with the delay.
+struct DelayingServer : HandlingServer {
+  explicit DelayingServer(std::chrono::milliseconds delay)
+      : HandlingServer([this, delay](Exchange& exchange) {
+          Response answer;
+          answer.status = 429;
+          answer.body = "later";
+          answer.held = held;
+          answer.delay = exchange.request().path == "/now" ? std::chrono::milliseconds(0) : delay;
+          exchange.respond(std::move(answer));
+        }) {}
+
+  bool ended_complete() const { return last_end == ExchangeEnd::kComplete; }
 };
 
 bool has_bytes(const test::HttpClient& client) {

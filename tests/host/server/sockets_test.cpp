@@ -116,11 +116,11 @@ TEST_F(UnixSocket, LeavesAListenerAndItsFileAlone) {
 
 TEST_F(UnixSocket, LeavesOtherFilesAlone) {
   std::ofstream(path()) << "precious";
-  EXPECT_NE(refusal().find("no socket"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("not a socket"), std::string::npos) << refusal();
   EXPECT_EQ(std::filesystem::file_size(path()), 8u);
   std::filesystem::remove(path());
   std::filesystem::create_symlink("/nowhere", path());
-  EXPECT_NE(refusal().find("no socket"), std::string::npos) << "a link is not followed";
+  EXPECT_NE(refusal().find("not a socket"), std::string::npos) << "a link is not followed";
   EXPECT_TRUE(std::filesystem::is_symlink(path()));
 }
 

@@ -198,6 +198,14 @@ TEST(Codec, RefusesAnotherDomainTypeOrWidth) {
   }
 }
 
+// The count fits, so only the last index tells.
+TEST(Codec, RefusesAnIndexThatIsTheNumberOfUnits) {
+  const SparseVector vector = test::vector_of({3000, 1}, DType::kF32, {5, 2999});
+  for (const Codec codec : {Codec::kCoo32, Codec::kCoo16, Codec::kDelta}) {
+    expect_refused(encoded(vector, codec, DType::kF32), {2999, 1}, DType::kF32);
+  }
+}
+
 TEST(Codec, RefusesIndicesThatDoNotAscend) {
   for (const auto& [codec, index_bytes, offset] :
        {std::tuple{Codec::kCoo32, 4, 16}, std::tuple{Codec::kCoo16, 2, 20}}) {

@@ -216,6 +216,22 @@ TEST_F(ServedRows, ACallerThatComesBackBringsNoCreditAndKeepsItsDebt) {
   EXPECT_EQ(queues_.served_rows("first"), 0) << "nobody is there to compare with";
 }
 
+TEST_F(ServedRows, AnAbsentCallerIsForgottenOnceTheOthersHaveHadAsMuch) {
+  Sequence* first = push("first");
+  Sequence* second = push("second");
+  first->queue->view.served_rows = 100;
+  second->queue->view.served_rows = 300;
+  leave(second);
+  list();
+  EXPECT_EQ(queues_.num_remembered(), 1u);
+  first->queue->view.served_rows = 299;
+  list();
+  EXPECT_EQ(queues_.num_remembered(), 1u);
+  first->queue->view.served_rows = 300;
+  list();
+  EXPECT_EQ(queues_.num_remembered(), 0u);
+}
+
 TEST_F(ServedRows, CreditIsBounded) {
   Sequence* first = push("first");
   Sequence* second = push("second");

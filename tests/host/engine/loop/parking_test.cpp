@@ -73,6 +73,17 @@ TEST_F(Parking, MemoryThatIsFullLeavesOthersToBeComputed) {
   EXPECT_LT(status.parked_sequences, status.preemptions);
 }
 
+TEST_F(Parking, AllSequencesTogetherKeepTheLimitOfMemory) {
+  options_.parking_bytes = 3 * device::page_image_bytes(kVirtualGeometry);
+  start(two_units({.num_pages = 12}, {.num_pages = 9}));
+  for (const Request& added : crowd()) submit(added);
+  while (!loop_->idle()) {
+    step();
+    ASSERT_LE(loop_->status().parked_bytes, options_.parking_bytes);
+  }
+  EXPECT_GT(loop_->status().parked_sequences, 0u);
+}
+
 TEST_F(Parking, ACancelledSequenceLeavesItsMemoryToOthers) {
   options_.parking_bytes = 8 * device::page_image_bytes(kVirtualGeometry);
   for (int round = 0; round < 20; ++round) {

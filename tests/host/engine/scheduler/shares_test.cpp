@@ -105,6 +105,15 @@ TEST(Shares, WhenPagesRunOutTheCallerWithMostGivesThem) {
   EXPECT_EQ(plan.items.size(), 2u);
 }
 
+// Caller 0 has three pages and takes the two free ones; caller 1 has four and lacks four.
+TEST(Shares, PagesThatASequenceTakesInThisStepCountForItsCaller) {
+  const RunningView running[] = {
+      {.id = 1, .num_tokens = 17, .num_computed = 12, .num_blocks = 3, .num_sole = 3, .caller = 0},
+      {.id = 2, .num_tokens = 29, .num_computed = 16, .num_blocks = 4, .num_sole = 4, .caller = 1}};
+  const StepPlan plan = plan_of_shares({}, running, 2, 9);
+  EXPECT_THAT(plan.preempted, ElementsAre(1)) << "it has five, and all of them are free now";
+}
+
 TEST(Shares, WithMoreCallersThanSlotsASequenceGivesItsPlaceAfterItsTurn) {
   SchedulerOptions options = kShareOptions;
   options.max_running = 1;

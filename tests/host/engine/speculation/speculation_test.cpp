@@ -112,6 +112,17 @@ TEST_F(SpeculationTest, ProbesTakeNoRowThatTheStepLacks) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(draft(1, 8, 0), 0);
 }
 
+TEST_F(SpeculationTest, TwoProbesShareTheRowThatIsLeft) {
+  for (int i = 0; i < 40; ++i) {
+    step(1, false);
+    step(2, false);
+  }
+  DraftWish wishes[] = {{1, tokens_, 8, {}}, {2, tokens_, 8, {}}};
+  for (int i = 0; i < 40; ++i) speculation_.draft(wishes, 0);
+  speculation_.draft(wishes, 1);
+  EXPECT_EQ(wishes[0].drafts.size() + wishes[1].drafts.size(), 1u);
+}
+
 TEST_F(SpeculationTest, ANewSequenceLearnsFromThoseBeforeIt) {
   for (std::uint64_t id = 1; id < 40; ++id) {
     for (int i = 0; i < 5; ++i) step(id, false);

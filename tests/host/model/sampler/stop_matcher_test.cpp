@@ -53,6 +53,13 @@ TEST(StopMatcher, WithoutStopsEverythingPasses) {
   EXPECT_FALSE(matcher.stopped());
 }
 
+// After "aabaaa" and a wrong byte, the "aa" at its end may still begin the stop text.
+TEST(StopMatcher, FallsBackToTheLongestBeginningThatIsStillPossible) {
+  StopMatcher matcher({"aabaaac"});
+  EXPECT_EQ(matcher.push("aabaaabaaacd"), "aaba");
+  EXPECT_TRUE(matcher.stopped());
+}
+
 TEST(StopMatcher, AgreesWithSearchingTheWholeTextHoweverItIsCut) {
   std::mt19937 random(8);
   for (int round = 0; round < 5000; ++round) {
