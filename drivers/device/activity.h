@@ -17,7 +17,7 @@ namespace tandem::device {
 struct DeviceActivity {
   std::string device, track, name;  // "cuda:0", "stream 7", "rms_norm_kernel"
   std::chrono::steady_clock::time_point begin, end;
-  std::int64_t bytes = -1;  // size of a copy; -1: it is no copy
+  std::int64_t bytes = -1;  // size of a copy; -1: it is not a copy
 };
 
 using ActivitySink = std::function<void(const DeviceActivity&)>;

@@ -8,15 +8,14 @@
 // belong to the caller and must outlive the first wait() after their last use. The caller may reuse
 // host lists of an operation (ids, positions, rows) when enqueue() returns. Threads: one submitting
 // thread per unit. Errors: enqueue() throws Error on arguments that break the stated shapes. wait()
-// throws DeviceError when the device failed; its buffers are then undefined, and the unit is to be
-// discarded.
-// Numerics: every operation accumulates in f32 or wider. A row's result does not depend on the
-// other rows of the call, except for the order of additions in a matrix product. Before a product,
-// activations may be rounded: for quantised weights to 8 bits with a scale per 32 values of a row,
-// for 16-bit or 8-bit float weights to bf16 or f16. (The CPU rounds for quantised, bf16 and e4m3
-// weights; GPUs for all of these.) f32 weights are multiplied in f32. e4m3 weights are multiplied
-// exactly, and the sum of each block is multiplied by its scale; only a GPU with many rows rounds a
-// weight times its scale to bf16.
+// throws DeviceError when the device failed; its buffers are then undefined, and the caller must
+// discard the unit. Numerics: every operation accumulates in f32 or wider. A row's result does not
+// depend on the other rows of the call, except for the order of additions in a matrix product.
+// Before a product, activations may be rounded: for quantised weights to 8 bits with a scale per 32
+// values of a row, for 16-bit or 8-bit float weights to bf16 or f16. (The CPU rounds for quantised,
+// bf16 and e4m3 weights; GPUs for all of these.) f32 weights are multiplied in f32. e4m3 weights
+// are multiplied exactly, and the sum of each block is multiplied by its scale; only a GPU with
+// many rows rounds a weight times its scale to bf16.
 #pragma once
 
 #include <cstddef>

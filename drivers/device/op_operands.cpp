@@ -115,7 +115,7 @@ void visit(GatherRowsOp& op, Mapping& to) {
 }
 
 void visit(ExpertsOp& op, Mapping& to) {
-  if (op.experts.empty()) throw Error("device", "experts: there are none");
+  if (op.experts.empty()) throw Error("device", "experts: the operation has no experts");
   const std::size_t bytes =
       float_bytes(op.rows, required(op.experts.front().gate, "experts: a weight").in_features());
   const std::span<Expert> experts = to.lists.copy(op.experts);

@@ -15,7 +15,7 @@ namespace tandem::device {
 struct OpSummary {
   std::string_view name;    // "embed", "causal attention"; static
   std::int64_t rows = -1;   // rows that the operation computes; -1: it does not work on rows
-  std::int64_t bytes = -1;  // bytes that the operation copies; -1: it is no copy
+  std::int64_t bytes = -1;  // bytes that the operation copies; -1: it is not a copy
 };
 
 OpSummary describe(const Op& op);

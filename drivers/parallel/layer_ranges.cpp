@@ -17,7 +17,7 @@ LayerRanges::LayerRanges(std::span<const int> counts) : firsts_{0} {
     if (count < 1) throw Error("parallel", "a unit has " + std::to_string(count) + " layers");
     firsts_.push_back(firsts_.back() + count);
   }
-  if (counts.empty()) throw Error("parallel", "layers are divided among no units");
+  if (counts.empty()) throw Error("parallel", "there are no units to divide the layers among");
 }
 
 LayerRanges LayerRanges::by_weight(int num_layers, std::span<const double> weights) {

@@ -46,7 +46,7 @@ class LayerSplitUnit final : public ComputeUnit {
   WaitResult wait(Ticket ticket, Deadline deadline) override;
   ComputeStats stats() const override { return group_.stats(); }
 
-  // For attention units that work in the units' queues.
+  // A unit, for attention units that work in its queue.
   ComputeUnit& unit(int index) { return group_.unit(index); }
   // These three return the same place on a unit. read() makes its bytes current; write() is for
   // bytes that are then replaced; update() does both.

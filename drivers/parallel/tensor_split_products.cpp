@@ -173,7 +173,7 @@ void TensorSplitUnit::multiply_rows(const LinearOp& op) {
 }
 
 void TensorSplitUnit::handle(const ExpertsOp& op) {
-  if (op.experts.empty()) throw Error("parallel", "experts: there are none");
+  if (op.experts.empty()) throw Error("parallel", "experts: the operation has no experts");
   if (op.rows == 0) return;
   const TensorWeight& first = weight_of(op.experts.front().gate, "experts: a weight");
   const bool divided = first.split() == WeightSplit::kOutputs;

@@ -69,7 +69,7 @@ void require_files(Backends backends, const BackendValues& values) {
       const auto path = values.find(option);
       if (!path || std::filesystem::is_regular_file(*path)) continue;
       throw Error(std::string(backend->kind()),
-                  fmt::format("--{} '{}' is no file", option.name, *path));
+                  fmt::format("--{} '{}' is not a file", option.name, *path));
     }
   }
 }

@@ -27,7 +27,7 @@ CLI::Validator in_range(double least, double most) {
   return {[=](std::string& text) {
             const auto value = finite_number(text);
             if (value && *value >= least && *value <= most) return std::string();
-            return fmt::format("'{}' is no number from {}", text, range);
+            return fmt::format("'{}' is not a number from {}", text, range);
           },
           "FLOAT in [" + range + "]"};
 }
@@ -35,7 +35,7 @@ CLI::Validator in_range(double least, double most) {
 CLI::Validator positive() {
   return {[](std::string& text) {
             if (finite_number(text).value_or(0) > 0) return std::string();
-            return fmt::format("'{}' is no number above 0", text);
+            return fmt::format("'{}' is not a number above 0", text);
           },
           "POSITIVE"};
 }
@@ -43,7 +43,7 @@ CLI::Validator positive() {
 CLI::Validator not_negative() {
   return {[](std::string& text) {
             if (finite_number(text).value_or(-1) >= 0) return std::string();
-            return fmt::format("'{}' is no number from 0 on", text);
+            return fmt::format("'{}' is not a number from 0 on", text);
           },
           "NONNEGATIVE"};
 }
@@ -51,7 +51,7 @@ CLI::Validator not_negative() {
 CLI::Validator count_value() {
   return {[](std::string& text) {
             const bool is_count = text.find_first_not_of("0123456789") == text.npos;
-            return is_count ? std::string() : "'" + text + "' is no number from 0";
+            return is_count ? std::string() : "'" + text + "' is not a number from 0";
           },
           ""};
 }
@@ -70,7 +70,7 @@ CLI::Validator size_value() {
             }
             if (error.empty()) return std::string();
             return "'" + given +
-                   "' is no size; write a number of bytes, or one with KiB, MiB or "
+                   "' is not a size; write a number of bytes, or one with KiB, MiB or "
                    "GiB, such as 2GiB";
           },
           "SIZE"};

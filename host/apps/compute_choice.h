@@ -26,7 +26,7 @@ struct ComputeDevice {
 std::vector<ComputeDevice> compute_devices(const std::string& list);
 std::vector<std::string> ids_of(const std::vector<ComputeDevice>& devices);
 std::vector<std::string> compute_ids(const std::string& list);  // without limits of memory
-// What --split auto may give the device `id` of a model of so many bytes.
+// The most bytes of a model of `model_bytes` that --split auto may put on the device `id`.
 std::uint64_t most_planned_bytes(const std::vector<ComputeDevice>& devices, const std::string& id,
                                  std::uint64_t model_bytes);
 // Limits need --split auto, and several devices.
@@ -40,7 +40,7 @@ bool names_group(const std::vector<std::string>& ids, const std::string& id);
 // Whether an id of --attention names one of its members.
 bool names_member(const std::vector<std::string>& ids, const std::string& id);
 
-// Whether heads and feed-forward can be divided among so many devices.
+// Whether heads and feed-forward can be divided among `num_devices` devices.
 bool is_divisible(int num_devices, const model::ModelConfig& config);
 
 // Throws if the model cannot be divided this way; `split`: "layers" or "tensor".

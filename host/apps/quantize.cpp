@@ -60,7 +60,7 @@ DType type_named(const std::string& name) {
   for (const DType type : offered_types()) {
     if (dtype_name(type) == name) return type;
   }
-  throw Error("quantize", "'" + name + "' is no type of weight");
+  throw Error("quantize", "'" + name + "' is not a type of weight");
 }
 
 // The path to write: OUT without links.
@@ -112,6 +112,24 @@ bool is_pruned(const QuantizeOptions& options, const model::GgufTensor& tensor) 
          (options.prunes_output && tensor.name == "output.weight");
 }
 
+// The table of a model without an output projection of its own, if the projection is to be pruned.
+const model::GgufTensor* pruned_table(const QuantizeOptions& options, const model::GgufFile& file) {
+  const model::GgufTensor* table = nullptr;
+  for (const model::GgufTensor& tensor : file.tensors()) {
+    if (tensor.name == "output.weight") return nullptr;
+    if (tensor.name == "token_embd.weight") table = &tensor;
+  }
+  return options.prune && options.prunes_output ? table : nullptr;
+}
+
+DType pruned_type(const QuantizeOptions& options, const model::GgufTensor& tensor) {
+  const DType wanted = options.type.empty() ? tensor.dtype : type_named(options.type);
+  if (is_float(wanted)) return wanted;
+  throw Error("quantize", "'" + std::string(tensor.name) + "' would be pruned in " +
+                              std::string(dtype_name(wanted)) +
+                              "; add --type bf16, f16 or f32, in which a zero stays zero");
+}
+
 // A zero must stay zero: a pruned matrix has floats, even where they are larger than its blocks.
 DType type_of(const QuantizeOptions& options, const model::GgufTensor& tensor) {
   if (!model::is_matrix_of_products(tensor)) return tensor.dtype;
@@ -119,10 +137,7 @@ DType type_of(const QuantizeOptions& options, const model::GgufTensor& tensor) {
   if (!is_pruned(options, tensor)) {
     return fitting_type(wanted, tensor.dtype, static_cast<std::int64_t>(tensor.dims[0]));
   }
-  if (is_float(wanted)) return wanted;
-  throw Error("quantize", "'" + std::string(tensor.name) + "' would be pruned in " +
-                              std::string(dtype_name(wanted)) +
-                              "; add --type bf16, f16 or f32, in which a zero stays zero");
+  return pruned_type(options, tensor);
 }
 
 void check(const QuantizeOptions& options) {
@@ -145,6 +160,9 @@ std::unique_ptr<Pruner> pruner_of(const QuantizeOptions& options, const model::G
   std::vector<TensorView> matrices;
   for (const model::GgufTensor& tensor : file.tensors()) {
     if (is_pruned(options, tensor)) matrices.push_back(model::as_rows(tensor));
+  }
+  if (const model::GgufTensor* table = pruned_table(options, file); table != nullptr) {
+    matrices.push_back(model::as_rows(*table));
   }
   if (matrices.empty()) throw Error("quantize", "'" + options.from + "' has no matrix to prune");
   const PruneOptions prune{*options.prune,
@@ -186,8 +204,10 @@ void run(const QuantizeOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   ThreadPool pool(options.threads);
   const auto pruner = pruner_of(options, file, pool);
+  const model::GgufTensor* const table = pruned_table(options, file);
   const model::GgufPruning pruning{
-      pruner.get(), [&](const model::GgufTensor& tensor) { return is_pruned(options, tensor); }};
+      pruner.get(), [&](const model::GgufTensor& tensor) { return is_pruned(options, tensor); },
+      table, table == nullptr ? DType::kF32 : pruned_type(options, *table)};
   const model::GgufWriter writer = model::convert_gguf(file, count_types, pool, pruning);
   if (changed.empty() && pruner == nullptr) {
     throw Error("quantize", "'" + options.from + "' has no matrix that " + options.type +
@@ -210,7 +230,9 @@ void add_prune_options(CLI::App& command, QuantizeOptions& o) {
   command.add_option("--prune-pattern", o.pattern,
                      "values; N:M: each M values of a row keep the largest N, such as 2:4 with "
                      "--prune 0.5; RxC: whole blocks, such as 8x8");
-  command.add_flag("--prune-output", o.prunes_output, "prune the output projection, too");
+  command.add_flag("--prune-output", o.prunes_output,
+                   "prune the output projection, too; a model whose projection is its table of "
+                   "embeddings gets a pruned copy of the table");
 }
 
 }  // namespace

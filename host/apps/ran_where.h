@@ -12,8 +12,8 @@
 
 namespace tandem::apps {
 
-// Bytes per second that a device can read from its memory, by its id: the roof of what it does
-// read.
+// Bytes per second that a device can read from its memory, by its id. They are the upper limit of
+// the measured rates.
 struct MemorySpeeds {
   std::map<std::string, double> compute, attention;  // 0 or absent: unknown
 };

@@ -71,7 +71,7 @@ class Assembly {
   std::uint64_t compute_bytes(std::size_t num_devices) const;
   // The same of a member of --split auto, which may get all layers within its limit.
   std::uint64_t planned_bytes(const std::string& id) const;
-  std::uint64_t activation_bytes() const;  // of them, what every device needs
+  std::uint64_t activation_bytes() const;  // activations and logits, which every device needs
   bool names_compute(const std::string& id) const;
   std::unique_ptr<device::Device> open_computing() const;
 
@@ -102,7 +102,7 @@ class Runtime {
   const std::string& model_path() const { return parts_.model_path(); }
   // The costs of the devices when the engine was made.
   const planner::CostTable& costs() const { return costs_; }
-  // Of these devices, too.
+  // The memory speeds of the same devices.
   const MemorySpeeds& memory_speeds() const { return speeds_; }
 
  private:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this process's transports send, for `tandem trace-comm`. In other processes nothing happens.
+// Records what this process's transports send, for `tandem trace-comm`. Does nothing in a program
+// that is not traced.
 //
-// Every message of a group's transport is a flow of kind "tandem_" + the transport's, its operation
-// the collective call ("sparse_allreduce"), its phase that of the scheme ("ring all-gather"). The
-// record of the process is written when it ends. Ranks are those of the group at the time of a
-// message: a group that has shrunk numbers its ranks anew. Threads: any.
+// Every message is a flow. Its kind is "tandem_" and the transport's kind, its operation is the
+// collective call ("sparse_allreduce"), and its phase is the phase of the scheme ("ring
+// all-gather"). The process writes its record when it ends. A rank is the number in the group when
+// the message is sent; a group that shrinks numbers its ranks again. Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +17,11 @@
 
 namespace tandem::collectives {
 
-// Takes `transport`'s rank into the record.
+// Notes the kind, the rank and the world of `transport` in the record.
 void trace_transport(const Transport& transport);
 
-// A dense all-reduce beside its model: what the transport carries from here on to end().
+// Compares a dense all-reduce with its model: counts what the transport carries from construction
+// to end().
 class ModelledCall {
  public:
   explicit ModelledCall(const Transport& transport);
@@ -32,7 +34,7 @@ class ModelledCall {
 
  private:
   const Transport& transport_;
-  std::optional<transport::TrafficSnapshot> before_;  // nothing: not traced
+  std::optional<transport::TrafficSnapshot> before_;  // empty: the program is not traced
 };
 
 }  // namespace tandem::collectives

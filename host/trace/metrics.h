@@ -42,7 +42,7 @@ class Metrics {
                        std::uint64_t bytes_from_unit, double busy_seconds);
   void set_compute_totals(const std::string& device, std::uint64_t ops, std::uint64_t weight_bytes,
                           double busy_seconds);
-  // Of the last step; a negative time is not known. `device` may be empty.
+  // Times of the last step. A negative time is unknown. `device` may be empty.
   void set_plan_part(const std::string& part, const std::string& device, double predicted_s,
                      double measured_s);
   void set_plan_steps_total(const std::string& mode, std::uint64_t count);

@@ -76,7 +76,7 @@ class Timeline {
   std::map<std::string, std::map<std::string, TrackId>> tracks_;  // by device, then by name
 };
 
-// From its construction to its destruction.
+// A span of the timeline from the object's construction to its destruction.
 class Span {
  public:
   Span(Timeline* timeline, TrackId track, std::string_view name, const SpanDetails& details = {})
@@ -87,7 +87,7 @@ class Span {
     details_ = details;
     begin_ = Timeline::Clock::now();
   }
-  // Throws nothing: without memory for its text the span is dropped.
+  // Does not throw: without memory for its text the span is dropped.
   ~Span() {
     if (timeline_ == nullptr) return;
     try {

@@ -59,7 +59,8 @@ void check_sources(const AggregationShape& shape, std::span<const AggregationSou
                            std::to_string(sources[s].values.size()) + " bytes of values");
   }
   if (sources.size() != shape.num_sources || entries != shape.num_entries) {
-    throw Error("xrt", "the sources do not have the numbers the shape states");
+    throw Error("xrt", "the sources have " + std::to_string(sources.size()) + " parts with " +
+                           std::to_string(entries) + " entries; the shape states other numbers");
   }
 }
 

@@ -6,10 +6,10 @@
 // transfer to every used unit, one run, and usually one transfer back; buffers are kept and grow.
 // modelled_seconds is the time of a real card, not of the emulated one: the transfers over its link
 // one after the other, plus the slowest unit by the kernel's cycle model. Errors: DeviceError, and
-// the unit is lost for ever, when XRT throws in a command or transfer, a command fails, a result
-// does not match its descriptor, or the deadline passes. DeviceError without loss when memory is
-// missing before the first command. Error without change for positions that do not ascend below the
-// partition's end. Threads: one.
+// the unit is lost permanently, if XRT throws in a command or transfer, a command fails, a result
+// does not match its descriptor, or the deadline passes. DeviceError without loss if memory is
+// missing before the first command. Error, before any change, for positions that are not ascending
+// or not below the partition's end. Threads: one.
 #pragma once
 
 #include <memory>

@@ -6,8 +6,8 @@
 // One submit() sends one descriptor to the card, starts one run of every compute unit, and gets one
 // result from each; several may be in flight. Pools hold all layers; pages leave the card only
 // through export_page(). Batches take effect in submission order, because a compute unit runs its
-// commands in the order of their start. Errors: the unit is lost for ever (kLost) if XRT throws, a
-// command fails, or a result does not match its descriptor. After that no call throws or blocks.
+// commands in the order of their start. Errors: the unit is lost permanently (kLost) if XRT throws,
+// a command fails, or a result does not match its descriptor. After that no call throws or blocks.
 // Threads: one submitting thread; capacity() and stats() from any.
 #pragma once
 

@@ -20,8 +20,8 @@ struct UnitShare {
   std::uint32_t num_slices = 1;
 };
 
-// At most `num_units` shares, group by group, the slices of a group together. Minimises the largest
-// share of the KV bytes; among equals it takes the fewest slices.
+// Returns at most `num_units` shares, ordered by group, then by slice. Minimises the largest share
+// of the KV bytes; among equals it takes the fewest slices.
 std::vector<UnitShare> divide_over_units(std::uint32_t kv_heads, std::size_t num_units);
 
 // How many of the kernel pages 0 .. num_pages-1 belong to the share.

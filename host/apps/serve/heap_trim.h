@@ -19,8 +19,8 @@ namespace tandem::apps {
 // Threads: one.
 class HeapGrowth {
  public:
-  // Returns whether the process holds at least 1 MiB more than at the last call that returned true,
-  // or than the least since then.
+  // Returns whether the process holds at least 1 MiB more than its least amount since the last call
+  // that returned true.
   bool has_grown();
 
  private:

@@ -49,7 +49,7 @@ void check_port_file(ServeOptions& options, Warnings& /*warnings*/) {
   if (type != fs::file_type::not_found && type != fs::file_type::regular &&
       type != fs::file_type::symlink) {
     throw Error("serve", "--port-file '" + options.port_file +
-                             "' is no regular file; name a file that may be replaced");
+                             "' is not a regular file; name a file that may be replaced");
   }
 }
 

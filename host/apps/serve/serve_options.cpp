@@ -42,7 +42,7 @@ void add_transport_options(CLI::App& command, ServeOptions& o) {
       ->check([](const std::string& mode) {
         const bool octal = !mode.empty() && mode.size() <= 4 &&
                            mode.find_first_not_of("01234567") == std::string::npos;
-        return octal ? std::string() : "'" + mode + "' is no mode in octal, such as 660";
+        return octal ? std::string() : "'" + mode + "' is not a mode in octal, such as 660";
       })
       ->group("HTTP");
   command

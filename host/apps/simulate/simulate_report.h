@@ -16,7 +16,7 @@ struct SimulatedCase {
   std::string model, devices, load;
   std::uint64_t seed = 1;
   double target_itl_ms = 0;  // 0: none
-  std::string assumed = {};  // of the load, what the user did not say; may be empty
+  std::string assumed = {};  // assumptions about the load; may be empty
 };
 
 // tokens_per_s, ttft_ms, itl_ms, latency_ms (each with p50 and p99), joules_per_token, utilisation

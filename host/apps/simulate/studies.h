@@ -12,7 +12,8 @@
 namespace tandem::apps {
 
 simulation::Load load_of(const SimulateOptions& options);
-// What --load does not say, such as "prompt=512"; empty: it says all, or there is a trace.
+// Returns the defaults that --load leaves open, such as "prompt=512". Empty if there are none, or
+// with a trace.
 std::string load_assumed(const SimulateOptions& options);
 
 void run_reproduce(const SimulateOptions& options);

@@ -26,10 +26,11 @@ constexpr int kTuningRuns = 2;
 // Values of an array of the triad.
 constexpr std::int64_t kLeastTriad = std::int64_t{1} << 22, kMostTriad = std::int64_t{1} << 24;
 
-constexpr std::array kSweepTiles{Point<3>{8, 8, kAll}, Point<3>{4, 32, kAll},
-                                 Point<3>{64, 16, kAll}, Point<3>{1, kAll, kAll}};
-constexpr std::array kPassTiles{Point<3>{kAll, 32, kAll}, Point<3>{kAll, 64, kAll},
-                                Point<3>{kAll, 128, kAll}};
+constexpr std::array kSweepTiles{Point<3>{8, 8, kAll},     Point<3>{64, 16, kAll},
+                                 Point<3>{64, 32, kAll},   Point<3>{kAll, 64, kAll},
+                                 Point<3>{kAll, 80, kAll}, Point<3>{1, kAll, kAll}};
+constexpr std::array kPassTiles{Point<3>{kAll, 16, kAll}, Point<3>{kAll, 32, kAll},
+                                Point<3>{kAll, 64, kAll}, Point<3>{kAll, 128, kAll}};
 
 // A field's size, but more than caches hold, and no more than measures well.
 std::int64_t triad_length(const StencilCommandOptions& o) {

@@ -48,9 +48,10 @@ std::optional<tiling::Point<3>> tile_of(const std::string& text, const std::stri
     const auto extent =
         end == std::string::npos ? std::nullopt : number_of<int>(text.substr(at, end - at));
     if (!extent || *extent < 1) {
-      throw Error("stencil", option + ": '" + text +
-                                 "' is no tile; give planes, rows and columns from 1 on, such as "
-                                 "8x8x256, or auto");
+      throw Error("stencil",
+                  option + ": '" + text +
+                      "' is not a tile; give planes, rows and columns from 1 on, such as "
+                      "8x8x256, or auto");
     }
     tile[d] = *extent;
     at = end + 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OmniReduce's view of a tensor: blocks of 256 values, dealt to aggregators and streams.
+// OmniReduce's view of a tensor: blocks of 256 values, divided among aggregators and streams.
 //
 // Aggregator a owns an even range of consecutive blocks. Stream s of its `num_streams` takes every
 // num_streams-th block of the range, starting with the s-th, so a cluster of blocks is spread over
-// the streams. Even and odd streams form two halves, which are in flight in turns. A block is
+// the streams. Even and odd streams form two halves, which are in flight alternately. A block is
 // max(1, 256 / width) units; the domain's last one may be shorter. Threads: immutable.
 #pragma once
 

@@ -40,13 +40,13 @@ struct LoadSpec {
   LengthRange prompt{512, 512}, output{128, 128};
   std::int64_t requests = 0;  // 0: limited by seconds, or four rounds of a batch
   double seconds = 0;
-  // Whether the text does not say it.
+  // Whether the text leaves this open, so that a default is used.
   bool assumes_prompt = true, assumes_output = true, assumes_requests = false;
   bool assumes_every = true;
 };
 
 LoadSpec parse_load(std::string_view text);
-// What the text does not say, such as "prompt=512,requests=16"; empty: it says all.
+// Returns the defaults that the text leaves open, such as "prompt=512,requests=16"; empty: none.
 std::string assumptions_of(const LoadSpec& spec);
 
 // Reads arrival, prompt and output of every line. Times are seconds, or dates with a time of day;

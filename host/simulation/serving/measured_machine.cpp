@@ -67,7 +67,9 @@ ServerModel model_measured_server(const MachineSpec& spec, const ServingOptions&
   if (options.attention != AttentionPolicy::kOwn) {
     for (const UnitSpec& unit : spec.units) add(unit.sheet, false);
   }
-  if (units.empty()) throw Error("simulate", "no unit of the table attends");
+  if (units.empty())
+    throw Error("simulate",
+                "the cost table has no device that attends; measure with attention devices");
   server.machine = planner::machine_of(*spec.measured, spec.compute.sheet.name, units, shape);
   return server;
 }

@@ -3,10 +3,10 @@
 // Server: one compute group with its attention units, serving in virtual time.
 //
 // Decisions come from the engine's own code: plan_step() chooses what runs, KvCache places pages,
-// choose_batch() deals shares. Only the clock differs: a step takes the time that step_time()
-// predicts. Requests are lengths without tokens, so they share no prefix. Threads: one. Ownership:
-// borrows the model and the record. Cost: O(running x units) per planned step, O(units) per step
-// that repeats the previous plan.
+// choose_batch() computes the shares. Only the clock differs: a step takes the time that
+// step_time() predicts. Requests are lengths without tokens, so they share no prefix. Threads: one.
+// Ownership: borrows the model and the record. Cost: O(running x units) per planned step, O(units)
+// per step that repeats the previous plan.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ class Server {
  public:
   Server(const ServerModel& model, const ServingOptions& options, ServingRecord& record);
 
-  // Errors: Error("simulate", ...) for a request that fits in no memory; the text says what is
-  // missing.
+  // Errors: Error("simulate", ...) for a request that does not fit into any memory; the text says
+  // what is missing.
   void submit(const SimulatedRequest& request);
   bool idle() const { return running_.empty() && waiting_.empty(); }
   int num_requests() const { return static_cast<int>(running_.size() + waiting_.size()); }

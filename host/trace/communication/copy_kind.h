@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUPTI's kinds of copies, by their number: which way the data go. Exports of Nsight Systems have
-// the same numbers. Source: CUPTI's documentation, CUpti_ActivityMemcpyKind. Pure.
+// CUPTI's kinds of copies by their number: the direction of the data. Exports of Nsight Systems
+// have the same numbers. Source: CUPTI's documentation, CUpti_ActivityMemcpyKind. Pure.
 #pragma once
 
 #include <array>

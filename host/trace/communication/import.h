@@ -3,12 +3,12 @@
 // import_traffic(): reads files of other tools as Traffic.
 //
 // The kind of a file is told from its beginning: NCCL Inspector (JSON, a line per operation; one
-// file per process), Nsight Systems (SQLite export), nvprof (CSV of --print-gpu-trace), Snoopie
-// (a log per process), or a record or the events of this program. Several files must be of one
-// kind. NCCL's collectives are modelled by `algorithm`, because Inspector does not say which one
-// ran; it does not tell roots either, so rank 0 stands for them. nvprof rounds sizes to some
+// file per process), Nsight Systems (SQLite export), nvprof (CSV of --print-gpu-trace), Snoopie (a
+// log per process), or a record or the events of this program. Several files must be of one kind.
+// NCCL's collectives are modelled by `algorithm`, because Inspector does not report the algorithm;
+// it does not report roots either, so rank 0 counts as the root. nvprof rounds sizes to some
 // digits. Errors: Error("communication", ...) with the file and its line, row or field. Threads:
-// pure but for reading.
+// pure, except for reading files.
 #pragma once
 
 #include <string>

@@ -101,7 +101,7 @@ std::optional<InspectorRecord> read_inspector_line(const std::string& text,
                                                    const std::string& place) {
   const json object = json::parse(text, nullptr, false);
   if (object.is_discarded() || !object.is_object()) {
-    throw Error("communication", place + ": this is no JSON object");
+    throw Error("communication", place + ": this is not a JSON object");
   }
   const InspectorObject line(object, place);
   const InspectorObject header = line.child("header");
@@ -169,11 +169,12 @@ class InspectorTraffic {
     const auto known =
         process == process_of_.end() ? rank_of_.end() : rank_of_.find(process->second);
     if (known == rank_of_.end() || known->first.empty() || shared_.contains(known->first)) {
-      throw Error("communication",
-                  record.place + ": rank " + std::to_string(rank) + " of communicator " +
-                      record.communicator +
-                      " is no known rank of the largest one; give the files of all ranks, with one "
-                      "process per rank");
+      throw Error(
+          "communication",
+          record.place + ": rank " + std::to_string(rank) + " of communicator " +
+              record.communicator +
+              " is not a known rank of the largest one; give the files of all ranks, with one "
+              "process per rank");
     }
     return known->second;
   }

@@ -60,7 +60,7 @@ class NsightCopies {
     const int type = sqlite3_column_type(rows_.get(), column);
     if (type == SQLITE_NULL) return std::nullopt;
     const std::int64_t value = sqlite3_column_int64(rows_.get(), column);
-    if (type != SQLITE_INTEGER || value < 0) fail_at(column, "is no number from 0 on");
+    if (type != SQLITE_INTEGER || value < 0) fail_at(column, "is not a number from 0 on");
     return value;
   }
   std::int64_t required(Column column) const {
@@ -76,7 +76,7 @@ class NsightCopies {
   }
   const CopyKind& kind() const {
     const CopyKind* const kind = copy_kind(required(kKind));
-    if (kind == nullptr) fail_at(kKind, "is no kind of copy that is known");
+    if (kind == nullptr) fail_at(kKind, "is not a known kind of copy");
     return *kind;
   }
 

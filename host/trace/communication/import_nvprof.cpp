@@ -82,7 +82,7 @@ class NvprofRows : LineErrors {
     const auto [stop, error] = std::from_chars(word.data(), end, number);
     const bool is_whole = stop == end || (stop + 1 == end && *stop == 'B');
     if (error != std::errc() || !is_whole || !std::isfinite(number) || number < 0) {
-      fail("column " + column + ": '" + word + "' is no number");
+      fail("column " + column + ": '" + word + "' is not a number");
     }
     return number;
   }

@@ -2,7 +2,7 @@
 //
 // launcher_rank(): the rank that the launcher gave to this process: Open MPI, PMI, Slurm, torchrun.
 //
-// Threads: any, while nobody changes the environment.
+// Threads: any, while no thread changes the environment.
 #pragma once
 
 #include <optional>

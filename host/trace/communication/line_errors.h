@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LineErrors: what readers of texts by line share. An error names the file and the line.
+// LineErrors: the common base of readers that parse text line by line. An error names the file and
+// the line.
 //
 // A reader derives from it and counts its lines in number_. Threads: one.
 #pragma once
@@ -24,11 +25,11 @@ class LineErrors {
  protected:
   explicit LineErrors(std::string name) : name_(std::move(name)) {}
 
-  // `what` the text should be: "number of bytes".
+  // `what`: the value that is expected, for the error: "number of bytes".
   template <typename Number>
   Number number_in(std::string_view text, const char* what) const {
     const auto value = number_of<Number>(text);
-    if (!value) fail("'" + std::string(text) + "' is no " + what);
+    if (!value) fail("'" + std::string(text) + "' is not a " + what);
     return *value;
   }
 

@@ -18,14 +18,14 @@ bool is_traced();
 // Whether it traces `kind`: "mpi", "nccl", "transport", ...
 bool traces_kind(std::string_view kind);
 
-// The time since the begin of the run. 0 where neither windows nor events are wanted: the clock is
-// then not read.
+// The time since the start of the run. Without windows and events the clock is not read, and the
+// result is 0.
 double process_time_s();
 
 // The window of that time.
 int process_window(double time_s);
 
-// How many events a source of this process keeps.
+// The most events that a source of this process keeps.
 std::size_t most_process_events();
 
 // One for the process; made at the first call and never destroyed, because calls come until exit.

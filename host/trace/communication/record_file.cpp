@@ -109,7 +109,8 @@ int read_rank(const RecordLines& lines, Traffic& traffic) {
 
 void read_record(const std::string& text, const std::string& name, Traffic& traffic) {
   RecordLines lines(text, name);
-  if (!lines.next() || text.rfind(kRecordFileStart, 0) != 0) lines.fail("this is no record file");
+  if (!lines.next() || text.rfind(kRecordFileStart, 0) != 0)
+    lines.fail("this is not a record file");
   lines.expect(2);
   if (lines.words()[1] != "1") {
     lines.fail("format " + std::string(lines.words()[1]) +
@@ -135,7 +136,9 @@ void read_record(const std::string& text, const std::string& name, Traffic& traf
       traffic.add_unmodelled(std::string(lines.words()[1]),
                              lines.number<std::uint64_t>(2, "number of calls"));
     } else {
-      lines.fail("begins with no known word");
+      lines.fail(lines.words().empty()
+                     ? "is empty"
+                     : "begins with the unknown word '" + std::string(lines.words()[0]) + "'");
     }
   }
   lines.fail("the file ends early: its process died while it wrote");

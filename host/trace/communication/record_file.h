@@ -19,16 +19,16 @@ namespace tandem::trace {
 //   windows SECONDS         if there are several
 //   unmodelled OPERATION CALLS
 //   cell SOURCE DESTINATION KIND OPERATION PHASE WINDOW BYTES MESSAGES
-//   event SECONDS SOURCE DESTINATION KIND OPERATION PHASE BYTES MESSAGES     in the cells too
-//   dropped_events COUNT    that the process did not keep
+//   event SECONDS SOURCE DESTINATION KIND OPERATION PHASE BYTES MESSAGES     also counted in a cell
+//   dropped_events COUNT    events that the process did not keep
 //   cards COUNT on HOST     in place of a rank: parties are cards, or GPUs: "gpus 8 on node-1"
 //   counted ...             the fields of a cell: what the transport counted
 //   modelled ...            the same fields: calls of an algorithm, as its model says
 //   carried ...             the same fields: these calls, as the transport counted them
 //   end
 //
-// -1 as a rank is the switch, -2 the host of cards. SECONDS count from the begin of the run. A file
-// without its last line is refused: the process has died while it wrote.
+// -1 as a rank is the switch, -2 the host of cards. SECONDS count from the start of the run. A file
+// without its last line is refused, because its process died while it wrote the file.
 constexpr std::string_view kRecordFileStart = "tandem-communication ";
 
 // Adds the record to `traffic`. `name` is for errors.

@@ -4,10 +4,10 @@
 //
 // The libraries that are loaded into traced programs use it, so it needs no other library. Memory
 // grows with the number of distinct cells (pair, kind, operation, phase, window), not with the
-// calls. The single events are kept besides, the first `most_events` of them; what comes later is
-// counted, and is in the sums all the same. Names are string literals: their addresses are
-// compared; spaces become "_". Threads: any; a call takes an uncontended lock and a look-up.
-// Format of the file: record_file.h.
+// calls. The first `most_events` events are also kept one by one. Later events are only counted;
+// the sums include them. Names are string literals, because their addresses are compared. Spaces in
+// names become "_". Threads: any; a call takes an uncontended lock and a look-up. Format of the
+// file: record_file.h.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct RecordIdentity {
   int rank = 0, world = 1;
   std::string host;
   std::string model;  // how collectives are modelled
-  int gpus = 0;       // above 0: parties are so many GPUs of this process, not ranks
+  int gpus = 0;       // above 0: the parties are this many GPUs of the process, not ranks
 };
 
 struct RecordedFlow {
@@ -44,7 +44,7 @@ struct RecordedFlow {
 // last window. `window_s` 0: one window.
 int window_of(double since_begin_s, double window_s);
 
-// A time in seconds as a record has it, in every locale.
+// Writes a time in seconds as a record needs it. The result is the same in every locale.
 std::string time_word(double seconds);
 
 class TrafficRecorder {
@@ -55,9 +55,9 @@ class TrafficRecorder {
                   std::size_t most_events = 0);
 
   void add(const RecordedFlow& flow);
-  // What has begun at another time than now.
+  // The same for a flow that began at `time_s`, in seconds of the constructor's clock.
   void add_at(const RecordedFlow& flow, double time_s);
-  // What a transport counted itself. It is compared with the model, and is in no sum.
+  // Adds what a transport counted itself. Readers compare it with the model. No sum includes it.
   void add_counted(const RecordedFlow& flow);
   // One call of a collective: the traffic by its model, and the traffic that the transport carried.
   // The operation names the algorithm. Neither is added to a sum.

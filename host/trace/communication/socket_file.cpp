@@ -55,7 +55,8 @@ SocketFlow read_flow(const RecordLines& lines, const std::string& host, const st
 
 SocketProcess read_process(const NamedText& file, Traffic& traffic) {
   RecordLines lines(file.text, file.name);
-  if (!lines.next() || !lines.begins(kSocketFileStart)) lines.fail("this is no record of sockets");
+  if (!lines.next() || !lines.begins(kSocketFileStart))
+    lines.fail("this is not a record of sockets");
   SocketProcess process;
   std::string host, store;
   while (lines.next()) {
@@ -72,7 +73,9 @@ SocketProcess read_process(const NamedText& file, Traffic& traffic) {
     } else if (lines.begins("flow") || lines.begins("counted") || lines.begins("event")) {
       process.flows.push_back(read_flow(lines, host, store));
     } else {
-      lines.fail("begins with no known word");
+      lines.fail(lines.words().empty()
+                     ? "is empty"
+                     : "begins with the unknown word '" + std::string(lines.words()[0]) + "'");
     }
   }
   lines.fail("the file ends early: its process died while it wrote");

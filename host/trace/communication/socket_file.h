@@ -5,11 +5,11 @@
 //   rank 0 of 2 on node-1
 //   store 29500             the port of torch's store; 0: none
 //   flow OWN_ADDRESS OWN_PORT PEER_ADDRESS PEER_PORT WINDOW BYTES WRITES
-//   counted ...             the same: compared, and in no sum
-//   event ... SECONDS BYTES WRITES     one of a flow, with its ends and its time
+//   counted ...             the same fields; compared with a flow, and not in sums
+//   event ... SECONDS BYTES WRITES     one event of a flow: its ends, window and time
 //   end                     before it: dropped_events COUNT
-// A connection's other end is found among the files of the other ranks; what goes elsewhere is left
-// out. Errors: Error("communication", ...) with file and line. Threads: pure functions.
+// The files of other ranks tell the rank at the other end. Traffic to other programs is ignored.
+// Errors: Error("communication", ...) with file and line. Threads: pure functions.
 #pragma once
 
 #include <string>

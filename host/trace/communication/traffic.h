@@ -4,9 +4,9 @@
 //
 // A party is a rank or a device (0, 1, ...), the host of devices, or the switch of an NVLink
 // domain. Matrices have the host as row and column 0 where it takes part, then the parties in
-// order, then the switch. What transports counted themselves is kept apart: it is compared, never
-// added. The single events are kept besides where that is asked for, up to kMostEvents. Threads: a
-// plain value; reading sorts what was added, so one thread at a time.
+// order, then the switch. The counts of transports are kept separately: they are compared, never
+// added. If requested, up to kMostEvents single events are kept, too. Threads: a plain value;
+// reading sorts what was added, so one thread at a time.
 #pragma once
 
 #include <compare>
@@ -31,7 +31,7 @@ constexpr std::size_t kMostEvents = 5'000'000;
 
 // A message, a copy or a part of a collective, as its source saw it.
 struct TrafficEvent {
-  double time_s = 0;  // since the begin of the run
+  double time_s = 0;  // since the start of the run
   TrafficKey key;     // its window follows from the time
   TrafficVolume volume;
 };
@@ -63,7 +63,7 @@ class Traffic {
   void keep_event(const TrafficEvent& event);
   void add_dropped_events(std::uint64_t count) { dropped_events_ += count; }
   void set_keeps_events(bool keeps) { keeps_events_ = keeps; }
-  // What parties are, for labels. Where records differ in it, both words are said.
+  // The kind of the parties, for labels. If records have different kinds, labels name both.
   void name_parties(const std::string& word) { party_words_.insert(word); }
   // Sets the least number of ranks or devices, including idle ones.
   void set_least_parties(int count);
@@ -112,7 +112,7 @@ class Traffic {
   // Shared by copies, because keys point into it.
   std::shared_ptr<std::set<std::string, std::less<>>> names_ =
       std::make_shared<std::set<std::string, std::less<>>>();
-  TrafficKey last_key_;  // with its own names: the next one has often the same
+  TrafficKey last_key_;  // with its own names, because the next key often has the same
   TrafficCells cells_, counted_, modelled_, carried_;
   std::vector<TrafficEvent> events_;
   std::uint64_t dropped_events_ = 0;

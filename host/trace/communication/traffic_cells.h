@@ -2,9 +2,9 @@
 //
 // TrafficCells: bytes and messages by key, in the order of the keys.
 //
-// add() appends; cells of one key are joined when they are read, or when twice as many have come.
-// So a million cells in any order cost one sort, and memory follows the distinct keys. Names are
-// views: the caller keeps them. Threads: one, also for reading.
+// add() appends a cell. Cells with equal keys are joined when they are read, or when their number
+// has doubled. So a million cells in any order cost one sort, and memory grows with the distinct
+// keys. Names are views of text that the caller owns. Threads: one, also for reading.
 #pragma once
 
 #include <compare>

@@ -145,7 +145,7 @@ TEST_F(BackendOptionsOfCommands, NameFilesThatMustBeThere) {
     require_files(backends_, {{"toy-image", file.string()}});
     FAIL() << "it is no file";
   } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), "[toy] --toy-image '" + file.string() + "' is no file");
+    EXPECT_EQ(std::string(error.what()), "[toy] --toy-image '" + file.string() + "' is not a file");
   }
   std::ofstream(file.string()) << "image";
   EXPECT_NO_THROW(require_files(backends_, {{"toy-image", file.string()}}));

@@ -19,7 +19,7 @@ std::string said(const CLI::Validator& check, std::string text) { return check(t
 
 TEST(CommandWords, RangesArePrintedAsTheyAreWritten) {
   EXPECT_THAT(said(in_range(1e-12, 1), "0.5"), IsEmpty());
-  EXPECT_EQ(said(in_range(1e-12, 1), "2"), "'2' is no number from 1e-12 to 1");
+  EXPECT_EQ(said(in_range(1e-12, 1), "2"), "'2' is not a number from 1e-12 to 1");
   EXPECT_THAT(said(in_range(0.001, 1e6), "0"), HasSubstr("0.001 to 1000000"));
   for (const char* text : {"x", "", "nan", "0.5x"}) {
     EXPECT_THAT(said(in_range(0, 1), text), Not(IsEmpty())) << text;
@@ -28,12 +28,12 @@ TEST(CommandWords, RangesArePrintedAsTheyAreWritten) {
 
 TEST(CommandWords, BoundsOnOneSideNameNoOther) {
   EXPECT_THAT(said(positive(), "1e-9"), IsEmpty());
-  EXPECT_EQ(said(positive(), "0"), "'0' is no number above 0");
+  EXPECT_EQ(said(positive(), "0"), "'0' is not a number above 0");
   EXPECT_THAT(said(not_negative(), "0"), IsEmpty());
-  EXPECT_EQ(said(not_negative(), "-1"), "'-1' is no number from 0 on");
+  EXPECT_EQ(said(not_negative(), "-1"), "'-1' is not a number from 0 on");
   for (const char* text : {"x", "", "nan", "inf", "1x"}) {
-    EXPECT_EQ(said(positive(), text), "'" + std::string(text) + "' is no number above 0");
-    EXPECT_EQ(said(not_negative(), text), "'" + std::string(text) + "' is no number from 0 on");
+    EXPECT_EQ(said(positive(), text), "'" + std::string(text) + "' is not a number above 0");
+    EXPECT_EQ(said(not_negative(), text), "'" + std::string(text) + "' is not a number from 0 on");
   }
 }
 
@@ -41,7 +41,7 @@ TEST(CommandWords, ACountHasDigitsOnly) {
   for (const char* text : {"0", "18446744073709551615"})
     EXPECT_THAT(said(count_value(), text), IsEmpty());
   for (const char* text : {"-1", "+1", "1.5", "1e3", " 1", "x"}) {
-    EXPECT_EQ(said(count_value(), text), "'" + std::string(text) + "' is no number from 0");
+    EXPECT_EQ(said(count_value(), text), "'" + std::string(text) + "' is not a number from 0");
   }
 }
 
@@ -57,7 +57,7 @@ TEST(CommandWords, SizesBecomeBytes) {
 TEST(CommandWords, AWrongSizeIsToldInOneSentence) {
   for (const char* text : {"4 apples", "-1", "", "x", "99999999999999999999GiB"}) {
     EXPECT_EQ(said(size_value(), text), "'" + std::string(text) +
-                                            "' is no size; write a number of bytes, or one with "
+                                            "' is not a size; write a number of bytes, or one with "
                                             "KiB, MiB or GiB, such as 2GiB");
   }
 }

@@ -39,7 +39,7 @@ TEST(ComputeChoice, ReadsLimitsOfMemory) {
                           ComputeDevice{"cpu", 300}));
   EXPECT_THAT(compute_ids("cuda:0=2GiB,cpu"), ElementsAre("cuda:0", "cpu"));
   const auto refusal = [](const char* list) { return [list] { compute_devices(list); }; };
-  EXPECT_THAT(refusal("cpu=much,cpu"), ThrowsMessage<Error>(HasSubstr("'much' is no size")));
+  EXPECT_THAT(refusal("cpu=much,cpu"), ThrowsMessage<Error>(HasSubstr("'much' is not a size")));
   EXPECT_THAT(refusal("cpu=0"), ThrowsMessage<Error>(HasSubstr("holds nothing")));
   EXPECT_THAT(refusal("=1GiB"), ThrowsMessage<Error>(HasSubstr("empty device id")));
 }

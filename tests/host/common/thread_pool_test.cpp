@@ -68,6 +68,14 @@ TEST(ThreadPool, WakesWorkersThatWentToSleep) {
   }
 }
 
+// A worker that wakes late for the job must not miss the end. Hangs otherwise, in few of the turns.
+TEST(ThreadPool, EndsRightAfterAJob) {
+  for (int turn = 0; turn < 1000; ++turn) {
+    ThreadPool pool(3);
+    pool.run(1, [](std::size_t) {});
+  }
+}
+
 TEST(ThreadPool, RethrowsTheErrorOfAPartAndGoesOn) {
   for (const int threads : {1, 3}) {
     ThreadPool pool(threads);

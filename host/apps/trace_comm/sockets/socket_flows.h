@@ -2,10 +2,10 @@
 //
 // SocketFlows: counts what this process sends over each TCP connection.
 //
-// A connection is looked at when the first bytes leave a descriptor, which may be inherited, and
-// forgotten when the descriptor is closed or becomes another one. The record names both ends of a
-// connection: trace-comm finds the process behind the other end in that one's record. Never
-// destroyed. Threads: any; a call takes a lock.
+// The addresses of a connection are read when the process first sends on its descriptor, which may
+// be inherited. They are forgotten when the descriptor is closed or replaced. A record names both
+// ends of each connection, so trace-comm finds the peer process by the record that names the same
+// ends. The object is never destroyed. Threads: any; a call takes a lock.
 #pragma once
 
 #include <unistd.h>
@@ -28,13 +28,13 @@ class SocketFlows {
   void sent(int descriptor, std::size_t bytes);
   void closed(int descriptor) { closed(descriptor, descriptor); }
   void closed(int first, int last);
-  // Around fork(): the child counts from nothing.
+  // Call these before and after fork(). The child starts with no counts.
   void before_fork() { mutex_.lock(); }
   void after_fork(bool is_child);
-  // The flows are then compared with the counts of our own transport, and not added to sums.
+  // From now on the flows are compared with the counts of our own transport, and not added to sums.
   void set_compared();
-  // Writes what has been sent since the last call: at the end of the process, and before it becomes
-  // another program. A process without a rank, or one that has sent nothing, leaves no record.
+  // Writes what has been sent since the last call. Called at the end of the process and before
+  // exec(). A process without a rank, or one that has sent nothing, leaves no record.
   void write();
 
  private:
@@ -54,7 +54,7 @@ class SocketFlows {
   void write_flows(std::FILE* file) const;
   void forget();
 
-  std::mutex mutex_;                                           // guards what follows
+  std::mutex mutex_;                                           // guards the members below
   std::unordered_map<int, Flows::value_type*> by_descriptor_;  // connections of TCP
   Flows flows_;
   BoundedLog<Event> events_{trace::most_process_events()};

@@ -49,7 +49,7 @@ TEST(ServeChecks, FindAllThatIsWrong) {
 TEST(ServeChecks, APortFileIsNoDevice) {
   ServeOptions options;
   options.port_file = "/dev/null";
-  EXPECT_THAT(texts(check_serve(options).errors), ElementsAre(HasSubstr("no regular file")));
+  EXPECT_THAT(texts(check_serve(options).errors), ElementsAre(HasSubstr("not a regular file")));
 }
 
 TEST(ServeChecks, AUnixSocketNeedsAPlaceOfItsOwn) {
@@ -60,7 +60,8 @@ TEST(ServeChecks, AUnixSocketNeedsAPlaceOfItsOwn) {
     options.server.listen.unix_path = path;
     return texts(check_serve(options).errors);
   };
-  EXPECT_THAT(refused(file.string()), ElementsAre(HasSubstr("something that is no socket")));
+  EXPECT_THAT(refused(file.string()),
+              ElementsAre(HasSubstr("the path exists and is not a socket")));
   EXPECT_THAT(refused("/no/folder/socket"), ElementsAre(HasSubstr("no folder '/no/folder'")));
   EXPECT_THAT(refused("/" + std::string(120, 'x')), ElementsAre(HasSubstr("at most 107")));
   EXPECT_THAT(refused("socket-of-this-test"), IsEmpty());

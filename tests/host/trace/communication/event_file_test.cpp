@@ -80,13 +80,13 @@ TEST(EventFile, WhatIsWrongIsNamedByLine) {
   using testing::HasSubstr;
   EXPECT_THAT(events_error("1,rank 0,rank 1\n"),
               HasSubstr("run.events.csv line 2: there are 3 fields for 8 columns"));
-  EXPECT_THAT(events_error("now,rank 0,rank 1,1,1,k,o,0\n"), HasSubstr("'now' is no time"));
+  EXPECT_THAT(events_error("now,rank 0,rank 1,1,1,k,o,0\n"), HasSubstr("'now' is not a time"));
   EXPECT_THAT(events_error("1,rank 0,rank 4096,1,1,k,o,0\n"),
               HasSubstr("'rank 4096' is none of: host, switch, and a word with a number from 0 to "
                         "4095"));
   EXPECT_THAT(events_error("1,rank 0,7,1,1,k,o,0\n"), HasSubstr("'7' is none of"));
   EXPECT_THAT(events_error("1,rank 0,rank 1,-1,1,k,o,0\n"),
-              HasSubstr("'-1' is no number of bytes"));
+              HasSubstr("'-1' is not a number of bytes"));
   EXPECT_THAT(events_error("1,rank 0,rank 1,1,1,k,o,0"),
               HasSubstr("line 2: the line has no end: the file was cut"));
   EXPECT_THAT(events_error("\n1,rank 0,rank 1,1,1,k,o,0\n"), HasSubstr("line 2: there are 1"));

@@ -109,8 +109,9 @@ TEST(ImportInspector, AnUnknownCollectiveIsCountedAsNotModelled) {
 TEST(ImportInspector, WhatIsWrongIsNamedByLineAndField) {
   using testing::HasSubstr;
   const std::string good = InspectorLine{}.call("AllReduce", 10);
-  EXPECT_THAT(inspector_error(good + "\n{\"header\":"), HasSubstr("a.log line 3: this is no JSON"));
-  EXPECT_THAT(inspector_error("[1]"), HasSubstr("a.log line 1: this is no JSON object"));
+  EXPECT_THAT(inspector_error(good + "\n{\"header\":"),
+              HasSubstr("a.log line 3: this is not a JSON object"));
+  EXPECT_THAT(inspector_error("[1]"), HasSubstr("a.log line 1: this is not a JSON object"));
   EXPECT_THAT(inspector_error("{}"), HasSubstr("a.log line 1: the field 'header' is missing"));
   EXPECT_THAT(inspector_error(good + InspectorLine{}.with("\"coll_perf\":3")),
               HasSubstr("line 2: the field 'coll_perf' must be an object"));
@@ -131,7 +132,7 @@ TEST(ImportInspector, ACommunicatorWithoutKnownProcessesIsRefused) {
   std::string text = InspectorLine{"world", 0, 4, 50}.call("AllReduce", 8);
   text += InspectorLine{"half", 0, 2, 50}.call("AllReduce", 8);
   EXPECT_THAT(inspector_error(text),
-              testing::HasSubstr("line 2: rank 1 of communicator half is no known rank"));
+              testing::HasSubstr("line 2: rank 1 of communicator half is not a known rank"));
 }
 
 TEST(ImportInspector, AProcessOfSeveralRanksTellsNoRank) {
@@ -142,7 +143,7 @@ TEST(ImportInspector, AProcessOfSeveralRanksTellsNoRank) {
   text += InspectorLine{"half", 0, 2, 50}.call("AllReduce", 8);
   text += InspectorLine{"half", 1, 2, 51}.call("AllReduce", 8);
   EXPECT_THAT(inspector_error(text),
-              testing::HasSubstr("of communicator half is no known rank of the largest one"));
+              testing::HasSubstr("of communicator half is not a known rank of the largest one"));
 }
 
 }  // namespace

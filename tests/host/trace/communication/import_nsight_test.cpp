@@ -88,9 +88,9 @@ TEST(ImportNsight, WhatIsWrongIsNamedByTableRowAndField) {
   EXPECT_THAT(error_with("CREATE TABLE other (a INTEGER);"),
               HasSubstr("table CUPTI_ACTIVITY_KIND_MEMCPY: no such table"));
   EXPECT_THAT(error_with(kCopyTable + copy_row("1, 2, 99, 0, 0, 0")),
-              HasSubstr("row 1, field copyKind: '99' is no kind of copy that is known"));
+              HasSubstr("row 1, field copyKind: '99' is not a known kind of copy"));
   EXPECT_THAT(error_with(kCopyTable + copy_row("1, 'many', 1, 0, 0, 0")),
-              HasSubstr("row 1, field bytes: 'many' is no number from 0 on"));
+              HasSubstr("row 1, field bytes: 'many' is not a number from 0 on"));
   EXPECT_THAT(error_with(kCopyTable + copy_row("1, 2, 1, NULL, NULL, NULL")),
               HasSubstr("field deviceId: '' is empty"));
   EXPECT_THAT(error_with(kCopyTable + copy_row("1, 2, 1, 0, 0, 100000")),

@@ -66,7 +66,7 @@ TEST(ImportNvprof, WhatIsWrongIsNamedByLineAndColumn) {
   EXPECT_THAT(nvprof_error(kNvprofHead + "1,2\n"),
               HasSubstr("run.csv line 4: there are 2 fields for 8 columns"));
   EXPECT_THAT(nvprof_error(kNvprofHead + "1,1,x,,,,\"V (0)\",\"[CUDA memcpy HtoD]\"\n"),
-              HasSubstr("line 4: column Size: 'x' is no number"));
+              HasSubstr("line 4: column Size: 'x' is not a number"));
   EXPECT_THAT(nvprof_error(kNvprofHead + "1,1,1,,,,\"V\",\"[CUDA memcpy HtoD]\"\n"),
               HasSubstr("line 4: column Device: 'V' ends in no device number, such as (0)"));
   EXPECT_THAT(nvprof_error(kNvprofHead + "1,1,1,,,,\"V (9999)\",\"[CUDA memcpy HtoD]\"\n"),
@@ -74,7 +74,7 @@ TEST(ImportNvprof, WhatIsWrongIsNamedByLineAndColumn) {
   EXPECT_THAT(nvprof_error("Start,Name\nms,\n1,[Unified Memory Memcpy HtoD]\n"),
               HasSubstr("line 3: the column Unified Memory is missing"));
   EXPECT_THAT(nvprof_error(kNvprofHead + "1,1,-2,,,,\"V (0)\",\"[CUDA memcpy HtoD]\"\n"),
-              HasSubstr("column Size: '-2' is no number"));
+              HasSubstr("column Size: '-2' is not a number"));
   EXPECT_THAT(nvprof_error(kNvprofHead + "1,1,1e17,,,,\"V (0)\",\"[CUDA memcpy HtoD]\"\n"),
               HasSubstr("column Size: '1e17' is too large"));
   EXPECT_THAT(nvprof_error("Start,Size,Device,Name\nms,PB,,\n1,2,V (0),[CUDA memcpy HtoD]\n"),

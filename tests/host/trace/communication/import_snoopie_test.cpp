@@ -64,9 +64,9 @@ TEST(ImportSnoopie, WhatIsWrongIsNamedByItsLine) {
   EXPECT_THAT(snoopie_error(kSnoopieHead + access("LDG", 0, 9999)),
               HasSubstr("device 9999 is not between -1 and 4095"));
   EXPECT_THAT(snoopie_error(kSnoopieHead + "LDG,0,0,x,1,0,0,0,0,0,4\n"),
-              HasSubstr("'x' is no device"));
+              HasSubstr("'x' is not a device"));
   EXPECT_THAT(snoopie_error(kSnoopieHead + access("cuMemcpy", 0, 1, -3)),
-              HasSubstr("'-3' is no number of bytes"));
+              HasSubstr("'-3' is not a number of bytes"));
 }
 
 }  // namespace

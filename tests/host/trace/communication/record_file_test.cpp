@@ -223,7 +223,7 @@ TEST(TrafficRecorder, AFileThatCannotBeWrittenIsTold) {
 TEST(RecordFile, WhatIsWrongIsNamedByLine) {
   using testing::HasSubstr;
   const std::string head = "tandem-communication 1\n";
-  EXPECT_THAT(record_error("hello"), HasSubstr("rank.record line 1: this is no record file"));
+  EXPECT_THAT(record_error("hello"), HasSubstr("rank.record line 1: this is not a record file"));
   EXPECT_THAT(record_error("tandem-communication 2\nend\n"), HasSubstr("format 2 is unknown"));
   EXPECT_THAT(record_error(head + "rank 0 of 2 on n\n"), HasSubstr("the file ends early"));
   EXPECT_THAT(record_error(head + "rank 2 of 2 on n\nend\n"),
@@ -232,19 +232,20 @@ TEST(RecordFile, WhatIsWrongIsNamedByLine) {
   EXPECT_THAT(record_error(head + "cell 0 1 k send 0 0 9\nend\n"),
               HasSubstr("line 2: has 8 words instead of 9"));
   EXPECT_THAT(record_error(head + "cell 0 x k send 0 0 9 1\nend\n"),
-              HasSubstr("line 2: 'x' is no rank"));
+              HasSubstr("line 2: 'x' is not a rank"));
   EXPECT_THAT(record_error(head + "cell 0 -3 k send 0 0 9 1\nend\n"),
               HasSubstr("line 2: rank -3 is not between 0 and 4095"));
   EXPECT_THAT(record_error(head + "cell 0 1 k send 0 0 9 -1\nend\n"),
-              HasSubstr("'-1' is no number of messages"));
+              HasSubstr("'-1' is not a number of messages"));
   EXPECT_THAT(record_error(head + "event soon 0 1 k send 0 9 1\nend\n"),
-              HasSubstr("line 2: 'soon' is no time"));
+              HasSubstr("line 2: 'soon' is not a time"));
   EXPECT_THAT(record_error(head + "event 1 0 5000 k send 0 9 1\nend\n"),
               HasSubstr("line 2: rank 5000 is not between 0 and 4095"));
   EXPECT_THAT(record_error(head + "dropped_events some\nend\n"),
-              HasSubstr("line 2: 'some' is no number of events"));
+              HasSubstr("line 2: 'some' is not a number of events"));
   EXPECT_THAT(record_error(head + "model\nend\n"), HasSubstr("has 1 words instead of 2"));
-  EXPECT_THAT(record_error(head + "colour red\nend\n"), HasSubstr("begins with no known word"));
+  EXPECT_THAT(record_error(head + "colour red\nend\n"),
+              HasSubstr("begins with the unknown word 'colour'"));
 }
 
 TEST(TransportCounts, MessagesOfOpenMpiAreCountedAndItsOtherSectionsAreNot) {

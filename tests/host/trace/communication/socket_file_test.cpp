@@ -97,13 +97,13 @@ TEST(SocketFile, AProcessMayLeaveSeveralRecords) {
 TEST(SocketFile, WhatIsWrongIsNamedByLine) {
   using testing::HasSubstr;
   EXPECT_THAT(sockets_error("tandem-communication 1\n"),
-              HasSubstr("a.sockets line 1: this is no record of sockets"));
+              HasSubstr("a.sockets line 1: this is not a record of sockets"));
   EXPECT_THAT(sockets_error(sockets_of(0, "node", "flow 1 2 3\n")),
               HasSubstr("line 4: has 4 words instead of 8"));
   EXPECT_THAT(sockets_error(sockets_of(0, "node", "flow a 1 b 2 0 x 1\n")),
-              HasSubstr("line 4: 'x' is no number of bytes"));
+              HasSubstr("line 4: 'x' is not a number of bytes"));
   EXPECT_THAT(sockets_error("tandem-sockets 1\nrank 0 of 2 on node\n"), HasSubstr("ends early"));
-  EXPECT_THAT(sockets_error(sockets_of(0, "node", "what\n")), HasSubstr("no known word"));
+  EXPECT_THAT(sockets_error(sockets_of(0, "node", "what\n")), HasSubstr("the unknown word 'what'"));
 }
 
 }  // namespace
