@@ -65,13 +65,14 @@ VENDORS = (
 ANYTHING_GOES = ("tests/", "benchmarks/", "examples/")
 # Example programs beside a kernel, written against a vendor's API and nothing of ours.
 VENDOR_EXAMPLE = re.compile(r"^fpga_hls/\w+/host_\w+\.cpp$")
-BITSTREAM_ROOMS = {"xclbin": set(), "tools": {"xclbin"}, "compiler": {"xclbin", "tools"}}
+BITSTREAM_ROOMS = {"xclbin": set(), "tools": {"xclbin"}, "compiler": {"xclbin", "tools"},
+                   "system_compiler": set()}
 # Compiled with kernels, so it includes the headers that v++ gives to kernels.
 KERNEL_GLUE = "bitstreams/compiler/glue/"
 # The check of an xclbin that needs no XRT library.
 XCLBIN_BOUNDS = "drivers/xrt/card/xclbin_bounds.h"
-# Scripts of faults, which need no emulated card: `tandem card` reads and makes them.
-FAULT_SCRIPTS = "drivers/emulation/faults/"
+# What `tandem card` shares with emulated cards and needs none: scripts of faults, and how to ask a card.
+CARD_WORDS = ("drivers/emulation/faults/", "drivers/emulation/protocol/watch_area.h")
 # Who reads and builds xclbin files: the emulated card, and the command that makes them.
 BITSTREAM_USERS = ("drivers/emulation/", "host/apps/")
 
@@ -137,7 +138,7 @@ def host_complaint(path, target):
         return None if parts[1] in allowed else f"host/{folder} may not use host/{parts[1]}"
     if target.startswith("drivers/device/") and folder not in WITHOUT_DRIVERS:
         return None
-    if target.startswith(FAULT_SCRIPTS) and folder == "apps":
+    if target.startswith(CARD_WORDS) and folder == "apps":
         return None
     return f"host/{folder} may not use {'/'.join(parts[:2])}"
 

@@ -18,7 +18,7 @@ GIVEN_NAMES = {"fpga_hls/include/ap_utils.h", "fpga_hls/include/etc/ap_utils.h",
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:work|root|home/\w+)/")
 GETENV = re.compile(r"\b(?:secure_)?getenv\s*\(")
-GETENV_PLACES = ("host/apps/", "bitstreams/tools/", "bitstreams/compiler/vpp/",
+GETENV_PLACES = ("host/apps/", "bitstreams/tools/", "bitstreams/compiler/vpp/", "bitstreams/system_compiler/",
                  "drivers/emulation/", "tests/", "benchmarks/", "scripts/",
                  # Of processes that `tandem trace-comm` has started.
                  "host/trace/communication/launcher_rank.cpp", "host/trace/communication/process_recorder.cpp")

@@ -33,14 +33,14 @@ class ErrorTest(unittest.TestCase):
 
     def test_every_error_has_one_form(self):
         self.expect("serve", "--port", "70000", words="--port: Value 70000 not in range 0 to 65535; see `tandem serve --help`")
-        self.expect("simulate-collectives", "--density", "3", words="'3' is no number from 1e-12 to 1")
-        self.expect("serve", "--heartbeat-seconds", "0", words="'0' is no number from 0.01 to 3600;")
-        self.expect("generate", "--prompt", "x", "--context", "-1", words="'-1' is no number from 0 on;")
-        self.expect("bench", "--seconds", "0", words="'0' is no number above 0;")
+        self.expect("simulate-collectives", "--density", "3", words="'3' is not a number from 1e-12 to 1")
+        self.expect("serve", "--heartbeat-seconds", "0", words="'0' is not a number from 0.01 to 3600;")
+        self.expect("generate", "--prompt", "x", "--context", "-1", words="'-1' is not a number from 0 on;")
+        self.expect("bench", "--seconds", "0", words="'0' is not a number above 0;")
         for command in (("generate", "--prompt", "x"), ("simulate",), ("map", "--qaplib", "x"), ("allreduce-bench",),
                         ("simulate-collectives",), ("sparsify-bench",), ("train",)):
-            self.expect(*command, "--seed", "-1", words="--seed: '-1' is no number from 0;")
-        self.expect("serve", "--kv-memory", "4 apples", words="'4 apples' is no size")
+            self.expect(*command, "--seed", "-1", words="--seed: '-1' is not a number from 0;")
+        self.expect("serve", "--kv-memory", "4 apples", words="'4 apples' is not a size")
         self.expect("generate", words="--prompt is required")
         self.expect(words="name a command")
 

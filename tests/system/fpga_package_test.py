@@ -98,7 +98,7 @@ class FpgaPackageTest(unittest.TestCase):
         self.assertIn("no such source", self.refusal("source", "kernels/vshift.cl", "kernels/missing.cl"))
         self.assertIn("takes kernel=source, not 'vscale'", self.refusal("pair", "vscale=kernels/vscale.cpp ", "vscale "))
         self.assertIn("unknown words: BANKS", self.refusal("words", "PLATFORM u55c", "PLATFORM u55c BANKS 4"))
-        self.assertIn("'scales' is no target of tandem_add_xclbin", self.refusal("target", "XCLBINS scale ", "XCLBINS scales "))
+        self.assertIn("'scales' is not a target of tandem_add_xclbin", self.refusal("target", "XCLBINS scale ", "XCLBINS scales "))
 
     def test_an_installation_without_the_component_says_so(self):
         bare = self.root / "bare"

@@ -107,7 +107,7 @@ class MapRanksTest(PlannerCase):
         process = run("map", "--traffic", self.traffic, "--topology", "machine:rack:x")
         self.assertEqual(process.returncode, 2)
         self.assertRegex(process.stderr, "hwloc cannot read 'rack:x'|libhwloc-dev")
-        refused("run.json': [traffic] the file is no complete JSON", "mesh:4", self.file("run.json", '{"ranks": 4'))
+        refused("run.json': [traffic] the file is not complete JSON", "mesh:4", self.file("run.json", '{"ranks": 4'))
         refused("cannot read", "mesh:4", self.folder / "absent.json")
         good = self.file("good.json", matrix_text({}, 4))
         refused("cannot write", "mesh:4", good, "--rankfile", self.folder / "absent" / "ranks.txt")

@@ -54,7 +54,7 @@ class MixedTest(unittest.TestCase):
     def test_a_model_that_fits_nowhere_and_limits_without_a_plan_are_refused(self):
         self.assertIn("does not fit", self.refusal("--compute", "cpu=9MiB,cpu=9MiB", "--split", "auto", "--quantize", "f32"))
         self.assertIn("--split auto", self.refusal("--compute", "cpu=20MiB,cpu"))
-        self.assertIn("'much' is no size", self.refusal("--compute", "cpu=much,cpu", "--split", "auto"))
+        self.assertIn("'much' is not a size", self.refusal("--compute", "cpu=much,cpu", "--split", "auto"))
 
     def test_shares_of_sequences_put_one_sequence_on_the_largest(self):
         devices = tokens(*THREE)["devices"]

@@ -86,7 +86,7 @@ class PlaceTest(PlannerCase):
         self.assertEqual((result["makespan_us"], result["placement"]["n0"] != 0), (4 + 2, True))
         self.assertNotIn("devices", run_json("place", "--format", "triple", self.triple(), *LINKS))
         for words, devices in (("'us' has no time of kind 'card'", "gpu,card"), ("name the kinds that there are", "2"),
-                               ("'2gpu' is neither a number", "2gpu"), ("--devices: 'lots' is no size", "gpu=lots"),
+                               ("'2gpu' is neither a number", "2gpu"), ("--devices: 'lots' is not a size", "gpu=lots"),
                                ("'17000000000000000000' is too large", "gpu=17000000000000000000")):
             self.assert_refused(words, "place", "--format", "json", graph, "--devices", devices)
         self.assert_refused("a triple has one time per node", "place", "--format", "triple", self.folder, "--devices", "gpu,cpu")

@@ -188,7 +188,7 @@ class MapCircuitTest(PlannerCase):
         self.assert_refused("circuit.qasm': [qasm] line 5: no gate is called 'foo'", "map", "--qasm", self.circuit("foo q;\n"), "--coupling", line)
         self.circuit("h q;\n")
         self.assert_refused("--coupling FILE", "map", "--qasm", good)
-        self.assert_refused("line 2: 'x' is no number", "map", "--qasm", good, "--coupling", self.file("bad.txt", "0 1\n1 x\n"))
+        self.assert_refused("line 2: 'x' is not a number", "map", "--qasm", good, "--coupling", self.file("bad.txt", "0 1\n1 x\n"))
         self.assert_refused("in parts", "map", "--qasm", good, "--coupling", self.file("bad.txt", "0 1\n2 3\n"))
         self.assert_refused("4 qubits and the coupling map 3", "map", "--qasm", good, "--coupling", self.file("bad.txt", "0 1\n1 2\n"))
         self.assert_refused("cannot write", "map", "--qasm", good, "--coupling", line, "--out", self.folder / "absent" / "x.qasm")

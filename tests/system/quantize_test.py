@@ -89,6 +89,34 @@ class QuantizeTest(unittest.TestCase):
         result = run(*words)
         self.assertRegex(result.stderr, r"bf16 weights with \d+ % zeros: .* times as fast without them")
 
+    def test_zeros_of_a_pruned_model_survive_its_quantisation_and_are_left_out(self):
+        out, _ = self.pruned("--type", "bf16", "--prune", 0.9)
+        small = self.folder / "small.gguf"
+        self.assertEqual(run("quantize", out, small, "--type", "q8_0", "--force").returncode, 0)
+        whole = sum(self.losses("--model", small, "--cpu-sparse", "never"))
+        self.assertAlmostEqual(sum(self.losses("--model", small, "--cpu-sparse", "always")), whole, delta=1e-2 * whole)
+        words = ("generate", "--model", small, "--prompt", "Once", "-n", 2, "--attention", "cpu")
+        read = {}
+        for word in ("always", "never"):
+            result = run(*words, "--cpu-sparse", word)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            line = next(line for line in result.stderr.splitlines() if line.startswith("cpu "))
+            read[word] = float(line.split()[6])
+        self.assertLess(read["always"], 0.8 * read["never"], read)
+
+    def test_a_model_whose_output_is_its_table_gets_a_pruned_copy_of_it(self):
+        whole, pruned = self.folder / "whole.gguf", self.folder / "tied.gguf"
+        made = subprocess.run([BUILD / "bin" / "tandem-random-model", whole, "--type", "bf16", "--context", "64", "--vocab", "512",
+                               "--layers", "1", "--width", "128", "--q-heads", "2", "--kv-heads", "1", "--ffn", "256"], check=False)
+        self.assertEqual(made.returncode, 0)
+        for flags, has_copy in (((), False), (("--prune-output",), True)):
+            result = run("quantize", whole, pruned, "--type", "bf16", "--prune", 0.9, "--force", *flags)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            name = (13).to_bytes(8, "little") + b"output.weight"  # not that of attention
+            self.assertEqual(name in pruned.read_bytes()[:1 << 20], has_copy)
+            words = ("generate", "--model", pruned, "--prompt", "a", "-n", 2, "--attention", "cpu", "--cpu-sparse", "always")
+            self.assertEqual(run(*words).returncode, 0)
+
     def test_refuses_to_prune_what_it_cannot(self):
         out = self.folder / "out.gguf"
         for arguments, words in (
@@ -100,7 +128,7 @@ class QuantizeTest(unittest.TestCase):
             (("--prune", 0.9, "--type", "bf16", "--prune-pattern", "2:4"), "not 0.9"),
             (("--prune", 0.5, "--type", "bf16", "--prune-pattern", "2:4", "--prune-scope", "global"), "no global scope"),
             (("--prune", 0.5, "--type", "bf16", "--prune-pattern", "1:7"), "prunes"),
-            (("--prune", 0.5, "--type", "bf16", "--prune-pattern", "round"), "is no pattern"),
+            (("--prune", 0.5, "--type", "bf16", "--prune-pattern", "round"), "is not a pattern"),
             (("--type", "bf16", "--prune-scope", "global"), "need --prune"),
             (("--type", "f32"), "is for --prune"),
         ):

@@ -61,7 +61,7 @@ class StencilTest(unittest.TestCase):
     def test_what_is_refused(self):
         self.refused("ice", words="ice")
         for tile in ("8x8", "8x8x8x8", "0x8x8", "8x-1x8", "axbxc", "8x8x", ""):
-            self.refused("heat", "--tile", tile, words="is no tile; give planes, rows and columns")
+            self.refused("heat", "--tile", tile, words="is not a tile; give planes, rows and columns")
         self.refused("heat", "--fused-tile", "1", words="--fused-tile")
         if os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") < 30e9:  # ghost cells of the boxes take 30 GB
             self.refused("jacobi", "--cells", 512, "--boxes", 4096, "--fuse", 16, words="GB are left here")

@@ -4,10 +4,13 @@
 import csv
 import gzip
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
+import threading
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 from daemon import TANDEM, run, run_json
@@ -21,6 +24,9 @@ class TensorCase(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.small = self.write("small.tns", SMALL)
+        kernels = unittest.mock.patch.dict(os.environ, {"TANDEM_KERNEL_CACHE": str(self.folder / "kernels")})
+        kernels.start()
+        self.addCleanup(kernels.stop)
 
     def write(self, name, text):
         path = self.folder / name
@@ -73,7 +79,7 @@ class ConvertTest(TensorCase):
             self.assertEqual(file.read(), "%%MatrixMarket matrix coordinate real general\n2 3 2\n1 3 2.5\n2 1 -1\n")
 
     def test_what_cannot_be_written_is_told(self):
-        self.refused("convert", self.small, self.folder / "a.txt", words="ends in neither .tns nor .mtx")
+        self.refused("convert", self.small, self.folder / "a.txt", words="must end in .tns or .mtx")
         self.refused("convert", self.small, self.folder / "a.mtx", words="this tensor has order 3")
         self.refused("convert", self.small, self.folder / "a.mtx", "--header", words="--header is for .tns files")
         self.refused("generate", "9", "9", "--out", self.folder / "a.mtx", "--header", words="--header is for .tns files")
@@ -95,9 +101,89 @@ class ConvertTest(TensorCase):
         self.assertIn("No space left on device", result.stderr)
 
 
+class LargerThanMemoryTest(TensorCase):
+    """--memory below what the entries take: they are sorted in temporary files."""
+
+    def doubled(self):
+        text = self.generate("60", "50", "70", "--density", "0.15").read_text()
+        path = self.folder / "doubled.tns.gz"
+        path.write_bytes(gzip.compress((text + text).encode()))
+        return path
+
+    def test_stats_and_features_equal_those_of_memory(self):
+        path = self.doubled()
+        for command, timings in (("stats", ("read_ms", "runs")), ("features", ("read_ms", "ms"))):
+            found = [run_json("tensor", command, path, *memory) for memory in ((), ("--memory", "200KiB"))]
+            if command == "stats":
+                self.assertEqual(found[0]["runs"], 0)
+                self.assertGreater(found[1]["runs"], 20)
+                self.assertEqual((found[1]["nnz"], found[1]["duplicates"]), (31500, 31500))
+            for result in found:
+                for field in timings:
+                    del result[field]
+            self.assertEqual(found[0], found[1])
+        self.refused("features", path, "--memory", "200KiB", "--html", self.folder / "p.html", words="give more --memory")
+
+    def test_least_memory_makes_no_run_of_an_entry(self):
+        path = self.doubled()
+        result = run_json("tensor", "stats", path, "--memory", "1")
+        self.assertEqual((result["nnz"], result["duplicates"]), (31500, 31500))
+        self.assertLess(result["runs"], 1000)
+
+    def test_convert_writes_the_same_file_in_every_order(self):
+        path, a, b = self.doubled(), self.folder / "a.tns", self.folder / "b.tns"
+        for order in ("lexicographic", "morton", "hilbert", "file"):
+            told = [self.tensor("convert", path, out, "--order", order, *memory).split(": ")[1].rsplit(",", 1)[0]
+                    for out, memory in ((a, ()), (b, ("--memory", "200KiB")))]
+            self.assertEqual(told[0], told[1])
+            self.assertEqual(a.read_bytes(), b.read_bytes(), order)
+        matrix = self.generate("300", "200", "--density", "0.3", name="matrix.tns")
+        self.tensor("convert", matrix, self.folder / "a.mtx")
+        self.tensor("convert", matrix, self.folder / "b.mtx", "--memory", "200KiB")
+        self.assertEqual((self.folder / "a.mtx").read_bytes(), (self.folder / "b.mtx").read_bytes())
+
+    def test_a_pipe_is_read_once(self):
+        path, pipe, a, b = self.doubled(), self.folder / "pipe", self.folder / "a.tns", self.folder / "b.tns"
+        os.mkfifo(pipe)
+        for order in ("lexicographic", "file"):
+            writer = threading.Thread(target=pipe.write_bytes, args=[gzip.decompress(path.read_bytes())], daemon=True)
+            writer.start()
+            self.tensor("convert", pipe, a, "--order", order, "--memory", "200KiB")
+            writer.join()
+            self.tensor("convert", path, b, "--order", order)
+            self.assertEqual(a.read_bytes(), b.read_bytes(), order)
+
+    def test_the_memory_is_bounded(self):
+        path = self.generate("200", "200", "200", "--density", "0.2")
+
+        def most_resident_kib(*arguments):
+            process = subprocess.Popen([str(TANDEM), "tensor", *map(str, arguments)], stdout=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0)
+            return usage.ru_maxrss
+
+        # 1.6 million entries take 32 MB, and while they are sorted more than as much again.
+        out = self.folder / "out.tns"
+        for command in (("stats", path), ("convert", path, out, "--order", "morton")):
+            whole, bounded = most_resident_kib(*command), most_resident_kib(*command, "--memory", "8MiB")
+            self.assertLess(bounded, whole - 40_000, command)
+
+    def test_a_full_disk_of_runs_is_told_and_leaves_nothing(self):
+        large = self.generate("100", "100", "100", "--density", "0.2")
+        script = (f"mount -t tmpfs -o size=64k none {self.folder}/full && TMPDIR={self.folder}/full "
+                  f"{TANDEM} tensor stats {large} --memory 1MiB; echo code $?; ls -A {self.folder}/full")
+        (self.folder / "full").mkdir()
+        result = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True)
+        if "mount" in result.stderr or "unshare" in result.stderr:
+            self.skipTest("a file system of its own cannot be mounted here: " + result.stderr)
+        self.assertEqual(result.stdout, "code 2\n")
+        self.assertIn(f"a temporary file in {self.folder}/full: No space left on device", result.stderr)
+
+
 class BadInputTest(TensorCase):
     def test_the_line_is_named(self):
-        for text, words in (("1 1 1\n1 x 1\n", "line 2: 'x' is no index"), ("1 1 1\n0 1 1\n", "line 2: index 0"),
+        for text, words in (("1 1 1\n1 x 1\n", "line 2: 'x' is not an index"), ("1 1 1\n0 1 1\n", "line 2: index 0"),
                             ("1 1 1\n-1 1 1\n", "line 2: index '-1' is negative"), ("", "is empty"),
                             ("1 1 1\n99999999999999999999 1 1\n", "line 2: index '99999999999999999999' does not fit"),
                             ("3\n2 2 2\n1 1 3 1\n", "line 3: index 3 in column 3 exceeds the mode's size 2"),
@@ -153,7 +239,7 @@ class SpyTest(TensorCase):
         self.assertEqual(len(drawing.findall(".//{*}rect")), 1 + 3)
         self.assertIn("rows: mode 2", "".join(drawing.itertext()))
         self.refused("spy", self.small, "--modes", "0,3", words="there is no mode 3")
-        self.refused("spy", self.small, "--modes=-1,0", words="'-1' is no number from 0")
+        self.refused("spy", self.small, "--modes=-1,0", words="'-1' is not a number from 0")
         self.assertIn("mode 0", self.tensor("spy", self.write("line.tns", "5 1\n")))
 
 
@@ -206,6 +292,37 @@ class BenchTest(TensorCase):
             # Two factors and the result, f32; values of 4 bytes and three distances of 2.
             self.assertLess(16800 * 10 + (60 + 70 + 80) * 16 * 4, result["bytes"])
             self.assertTrue(result["method"])
+
+    def kernels(self, word, *arguments, **environment):
+        made = self.generate("60", "70", "80", "--density", "0.05")
+        process = run("tensor", "bench", "--op", "mttkrp", made, "--seconds", 0, "--kernels", word, "--json", *arguments,
+                      environment={**os.environ, **environment})
+        return process, json.loads(process.stdout or "{}")
+
+    def test_generated_kernels_are_compiled_once_and_told(self):
+        cache = self.folder / "cache"
+        first = self.kernels("generated", TANDEM_KERNEL_CACHE=str(cache))[1]
+        self.assertEqual(first["method"], "morton-blocks-generated")
+        [library] = cache.iterdir()
+        self.assertTrue(library.name.startswith("mttkrp.o3.m0.c16.f32.u16-"))
+        made = library.stat().st_ctime_ns
+        self.kernels("generated", TANDEM_KERNEL_CACHE=str(cache))
+        self.assertEqual([library], list(cache.iterdir()))
+        self.assertLess(made, library.stat().st_ctime_ns)  # its use is noted
+        self.assertEqual(self.kernels("generic", TANDEM_KERNEL_CACHE=str(cache))[1]["method"], "morton-blocks")
+
+    def test_a_folder_with_the_name_of_a_compiler_is_passed_over(self):
+        (self.folder / "c++").mkdir()
+        process, result = self.kernels("generated", PATH=f"{self.folder}:{os.environ['PATH']}")
+        self.assertEqual((process.returncode, result["method"]), (0, "morton-blocks-generated"))
+
+    def test_without_a_compiler_the_generic_kernels_work(self):
+        process, result = self.kernels("auto", TANDEM_KERNEL_COMPILER="none", TANDEM_KERNEL_CACHE=str(self.folder / "none"))
+        self.assertEqual((process.returncode, result["method"]), (0, "morton-blocks"))
+        for arguments, words in (((), "there is no C++ compiler"), (("--rank", 300), "only up to order 6 and 256 columns")):
+            process, _ = self.kernels("generated", *arguments, TANDEM_KERNEL_COMPILER="none", TANDEM_KERNEL_CACHE=str(self.folder / "none"))
+            self.assertEqual(process.returncode, 2)
+            self.assertIn(words, process.stderr)
 
     def test_a_matrix_is_multiplied_in_both_types(self):
         made = self.generate("300", "200", "--density", "0.1")
@@ -297,9 +414,9 @@ class GenerateTest(TensorCase):
         out = ["--out", self.folder / "no.tns"]
         cases = [(["10", "10", "10", "--density", "0.01", "--fiber-density", "0.5"], "10 nonzeros cannot fill 50 fibers"),
                  (["10", "10", "--density", "2"], "the density 2 is not in 0 .. 1"), ([], "give the sizes of the modes, or --like"),
-                 (["10", "0"], "mode 1 has size 0"), (["10", "ten"], "ten"), (["10", "-3"], "'-3' is no number from 0"), (["10", "10", "--seed", "-1"], "'-1' is no number from 0"),
+                 (["10", "0"], "mode 1 has size 0"), (["10", "ten"], "ten"), (["10", "-3"], "'-3' is not a number from 0"), (["10", "10", "--seed", "-1"], "'-1' is not a number from 0"),
                  (["10", "10", "--density", "nan"], "density"), (["--like", "/no/features.json"], "/no/features.json"),
-                 (["10", "--like", self.small], "--like takes sizes"), (["--like", self.small], "is no JSON"),
+                 (["10", "--like", self.small], "--like takes sizes"), (["--like", self.small], "is not JSON"),
                  (["--like", self.write("half.json", "{\"sizes\": [3, 4]}")], "the field 'nnz' is missing")]
         for arguments, words in cases:
             with self.subTest(words=words):

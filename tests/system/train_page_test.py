@@ -166,7 +166,7 @@ class TrainPageTest(TrainRuns):
                 self.assertEqual(training.get(path, headers=browser)[0], 200, path)
 
     def test_wrong_addresses_are_told(self):
-        for address, words in [("8090", "no ADDRESS:PORT"), ("127.0.0.1:99999", "no ADDRESS:PORT"), ("::1:80", "no ADDRESS:PORT"),
+        for address, words in [("8090", "not an ADDRESS:PORT"), ("127.0.0.1:99999", "not an ADDRESS:PORT"), ("::1:80", "not an ADDRESS:PORT"),
                                ("0.0.0.0:0", "others can connect there"), ("192.0.2.1:0", "others can connect there")]:
             with self.subTest(address=address):
                 self.assertIn(words, self.from_scratch("--steps", 1, "--ui", address, code=2))

@@ -9,6 +9,7 @@ import shutil
 import signal
 import unittest
 
+from daemon import run_json
 from train_runs import SMALL, LightRuns, TrainRuns
 from waiting import wait_for
 
@@ -110,6 +111,51 @@ class TrainPipelineTest(DeepModel, TrainRuns):
         self.assertEqual(shares[0], shares[1])
         self.assertEqual(shares[0]["blk.0.ffn_up.weight"], 0.75)
 
+    def expect_moving(self, *options, steps=12):
+        """Learns, alike on one rank and on three whose layers may move. Returns the curve."""
+        steps = ["--accumulate", 4, "--steps", steps, *options]
+        one = curve(self.from_scratch(*steps, "--pipeline", 1))
+        self.assertLess(one[-1][1], one[0][1] - 0.5)
+        found = self.from_scratch(*steps, "--pipeline", 3, "--cuts", "1,2", "--rebalance", 1, "--layer-times", "processor", ranks=3)
+        self.assertEqual(curve(found), one)
+        return one
+
+    def one_rank(self, *options, steps=12):
+        return curve(self.from_scratch("--accumulate", 4, "--steps", steps, *options, "--pipeline", 1))
+
+    def test_experts_learn_and_their_export_has_the_same_score(self):
+        shape = DEEP.format(tied="true") + "experts = 4\nexperts_used = 2\n"
+        (self.folder / "shape.toml").write_text(shape)
+        self.assertNotEqual(self.expect_moving("--expert-capacity", 0.75), self.one_rank())
+        out, exported = self.folder / "run", self.folder / "model.gguf"
+        lines = self.from_scratch(*STEP, "--valid", self.folder / "valid.txt", "--out", out)
+        (score,) = [line for line in lines if "evaluated_step" in line]
+        self.train("export", out, exported, small=False)
+        engine = run_json("perplexity", "--model", exported, "--file", self.folder / "valid.txt", "--context", 32, "--attention", "cpu")
+        self.assertAlmostEqual(score["mean_nll"], engine["mean_nll"], delta=1e-3)
+
+    def test_sparse_attention_learns_and_leaves_blocks_out(self):
+        (self.folder / "shape.toml").write_text(DEEP.format(tied="false").replace("context = 32", "context = 256"))
+        long = ["--context", 256, "--batch", 1]
+        sparse = self.expect_moving(*long, "--sparse-attention", 0.4)
+        self.assertNotEqual(sparse, self.one_rank(*long))
+
+    def test_tokens_that_leave_learn(self):
+        self.assertNotEqual(self.expect_moving("--early-exit", 0.5), self.one_rank())
+
+    def test_tokens_that_are_chosen_learn_and_go_on_from_a_checkpoint(self):
+        out = self.folder / "run"
+        whole = self.expect_moving("--depth", 0.25)
+        steps = ["--accumulate", 4, "--steps", 12, "--depth", 0.25]
+        self.assertEqual(curve(self.from_scratch(*steps, "--pipeline", 2, "--save-every", 6, "--out", out, ranks=2)), whole)
+        shutil.rmtree(out / "step-00000012")
+        self.assertEqual(curve(self.train("--resume", out / "step-00000006", *steps, "--pipeline", 1)), whole[6:])
+        self.assertIn("trained with --depth", self.train("export", out, self.folder / "a.gguf", small=False, code=2))
+
+    def test_sparse_products_of_pruned_matrices_learn_alike_on_all_ranks(self):
+        prune = ["--prune", 0.9, "--prune-from", 0, "--prune-to", 0.5, "--prune-every", 1]
+        self.assertNotEqual(self.expect_moving(*prune, "--sparse-products", 0.5), self.one_rank(*prune, "--sparse-products", 0))
+
     def test_a_tied_matrix_of_two_ranks_has_the_curve_of_one(self):
         self.describe(tied=True)
         one = curve(self.from_scratch(*STEP))
@@ -137,6 +183,36 @@ class LightPipelineTest(DeepModel, LightRuns):
         moves = [line for line in lines if "rebalanced_after_step" in line]
         self.assertEqual(told[0]["migrations"], len(moves))
         self.assertEqual(told[0]["cuts"], moves[-1]["cuts"] if moves else [1])
+
+    def test_replicas_have_the_curve_of_one_rank_with_their_samples(self):
+        one = curve(self.from_scratch(*STEP))
+        half = ["--accumulate", 2, "--steps", 4, "--pipeline", 2]
+        for more in [], ["--reduce", "topk@1", "--dense-below", 1]:
+            found = curve(self.from_scratch(*half, *more, ranks=4))
+            self.assertEqual([step for step, _, _ in found], [1, 2, 3, 4])
+            for (_, loss, norm), (_, expected, expected_norm) in zip(found, one):
+                self.assertAlmostEqual(loss, expected, delta=1e-4)
+                self.assertAlmostEqual(norm, expected_norm, delta=1e-3 * expected_norm)
+        sparse = curve(self.from_scratch(*half, "--reduce", "topk@0.2", "--dense-below", 1, ranks=4))
+        self.assertNotEqual(sparse, found)
+        moved = self.from_scratch(*half, "--reduce", "topk@0.2", "--dense-below", 1, "--cuts", 1, "--rebalance", 1, ranks=4)
+        self.assertEqual(curve(moved), sparse)
+
+    def test_a_step_of_replicas_takes_the_windows_of_all_of_them(self):
+        (self.folder / "text.txt").write_text("ab " * 110)  # ten windows; one replica takes eight
+        started = self.ranks(2, "--text", self.folder / "text.txt", "--model-config", self.folder / "shape.toml", *SMALL, *STEP,
+                             "--pipeline", 1, "--out", self.folder / "run")
+        self.assertEqual([process.wait(240) for process in started], [2, 2], self.errors())
+        self.assertIn("a step of all ranks takes 16", self.errors())
+
+    def test_freed_ranks_are_told_to_the_launcher(self):
+        one = curve(self.from_scratch(*STEP))
+        ranks_file = self.folder / "ranks.json"
+        lines = self.from_scratch(*STEP, "--pipeline", 3, "--rebalance", 1, "--repack", 1000, "--ranks-file", ranks_file, ranks=3)
+        self.assertEqual(curve(lines), one)
+        moves = [line for line in lines if "rebalanced_after_step" in line]
+        self.assertEqual([line["freed_ranks"] for line in moves], [[1, 2]])  # a step may be 1,001 times as long
+        self.assertEqual(json.loads(ranks_file.read_text()), {"step": moves[0]["rebalanced_after_step"], "freed_ranks": [1, 2]})
 
     def test_frozen_layers_are_those_of_one_rank(self):
         freeze = ["--freeze", 0.05]
@@ -178,14 +254,29 @@ class LightPipelineTest(DeepModel, LightRuns):
 
     def test_what_does_not_go_together_is_said(self):
         for arguments, text in (
-                (["--pipeline", 2], "--pipeline 2 needs as many ranks, and there is 1"),
+                (["--pipeline", 2], "--pipeline 2 needs as many ranks, or a multiple, and there is 1"),
                 (["--schedule", "gpipe"], "--schedule is of a pipeline"),
                 (["--freeze", 0.5], "--freeze is of a pipeline"),
                 (["--prune", 1], "--prune 1"),
                 (["--prune", 0.5, "--prune-from", 0.9], "--prune-from"),
-                (["--pipeline", 1, "--reduce", "exdyna@0.01"], "--reduce exdyna@0.01 does not go together with --pipeline"),
+                (["--pipeline", 1, "--reduce", "exdyna@0.01"], "--reduce exdyna@0.01 is for replicas of a pipeline"),
+                (["--pipeline", 1, "--reduce", "auto"], "--reduce auto cannot be combined with --pipeline"),
+                (["--repack", 0.2], "--repack is of a pipeline"),
+                (["--ranks-file", "ranks"], "--ranks-file is of a pipeline"),
+                (["--migration", "between"], "--migration is of a pipeline"),
+                (["--pipeline", 1, "--repack", 0.2], "--repack is of --rebalance"),
+                (["--pipeline", 1, "--rank-bytes", 9], "--rank-bytes is of --rebalance"),
+                (["--pipeline", 1, "--ranks-file", "ranks"], "--ranks-file is of --rebalance"),
+                (["--pipeline", 1, "--layer-times", "processor", "--threads", 2], "add --threads 1"),
+                (["--early-exit", 0.9], "--early-exit is of a pipeline"),
+                (["--depth", 0.5], "--depth is of a pipeline"),
+                (["--pipeline", 1, "--depth", 0], "--depth 0 leaves no token"),
+                (["--pipeline", 1, "--early-exit", 0.9, "--depth", 0.5], "--early-exit cannot be combined with --depth"),
+                (["--pipeline", 1, "--early-exit", 0.9, "--sparse-attention", 0.5],
+                 "--early-exit cannot be combined with --sparse-attention"),
+                (["--expert-capacity", 1], "--expert-capacity and --expert-skew are for a model with experts"),
                 (["--pipeline", 1, "--stages-per-rank", 2], "need --schedule interleaved"),
-                (["--pipeline", 1, "--on-nan", "back", "--out", self.folder / "run"], "--on-nan back does not go together")):
+                (["--pipeline", 1, "--on-nan", "back", "--out", self.folder / "run"], "--on-nan back cannot be combined")):
             self.assertIn(text, self.from_scratch(*STEP, *arguments, code=2), arguments)
 
     def test_a_killed_rank_ends_the_run_and_the_checkpoint_goes_on(self):

@@ -115,11 +115,11 @@ class UnixSocket(InFolder):
     def test_a_file_that_is_no_socket_stays(self):
         path = self.folder / "notes.txt"
         path.write_text("precious")
-        self.assertIn("no socket", refused("--port", 0, "--unix", path))
+        self.assertIn("not a socket", refused("--port", 0, "--unix", path))
         self.assertEqual(path.read_text(), "precious")
 
     def test_a_mode_that_is_none_is_refused(self):
-        self.assertIn("'9' is no mode in octal", refused("--unix", self.folder / "s", "--unix-mode", "9"))
+        self.assertIn("'9' is not a mode in octal", refused("--unix", self.folder / "s", "--unix-mode", "9"))
 
 
 @unittest.skipUnless(shutil.which("curl"), "needs curl")

@@ -119,8 +119,8 @@ class LauncherTest(unittest.TestCase):
                            TANDEM_DENSTY="0.1", TANDEM_FOO="1", TANDEM_XCLBIN="a")
         self.assertLess(max(self.distances(output)), 1e-6)
         self.assertEqual(output.count("dense-exact wins: everything is sent, and sparsifier, density have no effect"), 1)
-        self.assertEqual(output.count("TANDEM_DENSTY is no option and has no effect; did you mean TANDEM_DENSITY?"), 1)
-        self.assertEqual(output.count("TANDEM_FOO is no option and has no effect\n"), 1)
+        self.assertEqual(output.count("TANDEM_DENSTY is not an option and has no effect; did you mean TANDEM_DENSITY?"), 1)
+        self.assertEqual(output.count("TANDEM_FOO is not an option and has no effect\n"), 1)
         self.assertNotIn("TANDEM_XCLBIN", output)
 
     def fails(self, *arguments, code=1):
@@ -141,7 +141,7 @@ class LauncherTest(unittest.TestCase):
             (["--sparsifer", "micro", SCRIPT, "--epochs", "3"], {}, 2, "no option --sparsifer; did you mean '--sparsifier'?"),
             (["--sparsifer=micro"], {}, 2, "no option --sparsifer; did you mean '--sparsifier'?"),
             (["--density", "x", SCRIPT], {}, 2, "--density: invalid float value: 'x'"),
-            (["--rules", "{", SCRIPT], {}, 2, "'{' is no JSON"),
+            (["--rules", "{", SCRIPT], {}, 2, "'{' is not JSON"),
             (["--density", "0.1"], {}, 2, "required: SCRIPT"),
             *((["--help"], {}, 0, words) for words in ("exdyna, micro", "TANDEM_DENSITY", "torchrun", "--dense-exact", "--listen",
                                                        "(0.01)", "--algorithm")),
