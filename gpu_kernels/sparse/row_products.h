@@ -8,10 +8,8 @@
 // times a vector (SpMV). dot_entries: dot products of dense rows at the entries (SDDMM).
 // attend_rows: scores scale * value * dot(query, key), their softmax over the row, and the sum of
 // the values' rows; a row without entries gives zeros. Numerics: f32, in one order in every run.
-//
-// Bytes: an entry reads its value and 4 per factor, and columns * 4 per factor from the caches or
-// memory; a row writes columns * 4. Rows of many entries and few of them: `parts` more warps each.
-// Graph-safe: no allocation, no synchronisation.
+// Bytes: an entry reads its value and, per factor, its place and columns * 4; a row writes
+// columns * 4. Few long rows: `parts` more warps each. Graph-safe: no allocation, no waits.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -7,7 +7,7 @@
 #
 # Prints a line per figure: what was seen, the goal, and whether it is met; last the machine's load. Groups, in their order:
 # mttkrp, generated, features, generate, partition, stencil, products, decode; none named: all. Each is a program of its own run, so that a
-# group which fails does not end the others. All but decode take below 8 minutes on two quiet cores, and so does decode. It needs
+# group which fails does not end the others. Each takes less than 8 minutes on two quiet cores, but for decode, which was not timed. It needs
 # 9 GB of disk in --folder (a temporary one without it) for pruned 1B models, and takes models and tensors that it finds there.
 # --quick takes fewer samples.
 import argparse

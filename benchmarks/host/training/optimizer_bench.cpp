@@ -15,9 +15,9 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "common/huge_pages.h"
 #include "drivers/cpu/samples.h"
 #include "peer_process.h"
-#include "tensor/sparse/huge_pages.h"
 #include "training/optimizer/optimizer.h"
 
 namespace {
@@ -40,7 +40,7 @@ template <typename T>
 std::vector<T> fill(ThreadPool& pool, std::size_t count, float scale) {
   std::vector<T> values;
   values.reserve(count);
-  sparse::advise_huge_pages(values.data(), count * sizeof(T));
+  advise_huge_pages(values.data(), count * sizeof(T));
   values.resize(count);
   pool.run(count / kPart, [&](std::size_t part) {
     for (std::size_t i = part * kPart; i < (part + 1) * kPart; ++i) {

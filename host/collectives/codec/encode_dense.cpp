@@ -15,8 +15,8 @@
 
 #include "collectives/codec/format.h"
 #include "collectives/codec/header.h"
+#include "common/huge_pages.h"
 #include "tensor/sparse/hashed_places.h"
-#include "tensor/sparse/huge_pages.h"
 #include "tensor/sparse/wire_values.h"
 
 namespace tandem::collectives {
@@ -59,7 +59,7 @@ class Target {
     header_.codec = static_cast<std::uint8_t>(Codec::kBitmap);
     header_.wire = static_cast<std::uint8_t>(wire);
     reserve(expected + kGroups);
-    sparse::advise_huge_pages(message.data(), message.size());
+    advise_huge_pages(message.data(), message.size());
   }
 
   // The place of the next value.

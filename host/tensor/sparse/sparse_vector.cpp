@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "tensor/sparse/huge_pages.h"
+#include "common/huge_pages.h"
 
 namespace tandem::sparse {
 

@@ -14,8 +14,8 @@
 #include <memory>
 #include <vector>
 
+#include "common/huge_pages.h"
 #include "common/raw_vector.h"
-#include "tensor/sparse/huge_pages.h"
 #include "tensor/tiling/layout.h"
 
 namespace tandem::tiling {
@@ -101,7 +101,7 @@ class Field {
       }
     }
     values_.emplace_back(static_cast<std::size_t>(stride + 2 * kLine));
-    sparse::advise_huge_pages(values_.back().data(), values_.back().size() * sizeof(Value));
+    advise_huge_pages(values_.back().data(), values_.back().size() * sizeof(Value));
     const auto address = reinterpret_cast<std::uintptr_t>(values_.back().data());
     const std::size_t to_line = (64 - address % 64) % 64 / sizeof(Value);
     view.first = values_.back().data() + to_line + (before - ghosts_);

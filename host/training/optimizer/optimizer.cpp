@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "common/error.h"
+#include "common/huge_pages.h"
 #include "common/raw_vector.h"
 #include "tensor/sparse/coalesce.h"
-#include "tensor/sparse/huge_pages.h"
 #include "training/optimizer/kernels.h"
 
 namespace tandem::training {
@@ -193,7 +193,7 @@ void Optimizer::State::allocate(Entry& entry) {
   for (const StateSlot& what : state_slots(p.rule)) {
     const std::uint32_t divisor = what.per_row ? p.width : 1;
     Slot slot{what, p.owned_first / divisor, RawVector<float>(p.owned_count / divisor)};
-    sparse::advise_huge_pages(slot.values.data(), slot.values.size() * sizeof(float));
+    advise_huge_pages(slot.values.data(), slot.values.size() * sizeof(float));
     const std::size_t parts = (slot.values.size() + kPartValues - 1) / kPartValues;
     pool_.run(parts, [&](std::size_t part) {
       const std::size_t begin = part * kPartValues;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "tensor/sparse/huge_pages.h"
+#include "common/huge_pages.h"
 #include "tensor/tiling/stencils/stencil_row.h"
 
 namespace tandem::tiling {
@@ -25,7 +25,7 @@ void MemoryTriad::for_parts(const Body& body) {
 MemoryTriad::MemoryTriad(std::size_t length, ThreadPool& pool)
     : pool_(pool), a_(length), b_(length), c_(length) {
   for (RawVector<double>* array : {&a_, &b_, &c_}) {
-    sparse::advise_huge_pages(array->data(), length * sizeof(double));
+    advise_huge_pages(array->data(), length * sizeof(double));
   }
   for_parts([&](std::size_t begin, std::size_t count) {
     for (RawVector<double>* array : {&a_, &b_, &c_}) {

@@ -9,8 +9,8 @@
 
 #include <cstddef>
 
-namespace tandem::sparse {
+namespace tandem {
 
 void advise_huge_pages(void* begin, std::size_t size_bytes);
 
-}  // namespace tandem::sparse
+}  // namespace tandem

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Advice by madvise on the whole pages inside a buffer.
-#include "tensor/sparse/huge_pages.h"
+#include "common/huge_pages.h"
 
 #include <sys/mman.h>
 
 #include <cstdint>
 
-namespace tandem::sparse {
+namespace tandem {
 
 void advise_huge_pages(void* begin, std::size_t size_bytes) {
   constexpr std::size_t kLeast = std::size_t{4} << 20, kPage = 4096;
@@ -19,4 +19,4 @@ void advise_huge_pages(void* begin, std::size_t size_bytes) {
   (void)::madvise(reinterpret_cast<void*>(first), inside, MADV_HUGEPAGE);
 }
 
-}  // namespace tandem::sparse
+}  // namespace tandem
