@@ -3,6 +3,7 @@
 # are taken and have no effect; a command that is none of Vitis HLS is an error.
 namespace eval tandem_hls {
   variable project {} solution {} top {}
+  variable clock_ns 10
   variable files {}   ;# normalised path -> {tb 0|1 flags TEXT folder OF_THE_FLAGS name AS_GIVEN}, in the order of add_files
 }
 
@@ -32,38 +33,92 @@ proc tandem_hls::words {command switches valued arguments} {
   return [list $options $others]
 }
 
-proc tandem_hls::open_folder {command name reset} {
+# A project's files and top function are recorded in its folder: a later script that opens it without -reset has them.
+# -reset forgets them and deletes nothing, because sources may lie in that folder.
+proc tandem_hls::record_of {project} { return [file join $project tandem_hls.project] }
+
+proc tandem_hls::save_project {} {
+  if {$tandem_hls::project eq ""} return
+  set out [open [record_of $tandem_hls::project] w]
+  puts $out [list top $tandem_hls::top files $tandem_hls::files]
+  close $out
+}
+
+proc tandem_hls::load_project {command name reset} {
   if {$name eq ""} { error "$command: give a name" }
-  if {$reset} { file delete -force -- $name }
   file mkdir $name
+  foreach {variable value} [list project [file normalize $name] solution {} top {} files {} clock_ns 10] {
+    set tandem_hls::$variable $value
+  }
+  set record [record_of $name]
+  if {!$reset && [file exists $record]} {
+    set in [open $record]
+    set saved [read $in]
+    close $in
+    if {[catch {dict get $saved top} tandem_hls::top] || [catch {dict size [dict get $saved files]}]} {
+      error "$command: the record '$record' is damaged; open the project with -reset"
+    }
+    dict for {path file} [dict get $saved files] {
+      if {[file exists $path]} { dict set tandem_hls::files $path $file } else {
+        say "WARNING: $command: a file of the project is missing: $path"
+      }
+    }
+  }
+  save_project
 }
 
 proc open_project {args} {
   lassign [tandem_hls::words open_project {reset upgrade} {} $args] options others
-  tandem_hls::open_folder open_project [lindex $others 0] [dict exists $options reset]
-  set tandem_hls::project [file normalize [lindex $others 0]]
-  set tandem_hls::solution {}
-  set tandem_hls::files {}
+  tandem_hls::load_project open_project [lindex $others 0] [dict exists $options reset]
   tandem_hls::say "INFO: \[HLS 200-10\] Opening project '$tandem_hls::project'."
 }
 
+# A solution's folder has results only.
 proc open_solution {args} {
   lassign [tandem_hls::words open_solution {reset} {flow_target} $args] options others
   if {$tandem_hls::project eq ""} { error "open_solution: open a project first (open_project)" }
-  set name [file join $tandem_hls::project [lindex $others 0]]
   if {[llength $others] == 0} { error "open_solution: give a name" }
-  tandem_hls::open_folder open_solution $name [dict exists $options reset]
+  set name [file join $tandem_hls::project [lindex $others 0]]
+  if {[dict exists $options reset]} { file delete -force -- [file join $name csim] [file join $name syn] }
+  file mkdir $name
   set tandem_hls::solution $name
 }
 
 # A component is a project and its solution in one.
 proc open_component {args} {
   lassign [tandem_hls::words open_component {reset} {flow_target} $args] options others
-  tandem_hls::open_folder open_component [lindex $others 0] [dict exists $options reset]
-  set tandem_hls::project [file normalize [lindex $others 0]]
+  tandem_hls::load_project open_component [lindex $others 0] [dict exists $options reset]
   set tandem_hls::solution [file join $tandem_hls::project hls]
-  set tandem_hls::files {}
+  if {[dict exists $options reset]} {
+    file delete -force -- [file join $tandem_hls::solution csim] [file join $tandem_hls::solution syn]
+  }
   file mkdir $tandem_hls::solution
+}
+
+# Only a folder with a record is deleted.
+proc delete_project {name} {
+  if {![file exists $name]} return
+  if {![file exists [tandem_hls::record_of $name]]} {
+    error "delete_project: '$name' is not a project of this tool; remove the folder yourself"
+  }
+  if {[string first "[file normalize $name]/" "[pwd]/"] == 0} {
+    error "delete_project: the script runs in '$name'; remove the folder yourself"
+  }
+  if {[file normalize $name] eq $tandem_hls::project} { close_project }
+  file delete -force -- $name
+}
+proc delete_solution {name} {
+  set folder [file normalize [file join $tandem_hls::project $name]]
+  if {$tandem_hls::project eq "" || [file dirname $folder] ne $tandem_hls::project} {
+    error "delete_solution: '$name' is not a solution of an open project"
+  }
+  foreach path [get_files] {
+    if {[string first $folder/ $path] == 0} {
+      error "delete_solution: '$name' has files of the project, such as [file tail $path]; it is no folder of results"
+    }
+  }
+  if {$folder eq $tandem_hls::solution} { close_solution }
+  file delete -force -- $folder
 }
 
 proc close_project {args} {
@@ -72,7 +127,10 @@ proc close_project {args} {
 proc close_solution {args} { set tandem_hls::solution {} }
 proc close_component {args} { close_project }
 
-proc set_top {name} { set tandem_hls::top $name }
+proc set_top {name} {
+  set tandem_hls::top $name
+  tandem_hls::save_project
+}
 
 # A block of Verilog: C simulation runs the C function that its description names, with the files and flags given there.
 proc tandem_hls::add_blackbox {path} {
@@ -120,6 +178,7 @@ proc add_files {args} {
       }
     }
   }
+  tandem_hls::save_project
 }
 proc add_file {args} { add_files {*}$args }
 
@@ -132,8 +191,40 @@ proc get_solution {args} {
 }
 proc get_files {args} { return [dict keys $tandem_hls::files] }
 
+# The report of the time model; also in PROJECT/SOLUTION/syn/report/TOP_csynth.rpt. No RTL is made.
 proc csynth_design {args} {
-  tandem_hls::say "WARNING: csynth_design: skipped; this tool simulates C and makes neither RTL nor a report of synthesis."
+  if {$tandem_hls::solution eq "" || $tandem_hls::top eq ""} {
+    error "csynth_design: open a solution first (open_solution), and name the function (set_top)"
+  }
+  set report [tandem_hls::model_report]
+  if {$report eq ""} {
+    tandem_hls::say "WARNING: csynth_design: there is no report of the time model: no source that clang compiles defines '$tandem_hls::top'."
+    return
+  }
+  set folder [file join $tandem_hls::solution syn report]
+  file mkdir $folder
+  set out [open [file join $folder ${tandem_hls::top}_csynth.rpt] w]
+  puts $out $report
+  close $out
+  tandem_hls::say $report
+}
+
+# The report of the first source that defines the top function; empty if none does.
+proc tandem_hls::model_report {} {
+  variable tree
+  set folders [split [variable_or TANDEM_HLS_INCLUDE [file join $tree vitis include]] :]
+  dict for {path file} $tandem_hls::files {
+    if {![is_source $path] || [dict get $file tb]} continue
+    set flags "[expr {[is_c $path] ? {-x c} : {-std=gnu++17}}] -D__VITIS_HLS__ -D__SYNTHESIS__ [join [lmap each $folders {string cat -I [quoted $each]}]]\
+      -I[quoted [file dirname $path]] [dict get $file flags]"
+    set line "cd [quoted [dict get $file folder]] && [quoted [file join $tree bin v++]] --csynth-report\
+      [quoted $tandem_hls::top] $tandem_hls::clock_ns [quoted $path] $flags"
+    if {![catch {exec bash -c $line} text]} { return $text }
+    if {[lindex $::errorCode 0] ne "CHILDSTATUS" || [lindex $::errorCode 2] != 3} {
+      say "WARNING: csynth_design: [file tail $path]: $text"
+    }
+  }
+  return {}
 }
 proc cosim_design {args} {
   tandem_hls::say "WARNING: cosim_design: skipped; there is no RTL to simulate. csim_design runs the same test bench on the C source."
@@ -143,8 +234,21 @@ proc export_design {args} {
 }
 
 # Settings of synthesis by name, and by the names of whole families.
-foreach command {set_part create_clock set_clock_uncertainty set_part_info} {
+foreach command {set_part set_clock_uncertainty set_part_info} {
   proc $command {args} {}
+}
+
+# -period takes nanoseconds, also as "5ns", or a frequency as "200MHz".
+proc create_clock {args} {
+  set at [lsearch -exact $args -period]
+  if {$at < 0} return
+  set period [lindex $args [expr {$at + 1}]]
+  set value [regsub -nocase {\s*(ns|mhz)$} $period {}]
+  if {![string is double -strict $value] || $value <= 0} {
+    tandem_hls::say "WARNING: create_clock: '$period' is neither nanoseconds nor MHz; the clock stays at $tandem_hls::clock_ns ns"
+    return
+  }
+  set tandem_hls::clock_ns [expr {[regexp -nocase {mhz$} $period] ? 1000.0 / $value : $value}]
 }
 rename unknown tandem_hls::unknown_before
 proc unknown {args} {

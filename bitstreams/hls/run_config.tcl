@@ -84,7 +84,7 @@ proc run_component {step config work} {
   if {$work eq ""} { set work [file join [file dirname $config] [file rootname [file tail $config]]] }
   set work [file normalize $work]
   cd [file dirname $config]
-  open_component $work
+  open_component -reset $work  ;# the configuration names all files
   set_top $top
   if {$step eq "csim"} { run_csim $values } else { run_kernel $values $work $top }
 }

@@ -8,6 +8,8 @@
 // Vitis HLS user guide (UG1399), "Arbitrary Precision Fixed-Point Data Types". C++11.
 #pragma once
 
+#include <cmath>
+
 #include "ap_fixed_ops.h"
 #include "ap_int.h"
 
@@ -31,11 +33,16 @@ class ap_ufixed : public ap_fixed_base<W, I, false, Q, O, N> {
 
 namespace ap_detail {
 
+// A number halfway between two texts gets the one farther from zero, as in the vendor's simulation.
 template <typename D>
 std::ostream& operator<<(std::ostream& out, const FixedNumber<D>& number) {
   const std::ios_base::fmtflags flags = out.flags();
   out.unsetf(std::ios_base::floatfield | std::ios_base::showpoint);
-  out << number.self().to_double();
+  double value = number.self().to_double();
+  if (is_halfway(value, static_cast<int>(out.precision()))) {
+    value = std::nextafter(value, value * 2);
+  }
+  out << value;
   out.flags(flags);
   return out;
 }

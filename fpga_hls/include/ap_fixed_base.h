@@ -128,6 +128,10 @@ class ap_fixed_base : public ap_detail::FixedNumber<ap_fixed_base<W, I, S, Q, O,
   operator T() const {
     return native(T(), std::is_floating_point<T>());
   }
+  // Built-in operators see no template: a number as an index, or added to a pointer. There are two,
+  // so that no other built-in operator takes a number as an integer: it cannot choose.
+  operator long() const { return native(long(), std::false_type()); }
+  operator int() const { return native(int(), std::false_type()); }
   // `radix`: 2, 8, 10 or 16. The text has a point if the number has a fraction.
   std::string to_string(int radix = 2) const {
     constexpr int kWide = ap_detail::larger(W, ap_detail::larger(I, W - I)) + 2;
@@ -177,10 +181,14 @@ class ap_fixed_base : public ap_detail::FixedNumber<ap_fixed_base<W, I, S, Q, O,
     return before;
   }
 
-#define TANDEM_AP_ASSIGN(op)                      \
-  template <typename T>                           \
-  ap_fixed_base& operator op##=(const T& other) { \
-    return *this = ap_fixed_base(*this op other); \
+#define TANDEM_AP_ASSIGN(op)                        \
+  template <typename T, ap_detail::IfClass<T> = 0>  \
+  ap_fixed_base& operator op##=(const T& other) {   \
+    return *this = ap_fixed_base(*this op other);   \
+  }                                                 \
+  template <typename T, ap_detail::IfScalar<T> = 0> \
+  ap_fixed_base& operator op##=(T other) {          \
+    return *this = ap_fixed_base(*this op other);   \
   }
   TANDEM_AP_ASSIGN(+)
   TANDEM_AP_ASSIGN(-)

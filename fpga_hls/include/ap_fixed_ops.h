@@ -110,11 +110,11 @@ T fixed_real(const FixedNumber<D>& number) {
     expression                                                               \
   }                                                                          \
   template <typename A, typename T, IfInt<T> = 0>                            \
-  auto operator op(const FixedNumber<A>& a, const T& b)->type {              \
+  auto operator op(const FixedNumber<A>& a, T b)->type {                     \
     expression                                                               \
   }                                                                          \
   template <typename T, typename B, IfInt<T> = 0>                            \
-  auto operator op(const T& a, const FixedNumber<B>& b)->type {              \
+  auto operator op(T a, const FixedNumber<B>& b)->type {                     \
     expression                                                               \
   }
 #define TANDEM_AP_BINARY(op, function)                              \
@@ -129,14 +129,14 @@ TANDEM_AP_BINARY(|, fixed_disjunction)
 TANDEM_AP_BINARY(^, fixed_exclusion)
 #undef TANDEM_AP_BINARY
 
-#define TANDEM_AP_REAL(op)                                                                 \
-  template <typename A, typename T, IfFloat<T> = 0>                                        \
-  auto operator op(const FixedNumber<A>& a, const T& b)->decltype(fixed_real<T>(a) op b) { \
-    return fixed_real<T>(a) op b;                                                          \
-  }                                                                                        \
-  template <typename A, typename T, IfFloat<T> = 0>                                        \
-  auto operator op(const T& a, const FixedNumber<A>& b)->decltype(a op fixed_real<T>(b)) { \
-    return a op fixed_real<T>(b);                                                          \
+#define TANDEM_AP_REAL(op)                                                          \
+  template <typename A, typename T, IfFloat<T> = 0>                                 \
+  auto operator op(const FixedNumber<A>& a, T b)->decltype(fixed_real<T>(a) op b) { \
+    return fixed_real<T>(a) op b;                                                   \
+  }                                                                                 \
+  template <typename A, typename T, IfFloat<T> = 0>                                 \
+  auto operator op(T a, const FixedNumber<A>& b)->decltype(a op fixed_real<T>(b)) { \
+    return a op fixed_real<T>(b);                                                   \
   }
 TANDEM_AP_REAL(+)
 TANDEM_AP_REAL(-)
@@ -148,11 +148,11 @@ TANDEM_AP_REAL(/)
 #define TANDEM_AP_COMPARE(op)                                                     \
   TANDEM_AP_PAIRS(op, bool, return fixed_compare(as_fixed(a), as_fixed(b)) op 0;) \
   template <typename A, typename T, IfFloat<T> = 0>                               \
-  bool operator op(const FixedNumber<A>& a, const T& b) {                         \
+  bool operator op(const FixedNumber<A>& a, T b) {                                \
     return a.self().to_double() op static_cast<double>(b);                        \
   }                                                                               \
   template <typename A, typename T, IfFloat<T> = 0>                               \
-  bool operator op(const T& a, const FixedNumber<A>& b) {                         \
+  bool operator op(T a, const FixedNumber<A>& b) {                                \
     return static_cast<double>(a) op b.self().to_double();                        \
   }
 TANDEM_AP_COMPARE(==)
@@ -164,12 +164,20 @@ TANDEM_AP_COMPARE(>=)
 #undef TANDEM_AP_COMPARE
 #undef TANDEM_AP_PAIRS
 
-template <typename A, typename T>
+template <typename A, typename T, IfClass<T> = 0>
 auto operator<<(const FixedNumber<A>& a, const T& by) -> decltype(amount_of(by), A()) {
   return A::from_bits(a.self().bits().shifted_left(amount_of(by)));
 }
-template <typename A, typename T>
+template <typename A, typename T, IfScalar<T> = 0>
+auto operator<<(const FixedNumber<A>& a, T by) -> decltype(amount_of(by), A()) {
+  return A::from_bits(a.self().bits().shifted_left(amount_of(by)));
+}
+template <typename A, typename T, IfClass<T> = 0>
 auto operator>>(const FixedNumber<A>& a, const T& by) -> decltype(amount_of(by), A()) {
+  return A::from_bits(a.self().bits().shifted_right(amount_of(by)));
+}
+template <typename A, typename T, IfScalar<T> = 0>
+auto operator>>(const FixedNumber<A>& a, T by) -> decltype(amount_of(by), A()) {
   return A::from_bits(a.self().bits().shifted_right(amount_of(by)));
 }
 

@@ -7,7 +7,9 @@
 // 16 show the bits after a prefix. C++11.
 #pragma once
 
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -16,6 +18,21 @@
 #include "tandem_macros_begin.h"
 
 namespace ap_detail {
+
+// Whether `value` lies exactly between two neighbours of `digits` significant decimal digits.
+inline bool is_halfway(double value, int digits) {
+  if (digits < 1) digits = 1;
+  constexpr int kAll = 1100;  // no double has more
+  char text[kAll + 16];
+  if (digits >= kAll) return false;
+  std::snprintf(text, sizeof text, "%.*e", digits, value);
+  const char* const exponent = std::strchr(text, 'e');
+  if (exponent == nullptr || exponent[-1] != '5') return false;  // nullptr: beyond all doubles
+  std::snprintf(text, sizeof text, "%.*e", kAll, value);
+  // "-d.ddd": the digit behind the last one.
+  const char* const rest = text + (*text == '-' ? 1 : 0) + 1 + digits;
+  return rest[1 + std::strspn(rest + 1, "0")] == 'e';
+}
 
 // Reads a text in radix 2, 8 or 16 as digits * 2^exponent. For radix 10 it returns false and sets
 // *decimal. Digits of the fraction that do not fit into *digits have no effect.

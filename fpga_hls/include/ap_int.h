@@ -40,12 +40,20 @@ class ap_int : public ap_int_base<W, true> {
   ap_int() = default;
   template <int W2>
   ap_int(const volatile ap_int<W2>& other) : Base(other) {}
-  template <typename T>
+  template <typename T, ap_detail::IfClass<T> = 0>
   ap_int& operator=(const T& value) {
     return *this = ap_int(value);
   }
-  template <typename T>
+  template <typename T, ap_detail::IfScalar<T> = 0>
+  ap_int& operator=(T value) {
+    return *this = ap_int(value);
+  }
+  template <typename T, ap_detail::IfClass<T> = 0>
   void operator=(const T& value) volatile {
+    const_cast<ap_int&>(*this) = ap_int(value);
+  }
+  template <typename T, ap_detail::IfScalar<T> = 0>
+  void operator=(T value) volatile {
     const_cast<ap_int&>(*this) = ap_int(value);
   }
 };
@@ -58,12 +66,20 @@ class ap_uint : public ap_int_base<W, false> {
   ap_uint() = default;
   template <int W2>
   ap_uint(const volatile ap_uint<W2>& other) : Base(other) {}
-  template <typename T>
+  template <typename T, ap_detail::IfClass<T> = 0>
   ap_uint& operator=(const T& value) {
     return *this = ap_uint(value);
   }
-  template <typename T>
+  template <typename T, ap_detail::IfScalar<T> = 0>
+  ap_uint& operator=(T value) {
+    return *this = ap_uint(value);
+  }
+  template <typename T, ap_detail::IfClass<T> = 0>
   void operator=(const T& value) volatile {
+    const_cast<ap_uint&>(*this) = ap_uint(value);
+  }
+  template <typename T, ap_detail::IfScalar<T> = 0>
+  void operator=(T value) volatile {
     const_cast<ap_uint&>(*this) = ap_uint(value);
   }
 };

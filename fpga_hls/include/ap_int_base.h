@@ -85,12 +85,20 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
     ap_detail::parse(text, radix, kLimbs, limbs);
     bits_.set_limbs(limbs);
   }
-  template <typename T>
+  template <typename T, ap_detail::IfClass<T> = 0>
   ap_int_base& operator=(const T& value) {
     return *this = ap_int_base(value);
   }
-  template <typename T>
+  template <typename T, ap_detail::IfScalar<T> = 0>
+  ap_int_base& operator=(T value) {
+    return *this = ap_int_base(value);
+  }
+  template <typename T, ap_detail::IfClass<T> = 0>
   void operator=(const T& value) volatile {
+    const_cast<ap_int_base&>(*this) = ap_int_base(value);
+  }
+  template <typename T, ap_detail::IfScalar<T> = 0>
+  void operator=(T value) volatile {
     const_cast<ap_int_base&>(*this) = ap_int_base(value);
   }
 
@@ -293,18 +301,22 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
   TANDEM_AP_ASSIGN(|=, disjunction_as)
   TANDEM_AP_ASSIGN(^=, exclusion_as)
 #undef TANDEM_AP_ASSIGN
-#define TANDEM_AP_ASSIGN(op, If)                \
-  template <typename T, If = 0>                 \
-  ap_int_base& operator op##=(const T& other) { \
+#define TANDEM_AP_ASSIGN(op, If, Operand)       \
+  template <typename T, ap_detail::If<T> = 0>   \
+  ap_int_base& operator op##=(Operand other) {  \
     return *this = ap_int_base(*this op other); \
   }
-  TANDEM_AP_ASSIGN(+, ap_detail::IfFloat<T>)
-  TANDEM_AP_ASSIGN(-, ap_detail::IfFloat<T>)
-  TANDEM_AP_ASSIGN(*, ap_detail::IfFloat<T>)
-  TANDEM_AP_ASSIGN(/, int)
-  TANDEM_AP_ASSIGN(%, int)
-  TANDEM_AP_ASSIGN(<<, int)
-  TANDEM_AP_ASSIGN(>>, int)
+  TANDEM_AP_ASSIGN(+, IfFloat, T)
+  TANDEM_AP_ASSIGN(-, IfFloat, T)
+  TANDEM_AP_ASSIGN(*, IfFloat, T)
+  TANDEM_AP_ASSIGN(/, IfScalar, T)
+  TANDEM_AP_ASSIGN(/, IfClass, const T&)
+  TANDEM_AP_ASSIGN(%, IfScalar, T)
+  TANDEM_AP_ASSIGN(%, IfClass, const T&)
+  TANDEM_AP_ASSIGN(<<, IfScalar, T)
+  TANDEM_AP_ASSIGN(<<, IfClass, const T&)
+  TANDEM_AP_ASSIGN(>>, IfScalar, T)
+  TANDEM_AP_ASSIGN(>>, IfClass, const T&)
 #undef TANDEM_AP_ASSIGN
 
  private:

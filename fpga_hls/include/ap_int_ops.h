@@ -32,13 +32,13 @@ using ValueOf = typename std::decay<decltype(std::declval<const A&>().value())>:
   }                                                                                                \
   template <typename A, typename T, IfInt<T> = 0>                                                  \
   typename Results<ValueOf<A>, typename NumberOf<T>::type>::result operator op(const Number<A>& a, \
-                                                                               const T& b) {       \
+                                                                               T b) {              \
     typedef typename Results<ValueOf<A>, typename NumberOf<T>::type>::result R;                    \
     return function<R>(a.self().value(), as_number(b));                                            \
   }                                                                                                \
   template <typename A, typename T, IfInt<T> = 0>                                                  \
   typename Results<typename NumberOf<T>::type, ValueOf<A>>::result operator op(                    \
-      const T& a, const Number<A>& b) {                                                            \
+      T a, const Number<A>& b) {                                                                   \
     typedef typename Results<typename NumberOf<T>::type, ValueOf<A>>::result R;                    \
     return function<R>(as_number(a), b.self().value());                                            \
   }
@@ -52,14 +52,14 @@ TANDEM_AP_BINARY(|, Logic, disjunction_as)
 TANDEM_AP_BINARY(^, Logic, exclusion_as)
 #undef TANDEM_AP_BINARY
 
-#define TANDEM_AP_REAL(op)                                                      \
-  template <typename A, typename T, IfFloat<T> = 0>                             \
-  auto operator op(const Number<A>& a, const T& b)->decltype(real<T>(a) op b) { \
-    return real<T>(a) op b;                                                     \
-  }                                                                             \
-  template <typename A, typename T, IfFloat<T> = 0>                             \
-  auto operator op(const T& a, const Number<A>& b)->decltype(a op real<T>(b)) { \
-    return a op real<T>(b);                                                     \
+#define TANDEM_AP_REAL(op)                                               \
+  template <typename A, typename T, IfFloat<T> = 0>                      \
+  auto operator op(const Number<A>& a, T b)->decltype(real<T>(a) op b) { \
+    return real<T>(a) op b;                                              \
+  }                                                                      \
+  template <typename A, typename T, IfFloat<T> = 0>                      \
+  auto operator op(T a, const Number<A>& b)->decltype(a op real<T>(b)) { \
+    return a op real<T>(b);                                              \
   }
 TANDEM_AP_REAL(+)
 TANDEM_AP_REAL(-)
@@ -72,11 +72,11 @@ TANDEM_AP_REAL(/)
     return compare(a.self().value(), b.self().value()) op 0; \
   }                                                          \
   template <typename A, typename T, IfInt<T> = 0>            \
-  bool operator op(const Number<A>& a, const T& b) {         \
+  bool operator op(const Number<A>& a, T b) {                \
     return compare(a.self().value(), as_number(b)) op 0;     \
   }                                                          \
   template <typename A, typename T, IfInt<T> = 0>            \
-  bool operator op(const T& a, const Number<A>& b) {         \
+  bool operator op(T a, const Number<A>& b) {                \
     return compare(as_number(a), b.self().value()) op 0;     \
   }                                                          \
   TANDEM_AP_REAL(op)
@@ -108,7 +108,7 @@ ValueOf<A> operator<<(const Number<A>& a, const Number<B>& by) {
   return a.self().value().shifted_left(amount_of(by));
 }
 template <typename A, typename T, IfInt<T> = 0>
-ValueOf<A> operator<<(const Number<A>& a, const T& by) {
+ValueOf<A> operator<<(const Number<A>& a, T by) {
   return a.self().value().shifted_left(amount_of(by));
 }
 template <typename A, typename B>
@@ -116,18 +116,18 @@ ValueOf<A> operator>>(const Number<A>& a, const Number<B>& by) {
   return a.self().value().shifted_right(amount_of(by));
 }
 template <typename A, typename T, IfInt<T> = 0>
-ValueOf<A> operator>>(const Number<A>& a, const T& by) {
+ValueOf<A> operator>>(const Number<A>& a, T by) {
   return a.self().value().shifted_right(amount_of(by));
 }
 // A native number is shifted in its own promoted type, as in C++.
 template <typename T, typename B,
           typename std::enable_if<(NativeInt<T>::kWidth > 0), int>::type = 0>
-auto operator<<(const T& a, const Number<B>& by) -> decltype(a << amount_of(by)) {
+auto operator<<(T a, const Number<B>& by) -> decltype(a << amount_of(by)) {
   return a << amount_of(by);
 }
 template <typename T, typename B,
           typename std::enable_if<(NativeInt<T>::kWidth > 0), int>::type = 0>
-auto operator>>(const T& a, const Number<B>& by) -> decltype(a >> amount_of(by)) {
+auto operator>>(T a, const Number<B>& by) -> decltype(a >> amount_of(by)) {
   return a >> amount_of(by);
 }
 

@@ -27,8 +27,13 @@ class ap_bit_ref : public ap_detail::Bit {
   bool operator~() const { return !get(); }
   int length() const { return 1; }
   std::string to_string() const { return get() ? "1" : "0"; }
-  template <typename T>
+  template <typename T, ap_detail::IfClass<T> = 0>
   ap_bit_ref& operator=(const T& value) {
+    set(static_cast<bool>(value));
+    return *this;
+  }
+  template <typename T, ap_detail::IfScalar<T> = 0>
+  ap_bit_ref& operator=(T value) {
     set(static_cast<bool>(value));
     return *this;
   }
@@ -138,10 +143,14 @@ class ap_range_ref : public ap_detail::Number<ap_range_ref<W, S>> {
     return *this;
   }
 
-#define TANDEM_AP_ASSIGN(op)                     \
-  template <typename T>                          \
-  ap_range_ref& operator op##=(const T& other) { \
-    return *this = value() op other;             \
+#define TANDEM_AP_ASSIGN(op)                        \
+  template <typename T, ap_detail::IfClass<T> = 0>  \
+  ap_range_ref& operator op##=(const T& other) {    \
+    return *this = value() op other;                \
+  }                                                 \
+  template <typename T, ap_detail::IfScalar<T> = 0> \
+  ap_range_ref& operator op##=(T other) {           \
+    return *this = value() op other;                \
   }
   TANDEM_AP_ASSIGN(+)
   TANDEM_AP_ASSIGN(-)

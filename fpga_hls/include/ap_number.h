@@ -89,6 +89,17 @@ using IfFloat =
     typename std::enable_if<std::is_floating_point<T>::value || std::is_same<T, half>::value,
                             int>::type;
 
+// Native numbers are operands by value, because a reference would need the definition of a static
+// constant; all other types are operands by reference.
+template <typename T>
+struct IsScalar {
+  static constexpr bool value = std::is_arithmetic<T>::value || std::is_enum<T>::value;
+};
+template <typename T>
+using IfScalar = typename std::enable_if<IsScalar<T>::value, int>::type;
+template <typename T>
+using IfClass = typename std::enable_if<!IsScalar<T>::value, int>::type;
+
 constexpr int larger(int a, int b) { return a > b ? a : b; }
 constexpr int smaller(int a, int b) { return a < b ? a : b; }
 

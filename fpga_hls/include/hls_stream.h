@@ -204,4 +204,14 @@ class stream : public stream<T, 0> {
 
 }  // namespace hls
 
+namespace tandem_hls {
+
+// For generated code around kernels: the class of a stream by its values.
+template <typename T>
+struct StreamOf {
+  using Type = hls::stream<T, 0>;
+};
+
+}  // namespace tandem_hls
+
 #include "tandem_macros_end.h"

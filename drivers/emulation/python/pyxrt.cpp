@@ -256,13 +256,19 @@ py::array_t<char> read_bytes(xrt::bo& buffer, std::size_t size, std::size_t skip
   return result;
 }
 
-// The interpreter calls this, and no exception may pass it: a buffer without a host copy is empty.
-py::buffer_info host_copy(xrt::bo& buffer) {
+// The interpreter calls this for memoryview(bo), so no exception may pass it.
+int host_copy(PyObject* self, Py_buffer* view, int flags) {
+  std::string reason;
   try {
-    return {buffer.map<std::uint8_t*>(), static_cast<py::ssize_t>(buffer.size())};
-  } catch (const std::exception&) {
-    return {static_cast<std::uint8_t*>(nullptr), 0};
+    auto& buffer = py::handle(self).cast<xrt::bo&>();
+    return PyBuffer_FillInfo(view, self, buffer.map(), static_cast<py::ssize_t>(buffer.size()), 0,
+                             flags);
+  } catch (const std::exception& error) {
+    reason = error.what();
   }
+  view->obj = nullptr;
+  PyErr_SetString(PyExc_BufferError, ("this buffer has no host copy to view: " + reason).c_str());
+  return -1;
 }
 
 void bind_buffer(py::module_& module) {
@@ -296,8 +302,10 @@ void bind_buffer(py::module_& module) {
              return py::reinterpret_steal<py::object>(PyMemoryView_FromObject(self.ptr()));
            })
       .def("size", &xrt::bo::size)
-      .def("address", &xrt::bo::address)
-      .def_buffer(host_copy);
+      .def("address", &xrt::bo::address);
+  PyBufferProcs* views = reinterpret_cast<PyTypeObject*>(buffer.ptr())->tp_as_buffer;
+  views->bf_getbuffer = host_copy;
+  views->bf_releasebuffer = nullptr;
 }
 
 void bind_xclbin(py::module_& module) {

@@ -18,9 +18,17 @@ refused() {
 cd introductory
 for run in 1 2; do
   output=$(vitis_hls -f run_hls.tcl 2>&1) || fail "run $run: $output"
-  [[ $output == *"CSim done with 0 errors"*"csynth_design: skipped"*"cosim_design: skipped"* ]] || fail "$output"
+  [[ $output == *"CSim done with 0 errors"*"time model of 'sums'"*"cosim_design: skipped"* ]] || fail "$output"
 done
 grep -q "Test passed" proj_sums/solution1/csim/report/sums_csim.log || fail "no log of the simulation"
+# The report of the time model: two loops of 50 trips with an II of 1, at the clock of the script.
+synthesised=proj_sums/solution1/syn/report/sums_csynth.rpt
+grep -q "time model of 'sums' (no synthesis), clock 5.00 ns" $synthesised || fail "$(cat $synthesised)"
+same "$(grep -c "^| sums.cpp:[0-9]* *|       50 |    1 |" $synthesised)" 2
+expect "no source that clang compiles defines 'other'" vitis_hls -f <(sed 's/set_top sums/set_top other/; s/simulate synth/synth/' run_hls.tcl)
+expect "clock 10.00 ns" vitis_hls -f <(sed 's/200MHz/1.2.3/; s/simulate synth/synth/' run_hls.tcl)
+expect "'5 ps' is neither nanoseconds nor MHz; the clock stays at 10 ns" vitis_hls -f <(sed 's/200MHz/5 ps/; s/simulate synth/synth/' run_hls.tcl)
+expect "install the package clang" env TANDEM_CLANG=/no/clang vitis_hls -f <(sed 's/simulate synth/synth/' run_hls.tcl)
 refused 1 "the test bench ended with 3" env SUMS_BREAK=1 vitis_hls -f run_hls.tcl
 refused 1 "the test bench ended with 3" env SUMS_BREAK=1 vitis-run --mode hls --csim --tcl run_hls.tcl
 expect "Test passed" vitis-run --mode hls --tcl run_hls.tcl
@@ -57,6 +65,7 @@ cd ..
 # Options behind names, sources in C, a test bench that calls diff, arguments and libraries.
 cd filter
 expect "PASS: 7 taps of 2" vivado_hls fir.tcl
+expect "time model of 'fir' (no synthesis), clock 5.00 ns" vivado_hls fir.tcl  # C, which is no C++
 expect "there is no header 'moved.h'" vivado_hls fir.tcl
 refused 1 "does not link" vivado_hls no_library.tcl
 refused 1 "there is no file 'missing.c'" vivado_hls missing.tcl
@@ -76,6 +85,49 @@ refused 1 "there is no file 'none.json'" vitis_hls -f broken.tcl -tclargs none.j
 mv model/scale.cpp model/moved.cpp
 refused 1 "names a file 'scale.cpp' that is not there" vitis_hls -f broken.tcl -tclargs model/scale.json
 cd ..
+
+# A later script opens the project; -reset keeps the files in its folder.
+cd kept
+expect "Opening project" vitis_hls -f make.tcl
+expect "Opening project" vitis_hls -f test.tcl
+output=$(vitis_hls -f simulate.tcl 2>&1) || fail "$output"
+[[ $output == *"top is kept"*"kept gave 42"* ]] || fail "$output"
+echo 'open_project -reset proj; puts "[get_files] of [get_top]."' >forget.tcl
+expect " of ." vitis_hls -f forget.tcl
+refused 1 "there is no source" vitis_hls -f simulate.tcl
+expect "Opening project" vitis_hls -f make.tcl
+expect "Opening project" vitis_hls -f test.tcl
+[ ! -e proj/solution1/csim ] || fail "-reset kept the results of the solution"
+rm in.dat
+output=$(vitis_hls -f simulate.tcl 2>&1) || fail "$output"
+[[ $output == *"a file of the project is missing: $PWD/in.dat"*"kept gave 42"* ]] || fail "$output"
+refused 1 "'.' is not a solution" vitis_hls -f delete.tcl proj .
+mkdir proj/parts
+cp proj/kept.cpp proj/parts/twice.cpp
+echo 'open_project proj; add_files proj/parts/twice.cpp; delete_solution parts' >parts.tcl
+refused 1 "'parts' has files of the project, such as twice.cpp" vitis_hls -f parts.tcl
+[ -e proj/parts/twice.cpp ] || fail "a source was deleted"
+rm -r proj/parts
+vitis_hls -f delete.tcl proj solution1
+[ ! -e proj/solution1 ] && [ -e proj/kept.cpp ] || fail "not only the solution was deleted"
+mkdir notes
+refused 1 "'notes' is not a project" vitis_hls -f delete.tcl notes
+[ -d notes ] || fail "a folder was deleted"
+echo "top" >proj/tandem_hls.project
+refused 1 "tandem_hls.project' is damaged" vitis_hls -f simulate.tcl
+vitis_hls -f delete.tcl proj
+vitis_hls -f delete.tcl proj
+[ ! -e proj ] || fail "the project was not deleted"
+echo 'open_project proj; delete_project proj; set_top none; puts "open: [get_project]."' >own.tcl
+expect "open: ." vitis_hls -f own.tcl
+echo 'open_project .; delete_project .' >here.tcl
+refused 1 "the script runs in '.'" vitis_hls -f here.tcl
+[ -e here.tcl ] || fail "the working folder was deleted"
+cd ..
+
+# The headers, as Makefiles of textbooks find them.
+echo '#include "ap_int.h"' >includes.cpp
+g++ -I"$(vivado_hls -r)/include" -fsyntax-only includes.cpp
 
 refused 2 "give a script" vitis_hls
 refused 2 "cannot read the script 'none.tcl'" vitis_hls -f none.tcl

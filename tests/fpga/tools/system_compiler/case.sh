@@ -5,6 +5,10 @@ cd project
 expect "TEST PASSED" make test TARGET=sw_emu DEVICE=u250
 expect "TEST PASSED" make run TARGET=hw_emu DEVICE=u250
 same "$(stat -c %s out.dat)" 80  # four words of each of five jobs
+# A header that changes, and the platform under its other name.
+touch src/acc.hpp
+same "$(make -n host TARGET=hw_emu DEVICE=u250 | grep -c 'g++ .* -c -o')" 2
+expect "TEST PASSED" make test TARGET=hw_emu PLATFORM=xilinx_u250_gen3x16_xdma_3_1_202020_1
 code=0
 output=$(make run TARGET=hw DEVICE=u250 2>&1) || code=$?
 [ "$code" -ne 0 ] || fail "hardware was built: $output"

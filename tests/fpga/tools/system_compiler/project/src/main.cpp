@@ -4,6 +4,8 @@
 // and to a file.
 #include "acc.hpp"
 
+int non_negative(const int* values, int size);
+
 namespace {
 
 void check(bool right, const char* what) {
@@ -170,6 +172,8 @@ int main(int, char** argv) {
   filter_to_file(argv[1]);
   alone();
   rounds();
+  const int values[] = {3, -1, 0};
+  check(non_negative(values, 3) == 2, "a wrong count of numbers");
   const std::lock_guard<std::mutex> lock(g_cout_mutex);
   std::cout << "TEST PASSED\n";
 }
