@@ -102,6 +102,7 @@ CardSettings read_settings() {
   settings.checks = parse_checks(variable("TANDEM_CHECKS"), !settings.report_file.empty());
   settings.deadline = read_deadline();
   settings.timed = parse_time(variable("TANDEM_TIME"));
+  settings.waves = parse_waves(variable("TANDEM_WAVES"), settings.timed);
   tell_dropped_checks(settings);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   // their maps would use the same addresses

@@ -29,7 +29,7 @@ enum CardArea { kStateArea = 0, kClientArea = 1, kDeviceArea = 2, kStatesArea = 
 //   end_context <unit>                               ok
 //   allocate <bytes> <low> <high>                    ok <address>; "full <largest free piece>"
 //   release <address>                                ok
-//   export <address> <memory group>                  ok [export handle]
+//   export <address> <bytes> <memory group>          ok [export handle]
 //   import [export handle]                           ok <address> <bytes> <group>;
 //                                                    "foreign": a handle of another card
 //   map_peer <offset> <bytes> [memory, lease]        ok <address>

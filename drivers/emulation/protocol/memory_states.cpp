@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The states, then the records. A record is taken by exchanging its state; a full table forgets
+// The states, then the records, the counts of changes, those of blocks, and the blocks that kernels
+// wrote. A record is taken by exchanging its state; a full table forgets
 // freed buffers, then does without new ones.
 #include "emulation/protocol/memory_states.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "emulation/protocol/range_allocator.h"
@@ -18,8 +20,17 @@ constexpr uint64_t kStateSlack = 4096;
 uint64_t states_bytes(uint64_t memory_bytes) {
   return (memory_bytes + kStateSlack + 4095) / 4096 * 4096;
 }
+uint64_t num_blocks(uint64_t memory_bytes) { return memory_bytes / kStateBlock + 1; }
+uint64_t counts_begin(uint64_t memory_bytes) {
+  const uint64_t end = states_bytes(memory_bytes) + kMaxBufferRecords * sizeof(BufferRecord);
+  return (end + 63) / 64 * 64;
+}
+uint64_t blocks_begin(uint64_t memory_bytes) { return counts_begin(memory_bytes) + 64; }
+uint64_t unseen_begin(uint64_t memory_bytes) {
+  return blocks_begin(memory_bytes) + num_blocks(memory_bytes) * sizeof(uint32_t);
+}
 uint64_t states_area_bytes(uint64_t memory_bytes) {
-  return states_bytes(memory_bytes) + kMaxBufferRecords * sizeof(BufferRecord);
+  return unseen_begin(memory_bytes) + num_blocks(memory_bytes);
 }
 
 }  // namespace
@@ -42,6 +53,47 @@ BufferRecord* MemoryStates::records() const {
   return reinterpret_cast<BufferRecord*>(area_.data() + states_bytes(memory_bytes_));
 }
 
+MemoryStates::ChangeCounts& MemoryStates::counts() const {
+  return *reinterpret_cast<ChangeCounts*>(area_.data() + counts_begin(memory_bytes_));
+}
+std::atomic<uint32_t>* MemoryStates::block_counts() const {
+  return reinterpret_cast<std::atomic<uint32_t>*>(area_.data() + blocks_begin(memory_bytes_));
+}
+std::atomic<uint8_t>* MemoryStates::unseen_blocks() const {
+  return reinterpret_cast<std::atomic<uint8_t>*>(area_.data() + unseen_begin(memory_bytes_));
+}
+
+void MemoryStates::note_change(uint64_t address, uint64_t size_bytes) const {
+  if (size_bytes == 0) return;
+  std::atomic<uint32_t>* const blocks = block_counts();
+  const uint64_t last = (address + size_bytes - 1) / kStateBlock;
+  for (uint64_t block = address / kStateBlock; block <= last; ++block) {
+    blocks[block].fetch_add(1, std::memory_order_release);
+  }
+  counts().all.fetch_add(1, std::memory_order_release);
+}
+
+void MemoryStates::note_unseen(uint64_t address, uint64_t size_bytes) const {
+  if (size_bytes == 0) return;
+  std::atomic<uint8_t>* const blocks = unseen_blocks();
+  const uint64_t last = (address + size_bytes - 1) / kStateBlock;
+  for (uint64_t block = address / kStateBlock; block <= last; ++block) {
+    if (blocks[block].load(std::memory_order_relaxed) == 0) blocks[block].store(1);
+  }
+}
+
+bool MemoryStates::any_unseen(uint64_t address, uint64_t size_bytes) const {
+  if (!covers(address, size_bytes)) return false;
+  const std::atomic<uint8_t>* const blocks = unseen_blocks();
+  const uint64_t end = address + size_bytes;
+  for (uint64_t at = address; at < end;) {
+    const uint64_t next = std::min(end, (at / kStateBlock + 1) * kStateBlock);
+    if (blocks[at / kStateBlock].load() != 0 && any(at, next - at, kStateUnseen)) return true;
+    at = next;
+  }
+  return false;
+}
+
 void MemoryStates::make_buffer(uint64_t address, uint64_t size_bytes, uint32_t group, bool written,
                                const CodePlace& place) const {
   if (!covers(address, size_bytes)) return;
@@ -50,6 +102,7 @@ void MemoryStates::make_buffer(uint64_t address, uint64_t size_bytes, uint32_t g
   const uint64_t end = address + size_bytes;
   const uint64_t rest = (kAllocationGranule - end % kAllocationGranule) % kAllocationGranule;
   if (covers(end, rest)) std::memset(states() + end, 0, rest);
+  note_change(address, size_bytes + rest);
   for (const uint32_t from : {kNoRecord, uint32_t{kStateFreed}}) {
     for (uint32_t index = 0; index < kMaxBufferRecords; ++index) {
       BufferRecord& record = records()[index];
@@ -68,6 +121,7 @@ void MemoryStates::make_buffer(uint64_t address, uint64_t size_bytes, uint32_t g
 void MemoryStates::free_buffer(uint64_t address, uint64_t size_bytes) const {
   if (!covers(address, size_bytes)) return;
   std::memset(states() + address, kStateFreed, size_bytes);
+  note_change(address, size_bytes);
   for (uint32_t index = 0; index < kMaxBufferRecords; ++index) {
     BufferRecord& record = records()[index];
     const uint32_t state = record.state.load(std::memory_order_acquire);
@@ -79,11 +133,21 @@ void MemoryStates::free_buffer(uint64_t address, uint64_t size_bytes) const {
 }
 
 void MemoryStates::change(uint64_t address, uint64_t size_bytes, uint8_t on, uint8_t off) const {
-  if (!covers(address, size_bytes)) return;
+  if (!covers(address, size_bytes) || size_bytes == 0) return;
+  // Before the bytes, so that a kernel's store in between marks its block again.
+  if ((off & kStateUnseen) != 0) {
+    const uint64_t first = (address + kStateBlock - 1) / kStateBlock;
+    for (uint64_t block = first; block < (address + size_bytes) / kStateBlock; ++block) {
+      if (unseen_blocks()[block].load(std::memory_order_relaxed) != 0)
+        unseen_blocks()[block].store(0);
+    }
+  }
   uint8_t* const at = states() + address;
   for (uint64_t byte = 0; byte < size_bytes; ++byte) {
     at[byte] = static_cast<uint8_t>((at[byte] & ~off) | on);
   }
+  if ((on & kStateUnseen) != 0) note_unseen(address, size_bytes);
+  note_change(address, size_bytes);
 }
 
 bool MemoryStates::any(uint64_t address, uint64_t size_bytes, uint8_t bits) const {

@@ -4,9 +4,9 @@
 // A card and its clients share it while checks are on.
 //
 // One byte per byte of device memory, in an anonymous file; the system allocates its pages at the
-// first access. Clients mark buffers and syncs, the card marks bytes that kernels write. Threads
-// and processes: any. A byte has one writer at a time, unless the program has the race that the
-// checks look for.
+// first access. Clients mark buffers and syncs, the card marks bytes that kernels write. Clients'
+// changes are counted per block, so the card knows what to look at again. Threads and processes:
+// any. A byte has one writer at a time, unless the program has the race that the checks look for.
 #pragma once
 
 #include <atomic>
@@ -35,6 +35,7 @@ struct BufferRecord {
 };
 
 constexpr uint32_t kMaxBufferRecords = 4096;
+constexpr uint64_t kStateBlock = 4096;  // bytes of device memory
 
 class MemoryStates {
  public:
@@ -56,6 +57,17 @@ class MemoryStates {
   void free_buffer(uint64_t address, uint64_t size_bytes) const;
   // Sets the bits `on` and clears `off` of a range inside device memory.
   void change(uint64_t address, uint64_t size_bytes, uint8_t on, uint8_t off) const;
+  // Call it after a client has changed states() itself.
+  void note_change(uint64_t address, uint64_t size_bytes) const;
+  // How often clients changed states: any at all, or of the block of an address.
+  uint64_t changes() const { return counts().all.load(std::memory_order_acquire); }
+  uint32_t block_changes(uint64_t address) const {
+    return block_counts()[address / kStateBlock].load(std::memory_order_acquire);
+  }
+  // Call it after kStateUnseen was set in states() itself.
+  void note_unseen(uint64_t address, uint64_t size_bytes) const;
+  // Whether a byte of the range is kStateUnseen. Quick for blocks that no kernel wrote.
+  bool any_unseen(uint64_t address, uint64_t size_bytes) const;
   // Whether a byte of the range has one of `bits`.
   bool any(uint64_t address, uint64_t size_bytes, uint8_t bits) const;
   // The newest buffer that contains or contained `address`; otherwise the closest one that ends
@@ -63,7 +75,13 @@ class MemoryStates {
   const BufferRecord* find(uint64_t address) const;
 
  private:
+  struct ChangeCounts {
+    std::atomic<uint64_t> all{0};
+  };
   BufferRecord* records() const;
+  ChangeCounts& counts() const;
+  std::atomic<uint32_t>* block_counts() const;
+  std::atomic<uint8_t>* unseen_blocks() const;  // 1: bytes of the block may be kStateUnseen
 
   SharedArea area_;
   uint64_t memory_bytes_ = 0;

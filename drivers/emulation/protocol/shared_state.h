@@ -18,7 +18,7 @@
 
 namespace tandem::emulation {
 
-constexpr uint32_t kProtocolVersion = 5;
+constexpr uint32_t kProtocolVersion = 6;
 constexpr uint32_t kMaxUnits = 128;
 constexpr uint32_t kMaxClients = 256;      // multiple of 64
 constexpr uint32_t kRegisterWords = 1024;  // register map of a unit that programs may touch
@@ -62,7 +62,8 @@ struct SharedState {
   uint32_t version = kProtocolVersion;
   // counts loads; commands with an older generation are refused
   std::atomic<uint32_t> generation{0};
-  std::atomic<uint64_t> free_bytes{0};  // device memory
+  std::atomic<uint64_t> free_bytes{0};     // device memory, as far as the card allocates it
+  std::atomic<uint64_t> used_by_owner{0};  // bytes that the application of a private card uses
   std::atomic<uint64_t> bytes_to_device{0};
   std::atomic<uint64_t> bytes_from_device{0};
   std::atomic<uint32_t> checks{0};    // bits of Check, see checks.h

@@ -51,6 +51,12 @@ DeviceHandle* DeviceHandle::check(void* raw) {
   return open_handles().handles.count(handle) > 0 ? handle : nullptr;
 }
 
+std::shared_ptr<Card> DeviceHandle::card_of(void* raw) {
+  auto* handle = static_cast<DeviceHandle*>(raw);
+  std::lock_guard lock(open_handles().mutex);
+  return open_handles().handles.count(handle) > 0 ? handle->card_ : nullptr;
+}
+
 DeviceHandle* DeviceHandle::find_core(const void* device) {
   std::lock_guard lock(open_handles().mutex);
   for (DeviceHandle* handle : open_handles().handles) {

@@ -46,6 +46,8 @@ class DeviceHandle {
   static DeviceHandle* open(uint32_t index);
   // The handle of `raw` when it is open, else nullptr.
   static DeviceHandle* check(void* raw);
+  // The card of the handle `raw` when that is open, else null; the card stays open with the result.
+  static std::shared_ptr<Card> card_of(void* raw);
   // The open handle whose core_device is at `device`, else nullptr.
   static DeviceHandle* find_core(const void* device);
   // Whether a handle is open or is being closed.

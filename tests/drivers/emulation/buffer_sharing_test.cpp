@@ -87,6 +87,19 @@ TEST(BufferSharing, KernelsReachTheMemoryOfAnotherCard) {
   EXPECT_EQ(first.fetch()[0], 79u);
 }
 
+// Checks keep buffers apart by memory that belongs to none.
+TEST(BufferSharing, WithChecksAnImportHasTheSizeOfItsBufferToo) {
+  ForkedProcess process([](Line&) {
+    setenv("TANDEM_CHECKS", "memory", 1);
+    TrialCard first(0), second(1);
+    xrt::bo odd(first.device, 5000, first.kernel.group_id(2));
+    const xrt::bo again(first.device, odd.export_buffer());
+    const xrt::bo window(second.device, odd.export_buffer());
+    return again.size() == 5000 && window.size() == 5000;
+  });
+  EXPECT_TRUE(process.ended_well());
+}
+
 TEST(BufferSharing, KeepsTheMemoryOfAProcessThatWasKilled) {
   for (const bool shared : {false, true}) {
     ForkedProcess tester([&](Line&) {

@@ -6,6 +6,8 @@
 
 #include <cstring>
 #include <memory>
+#include <string>
+#include <thread>
 
 #include "emulation/card/checks/device_shadow.h"
 #include "emulation/card/checks/local_memory.h"
@@ -111,17 +113,74 @@ TEST_F(CheckedMemory, AStoreCountsOnceAllEightBytesAreStored) {
   EXPECT_EQ(at(8), kPlainForLoads);
 }
 
-TEST_F(CheckedMemory, ANewRunForgetsWhatWasKnown) {
-  set(0, 4096, kByKernel);
-  shadow->look_at_block(0);
+TEST_F(CheckedMemory, ANewRunForgetsTheBlocksThatAProgramChanged) {
+  set(0, 8192, kByKernel);
+  shadow->look_at(0, 8192);
   EXPECT_EQ(at(0), 0);
-  shadow->forget_all();
-  EXPECT_EQ(at(0), kUnknownStates);
-  shadow->stored(0, 8);
-  EXPECT_EQ(at(0), kUnknownStates);
-  set(0, 8, kStateFreed);
+  shadow->refresh();
+  EXPECT_EQ(at(0), 0) << "nothing changed";
+  states.change(4096, 8, 0, kStateUnseen);
+  shadow->refresh();
+  EXPECT_EQ(at(0), 0);
+  EXPECT_EQ(at(4096), kUnknownStates);
+  shadow->stored(4096, 8);
+  EXPECT_EQ(at(4096), kUnknownStates);
+  states.change(4096, 8, kStateFreed, kByKernel);
+  shadow->look_at_block(4096);
+  EXPECT_EQ(at(4096), kMixedStates);
+  EXPECT_EQ(at(4104), 0);
+}
+
+TEST_F(CheckedMemory, AChangeAfterTheLookIsNotOverlooked) {
+  set(0, 4096, kByKernel);
+  states.change(0, 8, kByKernel, 0);
   shadow->look_at_block(0);
-  EXPECT_EQ(at(0), kMixedStates);
+  states.change(0, 8, 0, kStateUnseen);
+  states.change(0, 8, kStateUnseen, 0);
+  shadow->refresh();
+  EXPECT_EQ(at(0), kUnknownStates);
+  shadow->look_at_block(0);
+  shadow->refresh();
+  EXPECT_EQ(at(0), 0);
+}
+
+TEST_F(CheckedMemory, ARangeIsStoredWithItsEnds) {
+  set(0, 12288, kReadable);
+  shadow->look_at(0, 8192);
+  set(4080, 4, kByKernel);
+  shadow->store_range(4084, 8192 - 4084 + 100);
+  EXPECT_EQ(at(4072), kPlainForLoads);
+  EXPECT_EQ(at(4080), 0) << "both halves are stored now";
+  EXPECT_EQ(at(4088), 0);
+  EXPECT_EQ(at(8184), 0);
+  EXPECT_EQ(at(8192), kUnknownStates) << "nobody looked at this block";
+  EXPECT_EQ(states.states()[4083], kByKernel);
+  EXPECT_EQ(states.states()[8291], kByKernel);
+  EXPECT_EQ(states.states()[8292], kReadable);
+  shadow->look_at_block(8192);
+  shadow->store_range(8296, 4);
+  EXPECT_EQ(at(8296), kPlainForLoads);
+  EXPECT_EQ(at(8288), kPlainForLoads);
+  EXPECT_TRUE(states.any_unseen(8296, 1));
+}
+
+// Whatever another unit's run forgets meanwhile: 0 is only left where all bytes are stored ones.
+TEST_F(CheckedMemory, AStoreWhileAnotherRunBeginsLeavesNothingUntrue) {
+  for (int round = 0; round < 2000; ++round) {
+    states.change(0, 8, kReadable, kStateUnseen);
+    shadow->refresh();
+    shadow->look_at_block(0);
+    std::thread kernel([this] {
+      set(0, 8, kByKernel);
+      shadow->stored(0, 8);
+    });
+    states.change(0, 8, 0, kStateUnseen);
+    shadow->refresh();
+    kernel.join();
+    shadow->refresh();
+    const bool stored = std::memcmp(states.states(), std::string(8, kByKernel).data(), 8) == 0;
+    ASSERT_TRUE(at(0) != 0 || stored) << "round " << round;
+  }
 }
 
 TEST_F(CheckedMemory, AVariableIsLookedAtUntilAllItsBytesAreWritten) {
@@ -133,6 +192,9 @@ TEST_F(CheckedMemory, AVariableIsLookedAtUntilAllItsBytesAreWritten) {
   EXPECT_EQ(bounds_of(address + 16), 4);
   EXPECT_TRUE(may_touch(address + 16, 4));
   EXPECT_FALSE(may_touch(address + 16, 8));
+  EXPECT_EQ(accessible_bytes(address + 4, 100), 16u);
+  EXPECT_EQ(accessible_bytes(address + 4, 7), 7u);
+  EXPECT_EQ(accessible_bytes(address + 20, 1), 0u);
   EXPECT_TRUE(is_blank(address, 16));
   set_written(address, 4);
   EXPECT_LT(shadow_of(address), 0);

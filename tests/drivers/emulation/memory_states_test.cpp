@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <stdexcept>
+#include <vector>
 
 #include "emulation/protocol/checks.h"
 
@@ -61,6 +62,44 @@ TEST(MemoryStates, AreSharedAndChangedBit) {
   card.change(8, 8, 0, kStateStale);
   EXPECT_FALSE(client.any(0, 64, kStateStale));
   EXPECT_TRUE(client.any(15, 1, kStateWritten));
+}
+
+TEST(MemoryStates, ChangesAreCountedPerBlock) {
+  const MemoryStates card = MemoryStates::create(kStateBytes);
+  const MemoryStates client = MemoryStates::adopt(dup(card.descriptor()), kStateBytes);
+  const uint64_t before = card.changes();
+  const auto counts = [&card] {
+    return std::vector<uint32_t>{card.block_changes(0), card.block_changes(4096),
+                                 card.block_changes(8192), card.block_changes(12288)};
+  };
+  client.change(4095, 2, kStateWritten, 0);
+  EXPECT_EQ(counts(), (std::vector<uint32_t>{1, 1, 0, 0}));
+  client.make_buffer(8192, 100, 0, true, {});
+  client.free_buffer(8192, 100);
+  EXPECT_EQ(counts(), (std::vector<uint32_t>{1, 1, 2, 0}));
+  client.note_change(0, 0);
+  client.change(0, 0, kStateWritten, 0);
+  EXPECT_EQ(counts(), (std::vector<uint32_t>{1, 1, 2, 0}));
+  EXPECT_EQ(card.changes(), before + 3);
+}
+
+TEST(MemoryStates, UnseenBytesAreFoundUntilTheyAreCleared) {
+  const MemoryStates states = MemoryStates::create(kStateBytes);
+  EXPECT_FALSE(states.any_unseen(0, kStateBytes));
+  states.change(8000, 500, kStateUnseen, 0);
+  EXPECT_TRUE(states.any_unseen(0, 8001));
+  EXPECT_FALSE(states.any_unseen(0, 8000));
+  EXPECT_TRUE(states.any_unseen(8499, 1));
+  EXPECT_FALSE(states.any_unseen(8500, 100));
+  states.change(0, 8192, 0, kStateUnseen);
+  EXPECT_FALSE(states.any_unseen(0, 8192));
+  EXPECT_TRUE(states.any_unseen(8192, 1));
+  states.states()[20000] = kStateUnseen;
+  states.note_unseen(20000, 1);
+  EXPECT_TRUE(states.any_unseen(16384, 8192));
+  states.change(20000, 1, 0, kStateUnseen);
+  EXPECT_FALSE(states.any_unseen(16384, 8192));
+  EXPECT_FALSE(states.any_unseen(kStateBytes, 1)) << "outside of memory";
 }
 
 TEST(MemoryStates, RangesOutsideOfMemoryAreLeftAlone) {

@@ -62,5 +62,52 @@ TEST(RaceMap, OnesOwnAccessesAreNoConflict) {
   EXPECT_FALSE(map.touch(0, 4, 8, true, 0));
 }
 
+// Blocks of 4096 bytes have entries of their own.
+TEST(RaceMap, WholeBlocksConflictWithBlocksAndWithParts) {
+  for (const uint64_t second : {uint64_t{8192}, uint64_t{8200}}) {
+    for (const bool first_is_block : {true, false}) {
+      RaceMap map(kMapBytes);
+      map.begin_run(1);
+      map.begin_run(2);
+      const uint64_t block_begin = 4096, block_bytes = 3 * 4096;
+      if (first_is_block) {
+        EXPECT_FALSE(map.touch(1, block_begin, block_bytes, true, 7));
+        EXPECT_TRUE(map.touch(2, second, second % 4096 == 0 ? 4096 : 4, false, 0)) << second;
+      } else {
+        EXPECT_FALSE(map.touch(1, second, second % 4096 == 0 ? 4096 : 4, false, 7));
+        const auto conflict = map.touch(2, block_begin, block_bytes, true, 0);
+        ASSERT_TRUE(conflict) << second;
+        EXPECT_FALSE(conflict->wrote);
+        EXPECT_EQ(conflict->unit, 1u);
+        EXPECT_EQ(conflict->code_offset, 7u);
+      }
+    }
+  }
+}
+
+TEST(RaceMap, PartsOfABlockByTwoUnitsAreBothFound) {
+  for (const uint32_t unit : {1u, 2u}) {
+    RaceMap map(kMapBytes);
+    for (const uint32_t each : {1u, 2u, 3u}) map.begin_run(each);
+    EXPECT_FALSE(map.touch(1, 4100, 4, true, 0));
+    EXPECT_FALSE(map.touch(2, 4200, 4, true, 0));
+    map.end_run(unit);  // the other one still runs
+    EXPECT_TRUE(map.touch(3, 4096, 4096, false, 0)) << unit;
+  }
+}
+
+TEST(RaceMap, BlocksOfEndedRunsAndReadsAreNoConflict) {
+  RaceMap map(kMapBytes);
+  map.begin_run(1);
+  EXPECT_FALSE(map.touch(1, 0, 8192, false, 0));
+  map.begin_run(2);
+  EXPECT_FALSE(map.touch(2, 0, 8192, false, 0));
+  EXPECT_FALSE(map.touch(2, 4, 4, false, 0));
+  map.end_run(1);
+  EXPECT_FALSE(map.touch(2, 0, 8192, true, 0));
+  map.begin_run(1);
+  EXPECT_TRUE(map.touch(1, 100, 4, true, 0));
+}
+
 }  // namespace
 }  // namespace tandem::emulation

@@ -2,6 +2,7 @@
 //
 // Another program asks cards how they are. Here the watcher is in the application's own process.
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -58,6 +59,24 @@ TEST(Watch, ShowsUnitsMemoryAndBytesOfACard) {
   EXPECT_EQ(seen.answer["units"][0]["running_ns"], 0);
   EXPECT_GT(seen.answer["units"][0]["busy_ns"], 0);
   EXPECT_EQ(seen.answer["bytes_from_device"], 4096);
+}
+
+TEST(Watch, ShowsTheMemoryThatAProgramUsesOfItsOwnCard) {
+  TrialCard card;
+  WatchedCards cards;
+  const auto used = [&] {
+    const auto answer = wait_for(cards, 0, is_own).answer;
+    return answer["memory_bytes"].get<uint64_t>() - answer["free_bytes"].get<uint64_t>();
+  };
+  EXPECT_EQ(used(), 4096u) << "the buffer of the trial card";
+  {
+    xrt::bo held(card.device, (1 << 20) + 1, card.kernel.group_id(2));
+    EXPECT_EQ(used(), 4096u + (1 << 20) + 4096u) << "in whole pages";
+    const int handle = held.export_buffer();
+    EXPECT_EQ(used(), 4096u + (1 << 20) + 4096u) << "exported memory counts once";
+    close(handle);
+  }
+  EXPECT_EQ(used(), 4096u);
 }
 
 TEST(Watch, ShowsARunThatHasNotEnded) {

@@ -78,7 +78,8 @@ void DeviceShadow::look_at_block(uint64_t address) {
   const uint64_t end = std::min(begin + kBlockBytes, size_bytes_);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (is_known(address)) return;
-  known_blocks_.push_back(begin);
+  // Before the states, so that a change in between is seen by refresh().
+  known_blocks_.push_back({begin, states_.block_changes(begin)});
   const uint8_t* const states = states_.states() + begin;
   uint64_t unstored = 0, unreadable = 0;
   for (uint64_t at = 0; at < end - begin; at += 8) {
@@ -95,22 +96,55 @@ void DeviceShadow::look_at_block(uint64_t address) {
     shadows[at / 8] = shadow_for(states_at(states + at));
 }
 
-void DeviceShadow::stored(uint64_t address, uint64_t size_bytes) {
-  const uint64_t end = address + size_bytes;
-  for (uint64_t at = address / 8 * 8; at < end; at += 8) {
-    int8_t& shadow = shadow_of(device_ + at);
-    if (shadow == 0 || shadow == kUnknownStates) continue;
-    if (states_at(states_.states() + at) == kStoredStates) shadow = 0;
+void DeviceShadow::look_at(uint64_t address, uint64_t size_bytes) {
+  for (uint64_t at = address / kBlockBytes * kBlockBytes; at < address + size_bytes;
+       at += kBlockBytes) {
+    if (!is_known(at)) look_at_block(at);
   }
 }
 
-void DeviceShadow::forget_all() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  for (const uint64_t begin : known_blocks_) {
-    const uint64_t bytes = std::min(kBlockBytes, size_bytes_ - begin);
-    std::memset(&shadow_of(device_ + begin), kUnknownStates, bytes / 8);
+// Another unit may forget the block meanwhile: then its bytes stay unknown.
+void DeviceShadow::stored(uint64_t address, uint64_t size_bytes) {
+  states_.note_unseen(address, size_bytes);
+  const uint64_t end = address + size_bytes;
+  for (uint64_t at = address / 8 * 8; at < end; at += 8) {
+    std::atomic_ref<int8_t> shadow(shadow_of(device_ + at));
+    int8_t before = shadow.load(std::memory_order_acquire);
+    if (before == 0 || before == kUnknownStates) continue;
+    if (states_at(states_.states() + at) == kStoredStates)
+      shadow.compare_exchange_strong(before, 0);
   }
-  known_blocks_.clear();
+}
+
+void DeviceShadow::store_range(uint64_t address, uint64_t size_bytes) {
+  std::memset(states_.states() + address, kStateLive | kStateWritten | kStateUnseen, size_bytes);
+  states_.note_unseen(address, size_bytes);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const uint64_t end = address + size_bytes;
+  for (uint64_t at = address / 8 * 8; at < end;) {
+    const uint64_t next = std::min(end, (at / kBlockBytes + 1) * kBlockBytes);
+    const uint64_t whole = at < address || next - at < 8 ? 0 : (next - at) / 8;
+    if (is_known(at) && whole != 0) std::memset(&shadow_of(device_ + at), 0, whole);
+    at += whole * 8;
+    if (at >= next) continue;
+    // A part of 8 bytes.
+    const bool all = states_at(states_.states() + at) == kStoredStates;
+    if (all && is_known(at)) shadow_of(device_ + at) = 0;
+    at += 8;
+  }
+}
+
+void DeviceShadow::refresh() {
+  const uint64_t changes = states_.changes();
+  if (changes == seen_changes_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::erase_if(known_blocks_, [this](const KnownBlock& block) {
+    if (states_.block_changes(block.begin) == block.changes) return false;
+    const uint64_t bytes = std::min(kBlockBytes, size_bytes_ - block.begin);
+    std::memset(&shadow_of(device_ + block.begin), kUnknownStates, bytes / 8);
+    return true;
+  });
+  seen_changes_.store(changes, std::memory_order_relaxed);
 }
 
 }  // namespace tandem::emulation

@@ -3,12 +3,13 @@
 // DeviceShadow: the shadow bytes (local_memory.h) of device memory. They tell the kernels' own code
 // which accesses need no look, from the states of the bytes.
 //
-// A byte is known only from the first access to its block until any unit begins its next run, since
-// programs change states between runs. Accesses to unknown or mixed bytes are looked at, so a
-// shadow byte never causes a finding. Cost: a look at 4 KiB of states per block and run. Errors:
+// A byte is known only from the first access to its block until a unit begins a run after a program
+// has changed states of the block. Accesses to unknown or mixed bytes are looked at, so a shadow
+// byte never causes a finding. Cost: a look at 4 KiB of states per changed block. Errors:
 // std::runtime_error. Threads: any.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -34,19 +35,28 @@ class DeviceShadow {
   bool is_known(uint64_t address) const { return shadow_of(device_ + address) != kUnknownStates; }
   // Makes the block of an address known.
   void look_at_block(uint64_t address);
+  // The same for all blocks of a range.
+  void look_at(uint64_t address, uint64_t size_bytes);
   // After a kernel's store, which changed the states.
   void stored(uint64_t address, uint64_t size_bytes);
-  // A run begins.
-  void forget_all();
+  // Makes the bytes of a range stored ones: states and shadow.
+  void store_range(uint64_t address, uint64_t size_bytes);
+  // A run begins: forgets the blocks that programs have changed.
+  void refresh();
 
  private:
-  static constexpr uint64_t kBlockBytes = 4096;
+  static constexpr uint64_t kBlockBytes = kStateBlock;
+  struct KnownBlock {
+    uint64_t begin = 0;
+    uint32_t changes = 0;  // of the states when they were looked at
+  };
 
   const uint64_t device_;
   const uint64_t size_bytes_;
   const MemoryStates& states_;
   std::mutex mutex_;
-  std::vector<uint64_t> known_blocks_;
+  std::vector<KnownBlock> known_blocks_;
+  std::atomic<uint64_t> seen_changes_{0};
 };
 
 }  // namespace tandem::emulation

@@ -68,12 +68,32 @@ int64_t index_value(const TypeDescriptor& type, uint64_t value) {
   return static_cast<int64_t>(value << (64 - bits)) >> (64 - bits);
 }
 
-void* copy_bytes(void* to, const void* from, uint64_t size_bytes, const void* caller) {
-  if (size_bytes != 0) {
-    note_load(from, size_bytes, caller);
-    note_store(to, size_bytes, caller);
+// Of functions of the C library.
+void load_bytes(const void* at, uint64_t size_bytes, const void* from) {
+  RunChecks* const checks = RunChecks::current();
+  if (checks == nullptr || size_bytes == 0) return;
+  const RunChecks::Pieces bytes{address_of(at), size_bytes, size_bytes, 1};
+  if (!checks->is_good_load(bytes, true, from)) checks->load(address_of(at), size_bytes, from);
+}
+// How many of the bytes may be stored: behind the end of a variable lie the frames of callers,
+// without which the kernel cannot go on.
+uint64_t store_bytes(const void* at, uint64_t size_bytes, const void* from) {
+  RunChecks* const checks = RunChecks::current();
+  if (checks == nullptr || size_bytes == 0) return size_bytes;
+  const RunChecks::Pieces bytes{address_of(at), size_bytes, size_bytes, 1};
+  if (checks->is_good_store(bytes, true, from)) {
+    checks->stored_pieces(bytes);
+    return size_bytes;
   }
-  return std::memmove(to, from, size_bytes);
+  checks->store(address_of(at), size_bytes, from);
+  const bool is_local =
+      tandem::emulation::is_mappable(address_of(at)) && !checks->is_in_device(address_of(at));
+  return !is_local ? size_bytes : tandem::emulation::accessible_bytes(address_of(at), size_bytes);
+}
+
+void* copy_bytes(void* to, const void* from, uint64_t size_bytes, const void* caller) {
+  load_bytes(from, size_bytes, caller);
+  return std::memmove(to, from, store_bytes(to, size_bytes, caller));
 }
 
 }  // namespace
@@ -107,8 +127,7 @@ TANDEM_CHECK_CALL void* tandem_check_memmove(void* to, const void* from, uint64_
   return copy_bytes(to, from, size_bytes, __builtin_return_address(0));
 }
 TANDEM_CHECK_CALL void* tandem_check_memset(void* to, int value, uint64_t size_bytes) {
-  if (size_bytes != 0) note_store(to, size_bytes, __builtin_return_address(0));
-  return std::memset(to, value, size_bytes);
+  return std::memset(to, value, store_bytes(to, size_bytes, __builtin_return_address(0)));
 }
 
 TANDEM_CHECK_CALL void tandem_check_enter_scope(const void* at, uint64_t size_bytes) {
@@ -174,6 +193,24 @@ TANDEM_CHECK_CALL void tandem_check_alignment(const AlignmentData* data, uint64_
 TANDEM_CHECK_CALL void tandem_check_stored(const void* at, uint64_t size_bytes) {
   if (RunChecks* const checks = RunChecks::current()) {
     checks->announce_store(address_of(at), size_bytes, __builtin_return_address(0));
+  }
+}
+
+// Bit 0 of `flags`: a store; bit 1: surely of each of these bytes.
+TANDEM_CHECK_CALL int tandem_check_range_ok(uint64_t low, uint64_t piece, uint64_t step,
+                                            uint64_t count, uint64_t flags) {
+  RunChecks* const checks = RunChecks::current();
+  if (checks == nullptr) return 0;
+  const RunChecks::Pieces pieces{low, piece, step, count};
+  const bool is_whole = (flags & 2) != 0;
+  const void* const from = __builtin_return_address(0);
+  return (flags & 1) != 0 ? checks->is_good_store(pieces, is_whole, from)
+                          : checks->is_good_load(pieces, is_whole, from);
+}
+TANDEM_CHECK_CALL void tandem_check_range_stored(uint64_t low, uint64_t piece, uint64_t step,
+                                                 uint64_t count) {
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->stored_pieces({low, piece, step, count});
   }
 }
 

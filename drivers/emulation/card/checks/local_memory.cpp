@@ -69,6 +69,12 @@ bool may_touch_bytes(uint64_t address, uint64_t size_bytes) {
   return true;
 }
 
+uint64_t accessible_bytes(uint64_t address, uint64_t size_bytes) {
+  uint64_t count = 0;
+  while (count < size_bytes && may_touch(address + count, 1)) ++count;
+  return count;
+}
+
 bool is_blank(uint64_t address, uint64_t size_bytes) {
   for (uint64_t byte = address; byte < address + size_bytes; ++byte) {
     if ((blank_bits_of(byte) >> (byte & 7) & 1) == 0) return false;

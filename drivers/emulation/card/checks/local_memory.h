@@ -61,6 +61,8 @@ inline bool may_touch(uint64_t address, uint64_t size_bytes) {
 }
 
 bool may_touch_bytes(uint64_t address, uint64_t size_bytes);
+// How many bytes from `address` on, at most `size_bytes`, stay inside its variable.
+uint64_t accessible_bytes(uint64_t address, uint64_t size_bytes);
 // Whether none of the bytes was written since its variable came into scope.
 bool is_blank(uint64_t address, uint64_t size_bytes);
 void set_written_bytes(uint64_t address, uint64_t size_bytes);

@@ -4,9 +4,9 @@
 // that another kernel reads.
 //
 // Each 4 bytes of device memory have two entries: the last writer and the last reader, each with a
-// mask of bytes. A later access by another unit replaces an entry, so some races are missed, but
-// none is reported wrongly. Units that are linked by streams order their accesses and are not
-// checked. Threads: any.
+// mask of bytes; so have whole blocks of 4096 bytes, for accesses to all their bytes. A later
+// access by another unit replaces an entry, so some races are missed, but none is reported wrongly.
+// Units that are linked by streams order their accesses and are not checked. Threads: any.
 #pragma once
 
 #include <array>
@@ -44,10 +44,20 @@ class RaceMap {
   struct Entry {
     std::atomic<uint64_t> writer{0}, reader{0};
   };
+  struct Block {
+    Entry whole;
+    // The unit whose accesses to parts of the block have entries; kSeveral: more than one.
+    std::atomic<uint64_t> parts{0};
+  };
+  using Found = std::optional<Conflict>;
   bool is_running(uint64_t mark) const;
+  void look(const Entry& entry, uint64_t own, bool writes, Found& found) const;
+  void touch_block(uint64_t block, uint64_t own, bool writes, Found& found);
+  void touch_words(uint64_t address, uint64_t end, uint64_t own, bool writes, Found& found);
 
   Entry* entries_ = nullptr;
-  uint64_t size_bytes_ = 0;
+  Block* blocks_ = nullptr;
+  uint64_t entries_bytes_ = 0, size_bytes_ = 0;
   std::array<std::atomic<uint32_t>, kMaxUnits> runs_{};  // odd while the unit runs
 };
 

@@ -65,7 +65,7 @@ void RunChecks::begin_call(std::vector<PointerArgument> pointers) {
   pointers_ = std::move(pointers);
   loops_.clear();
   announced_ = {};
-  areas_.shadow->forget_all();
+  refresh_buffers();
   freed_accesses_ = {};
   if (left_frames_) forget_below(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
   left_frames_ = true;
@@ -217,8 +217,8 @@ void RunChecks::check_device_store(uint64_t address, uint64_t size_bytes, const 
 
 void RunChecks::check_race(uint64_t address, uint64_t size_bytes, bool writes, const void* from) {
   if (!watches_races_) return;
-  const auto offset = static_cast<uint32_t>(reinterpret_cast<uint64_t>(from) - unit_.code.begin);
-  const auto conflict = areas_.races->touch(unit_.index, address, size_bytes, writes, offset);
+  const auto conflict =
+      areas_.races->touch(unit_.index, address, size_bytes, writes, code_offset(from));
   if (!conflict || !is_new("race", from, address)) return;
   const auto [name, code] = unit_.other(conflict->unit);
   const auto* const there = reinterpret_cast<const void*>(code.begin + conflict->code_offset);

@@ -89,6 +89,24 @@ class RunChecks {
   void store_announced_in(uint64_t begin, uint64_t size_bytes) {
     if (announced_.address - begin < size_bytes) store_announced();
   }
+  // `count` pieces of `piece` bytes that begin every `step` bytes from `low` on.
+  struct Pieces {
+    uint64_t low = 0, piece = 0, step = 0, count = 0;
+    uint64_t span() const { return step * (count - 1) + piece; }
+  };
+  // Before a loop that reaches these bytes and has a version without checks (loop_version.h of
+  // v++): whether no check of the loop can find or has to note anything; for stores that reach
+  // each of these bytes (`is_whole`), nothing but the stores themselves.
+  bool is_good_load(const Pieces& pieces, bool is_whole, const void* from) {
+    return is_good_load(pieces) && (!watches_races_ || has_no_race(pieces, is_whole, false, from));
+  }
+  bool is_good_store(const Pieces& pieces, bool is_whole, const void* from) {
+    return is_good_store(pieces, is_whole) &&
+           (!watches_races_ || has_no_race(pieces, is_whole, true, from));
+  }
+  bool is_in_device(uint64_t address) const { return address - device_ < device_bytes_; }
+  // Notes the stores of such a loop.
+  void stored_pieces(const Pieces& pieces);
   void misaligned(uint64_t address, uint64_t alignment, const char* type, const void* from);
   void index(const char* file, int line, const std::string& type, int64_t index, const void* from);
   void division(const char* file, int line, const void* from);
@@ -169,6 +187,19 @@ class RunChecks {
     return address < kAddressEnd && may_touch(address, size_bytes) &&
            (blank_bits_of(address) | blank_bits_of(last)) == 0;
   }
+  void refresh_buffers();
+  void forget_changed();
+  bool may_skip(const Pieces& pieces) const;
+  enum class BufferUse : uint8_t { kLoads, kStores };
+  bool is_good_load(const Pieces& pieces);
+  bool is_good_store(const Pieces& pieces, bool is_whole);
+  bool has_no_race(const Pieces& pieces, bool is_whole, bool writes, const void* from);
+  uint32_t code_offset(const void* from) const {
+    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(from) - unit_.code.begin);
+  }
+  bool is_good_buffer(uint64_t device, uint64_t size_bytes, BufferUse use);
+  bool is_plain_range(uint64_t device, uint64_t size_bytes, BufferUse use) const;
+  bool is_live_range(uint64_t device, uint64_t size_bytes) const;
   void watched_load(uint64_t address, uint64_t size_bytes, const void* from);
   void watched_store(uint64_t address, uint64_t size_bytes, const void* from);
   void check_load(uint64_t address, uint64_t size_bytes, const void* from);
@@ -222,6 +253,14 @@ class RunChecks {
     return freed_accesses_[reinterpret_cast<uint64_t>(from) / 4 % freed_accesses_.size()];
   }
   std::array<FreedAccess, 16> freed_accesses_;  // of this call
+  // Buffers whose bytes were all looked at; kept as long as no program changes states.
+  struct KnownBuffer {
+    uint64_t begin = 0, end = 0;
+    bool is_good[2] = {};  // by BufferUse
+    bool is_bad[2] = {};   // in this call
+  };
+  std::vector<KnownBuffer> known_buffers_;
+  uint64_t known_changes_ = 0;
   DependenceWatch loops_;
   std::map<Place, bool> seen_;                         // true: it was a finding
   std::set<std::pair<std::string, int>> local_lines_;  // of local_out_of_bounds

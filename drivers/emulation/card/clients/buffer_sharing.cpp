@@ -14,7 +14,8 @@
 
 namespace tandem::emulation {
 
-int BufferSharing::export_buffer(uint64_t address, uint32_t group) {
+int BufferSharing::export_buffer(uint64_t address, uint64_t size_bytes, uint32_t group) {
+  if (size_bytes > space_.size_of(address)) throw std::runtime_error("no such buffer");
   int ends[2];
   struct stat status {};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0 ||
@@ -29,7 +30,7 @@ int BufferSharing::export_buffer(uint64_t address, uint32_t group) {
     close(ends[1]);
     throw;
   }
-  exports_[handle] = {{address, group}, ends[0]};
+  exports_[handle] = {{address, size_bytes, group}, ends[0]};
   space_.hold(address);
   return ends[1];
 }
@@ -63,8 +64,7 @@ void BufferSharing::lease(const Shared& buffer, int socket) {
   const uint64_t address = buffer.address;
   const auto [memory, offset] = space_.backing(address);
   const std::string text = "ok " + std::to_string(offset) + " " +
-                           std::to_string(space_.size_of(address)) + " " +
-                           std::to_string(buffer.group);
+                           std::to_string(buffer.size_bytes) + " " + std::to_string(buffer.group);
   if (!send_message(socket, text, {memory})) {
     close(socket);
     return;

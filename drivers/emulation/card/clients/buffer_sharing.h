@@ -23,12 +23,13 @@ class BufferSharing {
   BufferSharing(EventLoop& loop, DeviceSpace& space) : loop_(loop), space_(space) {}
 
   // Returns a new handle of the buffer at `address`, which the caller owns. Throws
-  // std::runtime_error. `group`: the buffer's memory group in the exporter's numbering, passed on
-  // to importers.
-  int export_buffer(uint64_t address, uint32_t group);
+  // std::runtime_error. Importers get `size_bytes`, which may be less than was allocated, and
+  // `group`: the buffer's memory group in the exporter's numbering.
+  int export_buffer(uint64_t address, uint64_t size_bytes, uint32_t group);
   // The buffer of a handle of this card.
   struct Shared {
     uint64_t address = 0;
+    uint64_t size_bytes = 0;
     uint32_t group = 0;
   };
   std::optional<Shared> find(int handle) const;

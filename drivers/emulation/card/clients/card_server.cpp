@@ -294,9 +294,10 @@ CardServer::Answer CardServer::withdraw(Client& client, uint64_t number) {
 
 CardServer::Answer CardServer::export_buffer(Client& client, std::istream& words) {
   const auto address = read<uint64_t>(words);
+  const auto size_bytes = read<uint64_t>(words);
   const auto group = read<uint32_t>(words);
   if (client.holds.count(address) == 0) throw std::runtime_error("no such buffer");
-  return {"ok", {sharing_->export_buffer(address, group)}, true};
+  return {"ok", {sharing_->export_buffer(address, size_bytes, group)}, true};
 }
 
 CardServer::Answer CardServer::import(Client& client, const Message& request) {
@@ -306,7 +307,7 @@ CardServer::Answer CardServer::import(Client& client, const Message& request) {
   space_->hold(found->address);
   ++client.holds[found->address];
   client.grant.hold = found->address;
-  return {ok(found->address) + " " + std::to_string(space_->size_of(found->address)) + " " +
+  return {ok(found->address) + " " + std::to_string(found->size_bytes) + " " +
               std::to_string(found->group),
           {}};
 }

@@ -24,6 +24,7 @@ struct CardSettings {
   // Commands that take longer are ended; 0: no limit.
   std::chrono::milliseconds deadline{0};
   bool timed = false;  // TANDEM_TIME: runs have a modelled time
+  bool waves = false;  // TANDEM_WAVES: and a line for waveforms
   bool has(Check check) const { return (checks & check) != 0; }
 };
 

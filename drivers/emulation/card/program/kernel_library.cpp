@@ -94,7 +94,10 @@ const tandem_glue::KernelEntry* KernelLibrary::find_entry(const std::string& ker
     skip_mask_ = reinterpret_cast<uint64_t* (*)()>(find("tandem_checked_mask"))();
     reinterpret_cast<void (*)()>(find("tandem_checked_begin"))();
   }
-  if (copy_ == KernelCopy::kPlain) getter = find("tandem_kernel_" + kernel);
+  if (copy_ == KernelCopy::kPlain) {
+    getter = find("tandem_kernel_" + kernel);
+    coverage_ = reinterpret_cast<void (*)()>(find("tandem_coverage_" + kernel));
+  }
   if (copy_ == KernelCopy::kCounting) {
     counting_ = {static_cast<const char*>(find("tandem_time_model_" + kernel)),
                  static_cast<uint64_t*>(find("tandem_time_counts_" + kernel)),
@@ -104,6 +107,10 @@ const tandem_glue::KernelEntry* KernelLibrary::find_entry(const std::string& ker
 }
 
 KernelLibrary::~KernelLibrary() { unload(); }
+
+void KernelLibrary::write_coverage() const {
+  if (coverage_ != nullptr) coverage_();
+}
 
 CodeRange KernelLibrary::code() const {
   struct Search {

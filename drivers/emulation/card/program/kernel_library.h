@@ -40,6 +40,8 @@ class KernelLibrary {
   uint64_t* skip_mask() const { return skip_mask_; }
   // For a copy that counts; null pointers for others.
   const CountingCopy& counting() const { return counting_; }
+  // Adds what ran to the files of gcov, if the kernel was compiled for it (vpp/kernel_coverage.h).
+  void write_coverage() const;
   // The memory range of the library's instructions.
   CodeRange code() const;
   // Loads the same kernel again, as a separate copy.
@@ -54,6 +56,7 @@ class KernelLibrary {
   KernelCopy copy_ = KernelCopy::kPlain;
   CountingCopy counting_;
   uint64_t* skip_mask_ = nullptr;
+  void (*coverage_)() = nullptr;
   void* handle_ = nullptr;
   const tandem_glue::KernelEntry* entry_ = nullptr;
 };

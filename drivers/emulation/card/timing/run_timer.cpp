@@ -33,6 +33,50 @@ double rounded(double value) {
   return std::max(0.0, static_cast<double>(static_cast<int64_t>(value * 1000 + 0.5)) / 1000);
 }
 
+nlohmann::ordered_json loops_json(const timing::RunTime& time) {
+  using nlohmann::ordered_json;
+  ordered_json loops = ordered_json::array();
+  for (const timing::LoopTime& loop : time.loops) {
+    loops.push_back({{"file", loop.file},
+                     {"line", loop.line},
+                     {"entries", loop.entries},
+                     {"trips", loop.trips},
+                     {"ii", loop.ii > 0 ? ordered_json(loop.ii) : ordered_json(nullptr)},
+                     {"depth", loop.depth},
+                     {"cycles", rounded(loop.cycles)},
+                     {"why", loop.why}});
+  }
+  return loops;
+}
+
+nlohmann::ordered_json ports_json(const timing::RunTime& time) {
+  using nlohmann::ordered_json;
+  ordered_json ports = ordered_json::array();
+  for (const timing::PortTime& port : time.ports) {
+    ordered_json line = {{"argument", port.argument},
+                         {"bundle", port.bundle},
+                         {"direction", port.writes ? "write" : "read"},
+                         {"bank", port.bank},
+                         {"bytes", port.bytes},
+                         {"bursts", port.bursts},
+                         {"cycles", rounded(port.cycles)},
+                         {"bandwidth", rounded(port.bandwidth_gb_per_s)}};
+    line["share_of_peak"] =
+        port.peak_gb_per_s > 0 ? ordered_json(rounded(port.bandwidth_gb_per_s / port.peak_gb_per_s))
+                               : ordered_json(nullptr);
+    ports.push_back(std::move(line));
+  }
+  return ports;
+}
+
+nlohmann::ordered_json advice_json(const timing::RunTime& time) {
+  nlohmann::ordered_json advice = nlohmann::ordered_json::array();
+  for (const timing::Advice& each : time.advice) {
+    advice.push_back({{"text", each.text}, {"saves_us", rounded(each.saves_us)}});
+  }
+  return advice;
+}
+
 nlohmann::ordered_json streams_json(const timing::RunTime& time) {
   nlohmann::ordered_json streams = nlohmann::ordered_json::array();
   for (const timing::ReplayedStream& each : time.streams) {
@@ -81,6 +125,19 @@ bool parse_time(const std::string& text) {
   throw std::runtime_error("TANDEM_TIME is '" + text + "'; set it to model, or leave it unset");
 }
 
+bool parse_waves(const std::string& text, bool timed) {
+  if (text.empty() || text == "off") return false;
+  if (text != "on") {
+    throw std::runtime_error("TANDEM_WAVES is '" + text + "'; set it to on or off");
+  }
+  if (!timed) {
+    throw std::runtime_error(
+        "TANDEM_WAVES is on, but waveforms need modelled times: set "
+        "TANDEM_TIME to model too");
+  }
+  return true;
+}
+
 void set_timed_memory(const void* memory, uint64_t size_bytes, const timing::TimedCard* card) {
   timed_bank_shift = timing::kNoBanks;
   for (const timing::TimedBank& bank :
@@ -102,13 +159,15 @@ std::unique_ptr<RunTimer> RunTimer::make(const KernelLibrary::CountingCopy& copy
   return std::make_unique<RunTimer>(copy, card == nullptr ? timing::TimedCard() : *card);
 }
 
-void RunTimer::begin(std::vector<timing::TimedArgument> arguments) {
+void RunTimer::begin(std::vector<timing::TimedArgument> arguments, bool waves) {
+  replayed_.reset();
   std::fill_n(copy_.counters, model_.num_counters, 0);
   std::fill_n(copy_.sites, model_.sites.size(), timing::SiteRecord());
   arguments_ = std::move(arguments);
   begun_ns_ = monotonic_ns();
   events_.emplace(model_, copy_.counters,
                   [this] { return timing::work_costs(model_, counts(), arguments_, card_); });
+  if (waves) events_->record_waves();
   recorder_.begin(&*events_, model_);
 }
 
@@ -122,15 +181,23 @@ timing::RunCounts RunTimer::counts() const {
 timing::RunTime RunTimer::end() {
   ended_ns_ = monotonic_ns();
   recorder_.end();
-  std::optional<timing::ReplayedRun> replayed;
-  if (events_->any()) replayed = events_->finish();
+  if (events_->any()) replayed_ = events_->finish();
   timing::RunTime time =
-      timing::estimate(model_, counts(), arguments_, card_, replayed ? &*replayed : nullptr);
+      timing::estimate(model_, counts(), arguments_, card_, replayed_ ? &*replayed_ : nullptr);
   if (recorder_.saw_links()) {
     time.unknown.push_back("waits for other kernels, at the streams that link them");
   }
   events_.reset();
   return time;
+}
+
+RunWaves RunTimer::waves(const timing::RunTime& time) const {
+  RunWaves waves;
+  waves.cycles = time.cycles;
+  waves.clock_mhz = card_.clock_mhz;
+  waves.begun_ns = begun_ns_;
+  if (replayed_) waves.streams = &replayed_->bounded;
+  return waves;
 }
 
 void RunTimer::drop() {
@@ -141,31 +208,6 @@ void RunTimer::drop() {
 std::string RunTimer::line(const timing::RunTime& time, const std::string& kernel,
                            const std::string& unit) const {
   using nlohmann::ordered_json;
-  ordered_json loops = ordered_json::array(), ports = ordered_json::array();
-  for (const timing::LoopTime& loop : time.loops) {
-    loops.push_back({{"file", loop.file},
-                     {"line", loop.line},
-                     {"entries", loop.entries},
-                     {"trips", loop.trips},
-                     {"ii", loop.ii > 0 ? ordered_json(loop.ii) : ordered_json(nullptr)},
-                     {"depth", loop.depth},
-                     {"cycles", rounded(loop.cycles)},
-                     {"why", loop.why}});
-  }
-  for (const timing::PortTime& port : time.ports) {
-    ordered_json line = {{"argument", port.argument},
-                         {"bundle", port.bundle},
-                         {"direction", port.writes ? "write" : "read"},
-                         {"bank", port.bank},
-                         {"bytes", port.bytes},
-                         {"bursts", port.bursts},
-                         {"cycles", rounded(port.cycles)},
-                         {"bandwidth", rounded(port.bandwidth_gb_per_s)}};
-    line["share_of_peak"] =
-        port.peak_gb_per_s > 0 ? ordered_json(rounded(port.bandwidth_gb_per_s / port.peak_gb_per_s))
-                               : ordered_json(nullptr);
-    ports.push_back(std::move(line));
-  }
   ordered_json line = {{"kind", "run_time"},
                        {"severity", "note"},
                        {"kernel", kernel},
@@ -184,17 +226,14 @@ std::string RunTimer::line(const timing::RunTime& time, const std::string& kerne
                        {"limit", time.limit},
                        {"why", time.why},
                        {"unknown", time.unknown},
-                       {"loops", std::move(loops)},
-                       {"ports", std::move(ports)}};
-  line["channels"] = channels_json(time);
+                       {"loops", loops_json(time)},
+                       {"ports", ports_json(time)},
+                       {"channels", channels_json(time)}};
   line["operations"] = time.operations;
   line["compute_us"] = rounded(time.compute_us);
   line["streams"] = streams_json(time);
   line["processes"] = processes_json(time);
-  line["advice"] = ordered_json::array();
-  for (const timing::Advice& each : time.advice) {
-    line["advice"].push_back({{"text", each.text}, {"saves_us", rounded(each.saves_us)}});
-  }
+  line["advice"] = advice_json(time);
   line["process"] = getpid();  // the card
   line["begun_ns"] = begun_ns_;
   line["ended_ns"] = ended_ns_;

@@ -297,26 +297,6 @@ void UnitThread::report_finding(Finding finding) {
   add_finding(std::move(finding));
 }
 
-std::vector<timing::TimedArgument> UnitThread::timed_arguments() {
-  std::vector<timing::TimedArgument> arguments;
-  const std::vector<std::string>& names = plan_.argument_names;
-  for (const PointerArgument& each : pointers()) {
-    const auto index =
-        static_cast<size_t>(std::find(names.begin(), names.end(), each.name) - names.begin());
-    const std::string bundle = index < plan_.ports.size() ? plan_.ports[index] : "gmem";
-    arguments.push_back({each.name, bundle, each.address});
-  }
-  return arguments;
-}
-
-// A line of the report, not a finding.
-void UnitThread::report_time() {
-  const timing::RunTime time = timer_->end();
-  modelled_us_ += time.modelled_us;
-  const std::string line = timer_->line(time, plan_.library->entry().name, plan_.name);
-  if (!areas_.settings.report_file.empty()) append_line(areas_.settings.report_file, line);
-}
-
 // Once per command: a kernel that repeats finds the same again.
 void UnitThread::add_finding(Finding finding) {
   if (areas_.settings.has(kCheckStrict)) finding.severity = "error";
@@ -382,7 +362,7 @@ End UnitThread::call_kernel() {
       plan_.library->entry(),
       {registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()), plan_.streams}};
   if (checks_) checks_->begin_call(pointers());
-  if (timer_) timer_->begin(timed_arguments());
+  if (timer_) begin_timing();
   const End end = scheduler_.run(
       [](void* argument) {
         const Call& call = *static_cast<const Call*>(argument);
@@ -391,6 +371,7 @@ End UnitThread::call_kernel() {
       &call);
   if (checks_) checks_->end_call(end == End::kDone);
   if (timer_) end == End::kDone ? report_time() : timer_->drop();
+  plan_.library->write_coverage();
   const std::chrono::nanoseconds busy = Clock::now() - begin;
   channel_.statistics.launches.fetch_add(1, std::memory_order_relaxed);
   channel_.statistics.busy_ns += static_cast<uint64_t>(busy.count());

@@ -96,6 +96,7 @@ class UnitThread {
   hls_runtime::End call_kernel();
   void run_freely();
   std::vector<timing::TimedArgument> timed_arguments();
+  void begin_timing();
   hls_runtime::UnitSettings scheduler_settings();
   RunChecks::Unit checks_settings();
   bool is_cancelled() const;
@@ -123,6 +124,7 @@ class UnitThread {
   std::set<std::string> reported_;   // findings of this command that were reported
   uint64_t num_found_ = 0;
   double modelled_us_ = 0;                                   // of the command; 0: no time model
+  std::vector<TimedRegister> timed_registers_;               // of the call, for waveforms
   std::atomic<std::chrono::steady_clock::rep> begun_at_{0};  // start of the command in calling_
   std::optional<Command> command_;                           // from the queue
   std::atomic<bool> calling_{false};                         // the kernel runs for command_

@@ -2,6 +2,7 @@
 //
 // What a card answers to a watcher, as JSON: platform, memory, bytes moved, units and stream links.
 // All counts are since the card was started.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "emulation/card/clients/card_server.h"
@@ -17,8 +18,11 @@ std::string CardServer::watch_text() {
     const std::lock_guard<std::mutex> lock(applications_mutex_);
     for (const auto& [socket, process] : applications_) applications.push_back(process);
   }
-  answer["memory_bytes"] = areas_->device.size_bytes();
-  answer["free_bytes"] = state.free_bytes.load();
+  const uint64_t memory_bytes = areas_->device.size_bytes();
+  answer["memory_bytes"] = memory_bytes;
+  // Of a private card, the card allocates only what its application has exported.
+  answer["free_bytes"] =
+      std::min(state.free_bytes.load(), memory_bytes - state.used_by_owner.load());
   answer["bytes_to_device"] = state.bytes_to_device.load();
   answer["bytes_from_device"] = state.bytes_from_device.load();
   answer["findings"] = state.findings.load();

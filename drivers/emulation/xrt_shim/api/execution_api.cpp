@@ -151,9 +151,10 @@ int xclExecBuf(xclDeviceHandle raw, xclBufferHandle id) {
 }
 
 int xclExecWait(xclDeviceHandle raw, int timeout_ms) {
-  DeviceHandle* handle = DeviceHandle::check(raw);
-  if (handle == nullptr) return -ENODEV;
-  const bool changed = handle->card()->wait(std::chrono::milliseconds(timeout_ms));
-  if (BufferChecks* const checks = handle->card()->buffer_checks()) checks->finished();
+  // Another thread may close the device meanwhile.
+  const std::shared_ptr<Card> card = DeviceHandle::card_of(raw);
+  if (card == nullptr) return -ENODEV;
+  const bool changed = card->wait(std::chrono::milliseconds(timeout_ms));
+  if (BufferChecks* const checks = card->buffer_checks()) checks->finished();
   return changed ? 1 : 0;
 }

@@ -117,7 +117,7 @@ Allocation::~Allocation() {
 
 int Allocation::export_handle() const {
   exported_ = true;
-  const CardAnswer answer = card_->export_memory(address_, group_);
+  const CardAnswer answer = card_->export_memory(address_, size_bytes_, group_);
   if (answer.ok() && answer.descriptors.size() == 1) return answer.descriptors[0];
   report_error("the buffer cannot be exported: " + answer.problem);
   return -1;

@@ -90,8 +90,8 @@ class Card {
   uint32_t connected_group(uint32_t group) const;
   // Releases a hold on device memory or on a window. Does not wait.
   void release(uint64_t address);
-  // An export handle of device memory; importers see it as memory of `group`.
-  CardAnswer export_memory(uint64_t address, uint32_t group);
+  // An export handle of device memory; importers see it as `size_bytes` of memory of `group`.
+  CardAnswer export_memory(uint64_t address, uint64_t size_bytes, uint32_t group);
   uint64_t free_bytes();
   // The memory that this process has allocated: sizes by address.
   std::map<uint64_t, uint64_t> held_memory() const;
@@ -139,6 +139,8 @@ class Card {
   void abort_unfinished(std::chrono::steady_clock::time_point deadline);
 
  private:
+  template <typename Visit>
+  void visit_unfinished(const Visit& visit);
   std::vector<uint64_t> unfinished_packets();
   struct OpenCards {
     std::mutex mutex;

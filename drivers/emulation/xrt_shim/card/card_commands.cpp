@@ -152,7 +152,9 @@ int Card::start_from_registers(uint32_t unit, uint32_t control) {
   return code;
 }
 
-bool Card::abort(uint64_t packet_offset) {
+// Calls `visit(unit, entry)` for each command that is queued or running, until it returns false.
+template <typename Visit>
+void Card::visit_unfinished(const Visit& visit) {
   for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
     Ring& ring = client_.state().rings[unit];
     if (ring.submitted.load() == ring.finished.load()) continue;
@@ -160,17 +162,26 @@ bool Card::abort(uint64_t packet_offset) {
     const uint32_t submitted = ring.submitted.load();
     for (uint32_t next = ring.finished.load(); next != submitted; ++next) {
       RingEntry& entry = ring.entries[next % kRingEntries];
-      if (entry.packet_offset != packet_offset) continue;
-      for (EntryState from : {EntryState::kQueued, EntryState::kRunning}) {
-        EntryState expected = from;
-        if (!entry.state.compare_exchange_strong(expected, EntryState::kCancelled)) continue;
-        complete(packet_offset, ERT_CMD_STATE_ABORT);
-        ring_bell(shared().units[unit]);
-        return true;
-      }
+      const EntryState state = entry.state.load();
+      if (state != EntryState::kQueued && state != EntryState::kRunning) continue;
+      if (!visit(unit, entry)) return;
     }
   }
-  return false;
+}
+
+bool Card::abort(uint64_t packet_offset) {
+  bool aborted = false;
+  visit_unfinished([&](uint32_t unit, RingEntry& entry) {
+    if (entry.packet_offset != packet_offset) return true;
+    for (EntryState expected : {EntryState::kQueued, EntryState::kRunning}) {
+      if (!entry.state.compare_exchange_strong(expected, EntryState::kCancelled)) continue;
+      complete(packet_offset, ERT_CMD_STATE_ABORT);
+      ring_bell(shared().units[unit]);
+      aborted = true;
+    }
+    return !aborted;
+  });
+  return aborted;
 }
 
 // Without those of units that registers start: nobody waits for their end.
@@ -181,18 +192,10 @@ std::vector<uint64_t> Card::unfinished_packets() {
     for (const auto& [unit, packet] : register_packets_) by_registers.insert(packet);
   }
   std::vector<uint64_t> packets;
-  for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
-    Ring& ring = client_.state().rings[unit];
-    if (ring.submitted.load() == ring.finished.load()) continue;
-    std::lock_guard lock(ring_mutexes_[unit]);
-    const uint32_t submitted = ring.submitted.load();
-    for (uint32_t next = ring.finished.load(); next != submitted; ++next) {
-      const RingEntry& entry = ring.entries[next % kRingEntries];
-      const EntryState state = entry.state.load();
-      if (state != EntryState::kQueued && state != EntryState::kRunning) continue;
-      if (by_registers.count(entry.packet_offset) == 0) packets.push_back(entry.packet_offset);
-    }
-  }
+  visit_unfinished([&](uint32_t, const RingEntry& entry) {
+    if (by_registers.count(entry.packet_offset) == 0) packets.push_back(entry.packet_offset);
+    return true;
+  });
   return packets;
 }
 

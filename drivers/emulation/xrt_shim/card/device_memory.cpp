@@ -66,21 +66,22 @@ void DeviceMemory::release(uint64_t address) {
 }
 
 // The caller holds the buffer during the call, so no other thread releases it.
-CardAnswer DeviceMemory::lend(uint64_t address, uint32_t group) {
+CardAnswer DeviceMemory::lend(uint64_t address, uint64_t size_bytes, uint32_t group) {
   {
     std::lock_guard one_at_a_time(lend_mutex_);
     std::unique_lock lock(mutex_);
     const auto kept = kept_.find(address);
     if (kept != kept_.end()) {
-      const uint64_t size_bytes = kept->second;
+      const uint64_t kept_bytes = kept->second;
       lock.unlock();
-      const CardAnswer told = process_.call(request_at(address, size_bytes));
+      const CardAnswer told = process_.call(request_at(address, kept_bytes));
       if (!told.ok()) return told;
       lock.lock();
       lent_.insert(kept_.extract(address));
     }
   }
-  return process_.call("export " + std::to_string(address) + " " + std::to_string(group));
+  return process_.call("export " + std::to_string(address) + " " + std::to_string(size_bytes) +
+                       " " + std::to_string(group));
 }
 
 // Takes back the lent pieces without a holder.

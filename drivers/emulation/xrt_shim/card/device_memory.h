@@ -38,7 +38,7 @@ class DeviceMemory {
   // Frees an allocation, or a hold that the card gave for an import.
   void release(uint64_t address);
   // An export handle of an allocation; importers see it in memory group `group`.
-  CardAnswer lend(uint64_t address, uint32_t group);
+  CardAnswer lend(uint64_t address, uint64_t size_bytes, uint32_t group);
   uint64_t free_bytes();
 
  private:

@@ -90,8 +90,7 @@ void BufferChecks::mapped(uint64_t address, std::byte* host, bool owns_pages) {
   copy.host = host;
   if (!states_.covers(address, copy.size_bytes)) return;
   const bool whole_pages = owns_pages || owns_its_pages(host, copy.size_bytes);
-  copy.watched =
-      watch_copy(this, address, host, copy.size_bytes, whole_pages, states_.states() + address);
+  copy.watched = watch_copy(this, address, host, copy.size_bytes, whole_pages, states_);
 }
 
 void BufferChecks::unmapped(uint64_t address) {
@@ -167,15 +166,29 @@ void BufferChecks::mark_stale(uint64_t address) {
   const HostCopy* const found = find_copy(address, begin);
   if (found == nullptr || found->host == nullptr) return;
   const HostCopy& copy = *found;
-  begin_use(copy.watched, 0, copy.size_bytes);
-  const bool same = copy.synced.size() == copy.size_bytes &&
-                    std::memcmp(copy.host, copy.synced.data(), copy.size_bytes) == 0;
-  uint8_t* const states = states_.states() + begin;
-  for (uint64_t byte = 0; !same && byte < copy.size_bytes; ++byte) {
-    const std::byte before = copy.synced.empty() ? std::byte{0} : copy.synced[byte];
-    if (copy.host[byte] != before) states[byte] |= kStateStale;
+  std::vector<CopyPart> parts = {{0, copy.size_bytes, false}};
+  if (copy.watched != nullptr) parts = take_changeable(*copy.watched);
+  for (const CopyPart& part : parts) {
+    if (part.is_closed) begin_use(copy.watched, part.offset, part.size_bytes);
+    mark_stale(copy, begin, part.offset, part.size_bytes);
+    if (part.is_closed) end_use(copy.watched, part.offset, part.size_bytes);
   }
-  end_use(copy.watched, 0, copy.size_bytes);
+}
+
+void BufferChecks::mark_stale(const HostCopy& copy, uint64_t begin, uint64_t offset,
+                              uint64_t size_bytes) {
+  const std::byte* const host = copy.host + offset;
+  const bool never_synced = copy.synced.empty();
+  const std::byte* const synced = copy.synced.data() + offset;
+  if (!never_synced && std::memcmp(host, synced, size_bytes) == 0) return;
+  uint8_t* const states = states_.states() + begin + offset;
+  bool any = false;
+  for (uint64_t byte = 0; byte < size_bytes; ++byte) {
+    if (host[byte] == (never_synced ? std::byte{0} : synced[byte])) continue;
+    any = any || (states[byte] & kStateStale) == 0;
+    states[byte] |= kStateStale;
+  }
+  if (any) states_.note_change(begin + offset, size_bytes);
 }
 
 // The host copies of buffers that the command wrote are now stale.
@@ -183,7 +196,7 @@ void BufferChecks::close_results(const Started& command) {
   for (const Use& use : command.uses) {
     uint64_t begin = 0;
     HostCopy* const copy = find_copy(use.address, begin);
-    if (copy == nullptr || !states_.any(begin, copy->size_bytes, kStateUnseen)) continue;
+    if (copy == nullptr || !states_.any_unseen(begin, copy->size_bytes)) continue;
     if (!use.is_read_only && !use.held_results) {
       written_arguments_.emplace(command.kernel, use.argument);
     }

@@ -114,6 +114,7 @@ class BufferChecks {
   void check_pointer(const Program& program, const std::vector<uint32_t>& units, size_t argument,
                      uint64_t address);
   void mark_stale(uint64_t address);
+  void mark_stale(const HostCopy& copy, uint64_t begin, uint64_t offset, uint64_t size_bytes);
   void close_results(const Started& command);
   static void report_read(const EarlyRead& read);
   void report(const char* kind, const std::string& kernel, const std::string& unit,

@@ -36,8 +36,9 @@ class WatchedCopy {
   uint64_t copy_bytes = 0;         // size of the buffer
   const void* owner = nullptr;
   uint64_t copy = 0;
-  uint8_t* states = nullptr;
+  const MemoryStates* states = nullptr;
   std::unique_ptr<std::atomic<uint8_t>[]> pages;
+  std::vector<bool> taken;  // by take_changeable(), closed pages
   std::atomic<uint32_t> num_closed{0};
 
   uint64_t num_pages() const { return size_bytes / kPageBytes; }
@@ -46,11 +47,8 @@ class WatchedCopy {
     return mprotect(at, count * kPageBytes, rights) == 0;
   }
   bool is_unseen(uint64_t page) const {
-    const uint8_t* const first = states + page * kPageBytes;
     const uint64_t count = std::min(kPageBytes, copy_bytes - page * kPageBytes);
-    uint8_t found = 0;
-    for (uint64_t byte = 0; byte < count; ++byte) found |= first[byte];
-    return (found & kStateUnseen) != 0;
+    return states->any_unseen(copy + page * kPageBytes, count);
   }
 };
 
@@ -163,10 +161,12 @@ void note_read(const WatchedCopy& watched, uint64_t offset, const void* context)
 void forget_unseen(WatchedCopy& watched, uint64_t page) {
   const uint64_t first = page * kPageBytes;
   const uint64_t end = std::min(first + kPageBytes, watched.copy_bytes);
+  uint8_t* const states = watched.states->states() + watched.copy;
   for (uint64_t byte = first; byte < end; ++byte) {
-    std::atomic_ref<uint8_t> state(watched.states[byte]);
+    std::atomic_ref<uint8_t> state(states[byte]);
     if ((state.load() & kStateUnseen) != 0) state.fetch_and(static_cast<uint8_t>(~kStateUnseen));
   }
+  watched.states->note_change(watched.copy + first, end - first);
 }
 
 // False if the access is not to a watched copy.
@@ -176,7 +176,8 @@ bool handle_access(uint64_t address, const void* context) {
   const uint64_t offset = address - watched->begin.load();
   const uint64_t page = offset / kPageBytes;
   const bool writes = is_write(context);
-  const bool unseen = offset < watched->copy_bytes && (watched->states[offset] & kStateUnseen) != 0;
+  const bool unseen =
+      offset < watched->copy_bytes && watched->states->any(watched->copy + offset, 1, kStateUnseen);
   const bool is_finding = !writes && unseen;
   // One early read of a copy is enough for a finding.
   const bool opened =
@@ -241,7 +242,9 @@ void close_pages(WatchedCopy& watched, uint64_t first, uint64_t end, PageState f
     uint64_t next = page;
     for (; next < end && watched.pages[next].load() == from && watched.is_unseen(next); ++next) {
       watched.pages[next].store(kPageClosed);
-      if (from == kPageOpen) watched.num_closed.fetch_add(1);
+      if (from != kPageOpen) continue;
+      watched.num_closed.fetch_add(1);
+      watched.taken[next] = false;
     }
     if (next > page && !watched.protect(page, next - page, PROT_NONE)) {
       open_pages(watched, page, next - page);
@@ -258,7 +261,7 @@ uint64_t end_page(const WatchedCopy& watched, uint64_t end) {
 }  // namespace
 
 WatchedCopy* watch_copy(const void* owner, uint64_t copy, std::byte* host, uint64_t size_bytes,
-                        bool owns_pages, uint8_t* states) {
+                        bool owns_pages, const MemoryStates& states) {
   const uint64_t whole = owns_pages ? size_bytes + kPageBytes - 1 : size_bytes;
   const uint64_t num_pages = whole / kPageBytes;
   if (num_pages == 0) return nullptr;
@@ -269,8 +272,9 @@ WatchedCopy* watch_copy(const void* owner, uint64_t copy, std::byte* host, uint6
     watched.copy_bytes = size_bytes;
     watched.owner = owner;
     watched.copy = copy;
-    watched.states = states;
+    watched.states = &states;
     watched.pages = std::make_unique<std::atomic<uint8_t>[]>(num_pages);
+    watched.taken.assign(num_pages, false);
     watched.num_closed.store(0);
     watched.begin.store(reinterpret_cast<uint64_t>(host));
     return &watched;
@@ -315,6 +319,28 @@ void end_use(WatchedCopy* watched, uint64_t offset, uint64_t size_bytes) {
       watched->num_closed.fetch_sub(1);
     }
   }
+}
+
+std::vector<CopyPart> take_changeable(WatchedCopy& watched) {
+  std::vector<CopyPart> parts;
+  for (uint64_t page = 0; page < watched.num_pages(); ++page) {
+    const bool is_closed = watched.pages[page].load() != kPageOpen;
+    if (is_closed && watched.taken[page]) continue;
+    watched.taken[page] = is_closed;
+    const uint64_t offset = page * kPageBytes;
+    const uint64_t size_bytes = std::min(kPageBytes, watched.copy_bytes - offset);
+    const bool goes_on = !parts.empty() && parts.back().is_closed == is_closed &&
+                         parts.back().offset + parts.back().size_bytes == offset;
+    if (goes_on) {
+      parts.back().size_bytes += size_bytes;
+    } else {
+      parts.push_back({offset, size_bytes, is_closed});
+    }
+  }
+  // What follows the last whole page is never closed.
+  const uint64_t end = std::min(watched.size_bytes, watched.copy_bytes);
+  if (end < watched.copy_bytes) parts.push_back({end, watched.copy_bytes - end, false});
+  return parts;
 }
 
 void set_read_reporter(ReadReporter reporter) { read_reporter.store(reporter); }

@@ -30,13 +30,14 @@ struct EarlyRead {
 // Called for each read: on the reading thread if that is safe, otherwise by report_reads().
 using ReadReporter = void (*)(const EarlyRead& read);
 
+class MemoryStates;
 class WatchedCopy;
 
-// Watches [host, +size_bytes). Its first byte is at the start of a page, and `states` are the
-// states of its bytes on the card. `owns_pages`: no other data is in the rest of the last page.
-// Returns null if there are too many copies.
+// Watches [host, +size_bytes), the copy of the buffer at device address `copy`. Its first byte is
+// at the start of a page. `owns_pages`: no other data is in the rest of the last page. Returns null
+// if there are too many copies.
 WatchedCopy* watch_copy(const void* owner, uint64_t copy, std::byte* host, uint64_t size_bytes,
-                        bool owns_pages, uint8_t* states);
+                        bool owns_pages, const MemoryStates& states);
 // Opens all pages; call it before the memory is released.
 void unwatch_copy(WatchedCopy* watched);
 // Call it when a kernel has ended: closes the pages with bytes that the host has not received.
@@ -44,6 +45,14 @@ void close_unseen(WatchedCopy* watched);
 // The runtime itself uses a range: its pages are open until end_use(), which closes pages again.
 void begin_use(WatchedCopy* watched, uint64_t offset, uint64_t size_bytes);
 void end_use(WatchedCopy* watched, uint64_t offset, uint64_t size_bytes);
+
+// The parts of a copy whose bytes may have changed since this was last called: pages that are open,
+// and those that were closed since then. A closed page cannot change.
+struct CopyPart {
+  uint64_t offset = 0, size_bytes = 0;
+  bool is_closed = false;  // begin_use() is needed
+};
+std::vector<CopyPart> take_changeable(WatchedCopy& watched);
 
 void set_read_reporter(ReadReporter reporter);
 // Reports the reads that were recorded where a report was not safe.

@@ -102,7 +102,7 @@ void BufferChecks::report_never_waited(uint64_t packet, const Started& command) 
 void BufferChecks::note_early_sync(uint64_t address, uint64_t size_bytes) {
   const CodePlace place = caller_place();
   const std::lock_guard<std::mutex> lock(mutex_);
-  const bool written = states_.any(address, size_bytes, kStateUnseen);
+  const bool written = states_.any_unseen(address, size_bytes);
   for (const auto& [packet, command] : started_) {
     if (command.is_waited_for) continue;
     for (const Use& use : command.uses) {
@@ -122,8 +122,7 @@ void BufferChecks::report_early_syncs() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::erase_if(early_syncs_, [&](const EarlySync& sync) {
-      const bool wrote =
-          sync.is_certain || states_.any(sync.address, sync.size_bytes, kStateUnseen);
+      const bool wrote = sync.is_certain || states_.any_unseen(sync.address, sync.size_bytes);
       if (wrote) found.push_back(sync);
       return wrote || card_.packet_state(sync.packet) >= ERT_CMD_STATE_COMPLETED;
     });

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the checks of a unit say of whole ranges before a loop: in device memory and of variables.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "emulation/card/checks/run_checks.h"
+
+namespace tandem::emulation {
+namespace {
+
+constexpr uint64_t kCardBytes = 1 << 20;
+constexpr uint64_t kBuffer = 4096;
+constexpr uint64_t kBufferBytes = 10000;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+bool have_shadow() { return false; }  // their maps use the same addresses
+#else
+bool have_shadow() {
+  if (!has_local_memory()) map_local_memory();
+  return true;
+}
+#endif
+
+struct RangeChecks : ::testing::Test {
+  using Pieces = RunChecks::Pieces;
+
+  void SetUp() override {
+    if (!have_shadow()) GTEST_SKIP() << "a sanitizer has the addresses";
+    areas.device = SharedArea::create("tandem-range-checks", kCardBytes);
+    areas.states = MemoryStates::create(kCardBytes);
+    device = reinterpret_cast<uint64_t>(areas.device.data());
+    areas.shadow = std::make_unique<DeviceShadow>(device, kCardBytes, areas.states);
+    RunChecks::Unit unit;
+    unit.skip_mask = &skip_mask;
+    unit.report = [this](const Finding& finding) { kinds.push_back(finding.kind); };
+    unit.num_units = [this] { return num_units; };
+    checks = std::make_unique<RunChecks>(areas, std::move(unit));
+    areas.states.make_buffer(kBuffer, kBufferBytes, 0, false, {});
+  }
+  void TearDown() override {
+    if (checks == nullptr) return;
+    checks->end_call(true);
+    forget(device - 64, device + kCardBytes + 64);
+  }
+  void begin() { checks->begin_call({{"in", kBuffer}}); }
+  void write(uint64_t address, uint64_t count) {
+    areas.states.change(address, count, kStateWritten, kStateStale | kStateUnseen);
+  }
+  // `count` elements of 4 bytes, `step` apart.
+  Pieces words(uint64_t address, uint64_t count, uint64_t step = 4) const {
+    return {device + address, 4, step, count};
+  }
+  bool good_load(const Pieces& pieces, bool is_whole = true) {
+    return checks->is_good_load(pieces, is_whole, nullptr);
+  }
+  bool good_store(const Pieces& pieces, bool is_whole) {
+    return checks->is_good_store(pieces, is_whole, nullptr);
+  }
+  bool is_unseen(uint64_t address) const { return areas.states.any(address, 1, kStateUnseen); }
+
+  CardAreas areas;
+  uint64_t skip_mask = 0;
+  uint64_t device = 0;
+  size_t num_units = 1;
+  std::vector<std::string> kinds;
+  std::unique_ptr<RunChecks> checks;
+};
+
+TEST_F(RangeChecks, LoadsAreGoodIfAllBytesWereWritten) {
+  write(kBuffer, 8000);
+  begin();
+  EXPECT_TRUE(good_load(words(kBuffer, 2000)));
+  EXPECT_TRUE(good_load(words(kBuffer + 4, 1999)));
+  EXPECT_FALSE(good_load(words(kBuffer, 2001))) << "its end was not written";
+  EXPECT_FALSE(good_load(words(kBuffer - 4, 10))) << "before the buffer";
+  EXPECT_FALSE(good_load(words(kBuffer, 0)));
+  EXPECT_FALSE(good_load({device + kBuffer, 4, 4, ~uint64_t{0}})) << "absurd counts";
+  EXPECT_FALSE(good_load({device + kBuffer, ~uint64_t{0} - 4, 4, 1}));
+  areas.states.change(kBuffer + 401, 1, kStateStale, 0);
+  begin();
+  EXPECT_FALSE(good_load(words(kBuffer, 2000)));
+  EXPECT_TRUE(good_load(words(kBuffer, 100)));
+  EXPECT_TRUE(good_load(words(kBuffer + 404, 100)));
+}
+
+TEST_F(RangeChecks, ABufferThatIsGoodAsAWholeIsKnownUntilAProgramChangesIt) {
+  write(kBuffer, kBufferBytes);
+  begin();
+  EXPECT_TRUE(good_load(words(kBuffer, 100)));
+  EXPECT_TRUE(good_load(words(kBuffer + kBufferBytes - 4, 1)));
+  EXPECT_FALSE(good_load(words(kBuffer + kBufferBytes - 4, 2)));
+  begin();
+  EXPECT_TRUE(good_load(words(kBuffer, kBufferBytes / 4)));
+  areas.states.free_buffer(kBuffer, kBufferBytes);
+  begin();
+  EXPECT_FALSE(good_load(words(kBuffer, 100)));
+}
+
+TEST_F(RangeChecks, ABufferThatIsFreedDuringTheCallIsNotGoodAnyMore) {
+  write(kBuffer, kBufferBytes);
+  begin();
+  EXPECT_TRUE(good_load(words(kBuffer, 100)));
+  areas.states.make_buffer(kBuffer + 16384, 100, 0, true, {});
+  EXPECT_TRUE(good_load(words(kBuffer, 100))) << "another one has changed";
+  areas.states.free_buffer(kBuffer, kBufferBytes);
+  EXPECT_FALSE(good_load(words(kBuffer, 100)));
+  EXPECT_FALSE(good_load(words(kBuffer + 8000, 100))) << "also where nothing was accessed";
+}
+
+TEST_F(RangeChecks, ScatteredElementsCountWithoutWhatIsBetween) {
+  for (uint64_t index = 0; index < 20; ++index) write(kBuffer + 400 * index, 4);
+  begin();
+  EXPECT_TRUE(good_load(words(kBuffer, 20, 400)));
+  EXPECT_FALSE(good_load(words(kBuffer, 21, 400)));
+  EXPECT_FALSE(good_load(words(kBuffer, 20, 404)));
+  EXPECT_FALSE(good_load(words(kBuffer, 3, 8))) << "close ones";
+}
+
+TEST_F(RangeChecks, StoresOfAllBytesNeedABufferAndAreNotedForIt) {
+  begin();
+  const Pieces all = words(kBuffer, 2501);
+  EXPECT_FALSE(good_store(all, true)) << "behind the end";
+  const Pieces most = words(kBuffer + 4, 2400);
+  EXPECT_FALSE(good_store(most, false)) << "some may stay unwritten";
+  ASSERT_TRUE(good_store(most, true));
+  EXPECT_FALSE(is_unseen(kBuffer + 4)) << "asking is no store";
+  checks->stored_pieces(most);
+  EXPECT_FALSE(is_unseen(kBuffer + 3));
+  EXPECT_TRUE(is_unseen(kBuffer + 4));
+  EXPECT_TRUE(is_unseen(kBuffer + 9603));
+  EXPECT_FALSE(is_unseen(kBuffer + 9604));
+  EXPECT_TRUE(good_store(most, false)) << "nothing is left to note";
+  EXPECT_TRUE(good_load(most));
+}
+
+TEST_F(RangeChecks, StoresAfterASyncAreNotedAgain) {
+  begin();
+  checks->stored_pieces(words(kBuffer, 2500));
+  ASSERT_TRUE(good_store(words(kBuffer, 2500), false));
+  areas.states.change(kBuffer + 6000, 4, 0, kStateUnseen);  // in its second block
+  begin();
+  EXPECT_FALSE(good_store(words(kBuffer, 2500), false));
+  EXPECT_TRUE(good_store(words(kBuffer, 1000), false));
+}
+
+TEST_F(RangeChecks, ScatteredStoresLeaveWhatIsBetween) {
+  begin();
+  const Pieces scattered = words(kBuffer, 50, 12);
+  ASSERT_TRUE(good_store(scattered, true));
+  checks->stored_pieces(scattered);
+  EXPECT_TRUE(is_unseen(kBuffer + 12));
+  EXPECT_FALSE(is_unseen(kBuffer + 16));
+  EXPECT_TRUE(good_load(scattered));
+  EXPECT_FALSE(good_load(words(kBuffer, 50)));
+}
+
+TEST_F(RangeChecks, WithAnotherUnitAccessesAreRecordedIfTheLoopSurelyMakesThem) {
+  write(kBuffer, kBufferBytes);
+  areas.races = std::make_unique<RaceMap>(kCardBytes);
+  num_units = 2;
+  begin();
+  areas.races->begin_run(1);
+  EXPECT_FALSE(good_load(words(kBuffer, 10), false));
+  EXPECT_FALSE(areas.races->touch(1, kBuffer, 4, true, 0)) << "it may not have been read";
+  EXPECT_TRUE(good_load(words(kBuffer + 400, 10, 8)));
+  EXPECT_FALSE(areas.races->touch(1, kBuffer + 404, 4, true, 0)) << "between two elements";
+  EXPECT_TRUE(areas.races->touch(1, kBuffer + 408, 4, true, 0));
+  EXPECT_FALSE(good_load(words(kBuffer + 400, 10)));
+  EXPECT_FALSE(good_store(words(kBuffer, 1), true)) << "the other unit wrote it";
+  areas.races->end_run(1);
+  EXPECT_TRUE(good_store(words(kBuffer, 1000), true));
+}
+
+TEST_F(RangeChecks, InLoopsWithAPragmaEveryAccessIsLookedAt) {
+  write(kBuffer, kBufferBytes);
+  begin();
+  checks->begin_loop(1);
+  EXPECT_FALSE(good_load(words(kBuffer, 10)));
+  checks->end_loop(1);
+  EXPECT_TRUE(good_load(words(kBuffer, 10)));
+}
+
+TEST_F(RangeChecks, VariablesAreGoodOnceTheyWereWritten) {
+  begin();
+  alignas(8) char variable[64] = {};
+  const auto address = reinterpret_cast<uint64_t>(variable);
+  enter_scope(address, 44);
+  const Pieces all{address, 4, 4, 11};
+  EXPECT_FALSE(good_load(all));
+  EXPECT_FALSE(good_store(all, false));
+  EXPECT_FALSE(good_store({address, 4, 4, 12}, true)) << "behind its end";
+  ASSERT_TRUE(good_store(all, true));
+  const Pieces inner{address + 4, 4, 4, 9};
+  checks->stored_pieces(inner);
+  EXPECT_TRUE(good_load(inner));
+  EXPECT_TRUE(good_store(inner, false));
+  EXPECT_FALSE(good_load(all));
+  EXPECT_TRUE(is_blank(address, 4));
+  EXPECT_TRUE(is_blank(address + 40, 4));
+  checks->stored_pieces(all);
+  EXPECT_TRUE(good_load(all));
+  EXPECT_FALSE(good_load({address, 4, 4, 12}));
+  leave_scope(address, 44);
+  EXPECT_FALSE(good_load(inner));
+  EXPECT_FALSE(good_store(inner, true));
+  forget(address, address + 64);
+}
+
+}  // namespace
+}  // namespace tandem::emulation
