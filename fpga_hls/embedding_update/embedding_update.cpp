@@ -5,9 +5,9 @@
 //
 // abi.h has the layouts and the cycle model, README.md its derivation. Exact: every operation is
 // rounded as in host/training/optimizer, bit for bit, except for the payload of a NaN. Goals at 300
-// MHz: II = 1 for every word loop but those of abi.h's kAddCycles; 48 bytes a cycle of each port.
-// Errors: a bad input gives a Status before the table changes, and nothing outside the buffers is
-// accessed.
+// MHz: a word a cycle in every stage but where abi.h's kAddCycles count; 44 bytes a cycle of a
+// port. Errors: a bad input gives a Status before the table changes, and nothing outside the
+// buffers is accessed.
 #include "stages.h"
 
 using namespace tandem::embedding_update;

@@ -4,10 +4,11 @@
 //
 // One dataflow region for the whole call; all streams lead from a stage to a later one. A word is
 // 16 values. Rows are different, so a record is written long after it was read, and no read depends
-// on a write. `sum` waits kAddCycles before it adds to a word again. `measure` adds the squares of
-// a row word after word, which is the order of host/training/optimizer, so it takes kAddCycles per
-// word. The factors of a row need two quotients and a root: `divide` takes a row per cycle, and the
-// rows wait in FIFOs of kDepth words. FIFOs of a unit: 5 of 512 words (75 BRAM36).
+// on a write. `sum` ends its pipeline between gradient rows, so it adds to no word that is not
+// written yet. `measure` adds the squares of a row word after word, which is the order of
+// host/training/optimizer, so it takes kAddCycles per word. The factors of a row need two quotients
+// and a root: `divide` takes a row per cycle, and the rows wait in FIFOs of kDepth words. FIFOs of
+// a unit: 5 of 512 words (75 BRAM36).
 #pragma once
 
 #include "../exact_f32/arithmetic.h"
@@ -86,17 +87,17 @@ load_gradients:
   }
 }
 
+// One loop over the words of all rows: a loop per row would wait for memory once a row.
 inline void load_records(const Word* table, const Shape& shape, EntryStream& entries,
                          WordStream& records) {
-load_rows:
-  for (std::uint32_t i = 0; i < shape.num_entries; ++i) {
-    const std::uint32_t first = shape.table_word + entries.read().row * shape.record;
-  load_record:
-    for (std::uint32_t k = 0; k < shape.record; ++k) {
+  const std::uint32_t count = shape.num_entries * shape.record, last = shape.record - 1;
+  std::uint32_t first = 0, k = 0;
+load_records:
+  for (std::uint32_t i = 0; i < count; ++i) {
 #pragma HLS pipeline II = 1
-#pragma HLS loop_tripcount min = 1 max = 768
-      records.write(table[first + k]);
-    }
+    if (k == 0) first = shape.table_word + entries.read().row * shape.record;
+    records.write(table[first + k]);
+    k = k == last ? 0 : k + 1;
   }
 }
 
@@ -123,9 +124,9 @@ sum_entries:
         row[k] = word;
         if (input + 1 == count) sums.write(word);
       }
-      const bool waits = count > 1 && shape.words < kAddCycles;
-      cycles += waits ? kAddCycles : shape.words;
+      cycles += shape.words + kInputCycles;
     }
+    cycles += kRowCycles;
   }
 }
 
@@ -143,40 +144,40 @@ inline void measure_rows(const Shape& shape, const Word& factors, WordStream& su
                          WordStream& records, WordStream& sums_on, WordStream& records_on,
                          MeasureStream& measures, std::uint32_t& cycles) {
   const bool by_row = shape.rule == kRowwiseAdagrad;
-  const std::uint32_t planes = shape.rule == kRowAdam ? 3 : 1;
-  cycles = 0;
-measure_entries:
-  for (std::uint32_t i = 0; i < shape.num_entries; ++i) {
-    RowMeasure measure;
-    measure.squares = Word(0);
-    measure.accumulator = 0;
-    if (by_row) {
+  const std::uint32_t count = shape.num_entries * shape.words;
+  RowMeasure measure;
+  measure.squares = Word(0);
+  measure.accumulator = 0;
+  std::uint32_t k = 0;
+measure_words:
+  for (std::uint32_t i = 0; i < count; ++i) {
+#pragma HLS pipeline
+    if (by_row && k == 0) {
       const Word state = records.read();
+      measure.squares = Word(0);
       measure.accumulator = state[0];
     }
-  measure_words:
-    for (std::uint32_t k = 0; k < shape.words; ++k) {
-#pragma HLS loop_tripcount min = 1 max = 256
-      const Word sum = sums.read();
-      Word weights(0);
-    measure_planes:
-      for (std::uint32_t plane = 0; plane < planes; ++plane) {
-#pragma HLS pipeline II = 1
-        const Word word = records.read();
-        if (plane == 0) weights = word;
-        records_on.write(word);
-      }
-      sums_on.write(sum);
-      for (std::uint32_t lane = 0; lane < kWordValues; ++lane) {
-#pragma HLS unroll
-        if (!by_row || k * kWordValues + lane >= shape.width) continue;
-        const std::uint32_t g = scaled(factors, shape.decay_mode == kL2, sum[lane], weights[lane]);
-        measure.squares[lane] = exact_f32::add(measure.squares[lane], exact_f32::multiply(g, g));
-      }
+    const Word sum = sums.read();
+    const Word weights = records.read();
+    records_on.write(weights);
+    if (shape.rule == kRowAdam) {
+      records_on.write(records.read());
+      records_on.write(records.read());
     }
-    if (by_row) measures.write(measure);
-    cycles += by_row ? 1 + shape.words * kAddCycles : shape.record;
+    sums_on.write(sum);
+    for (std::uint32_t lane = 0; lane < kWordValues; ++lane) {
+#pragma HLS unroll
+      if (!by_row || k * kWordValues + lane >= shape.width) continue;
+      const std::uint32_t g = scaled(factors, shape.decay_mode == kL2, sum[lane], weights[lane]);
+      measure.squares[lane] = exact_f32::add(measure.squares[lane], exact_f32::multiply(g, g));
+    }
+    ++k;
+    if (k == shape.words) {
+      if (by_row) measures.write(measure);
+      k = 0;
+    }
   }
+  cycles = shape.num_entries * (by_row ? 1 + shape.words * kAddCycles : shape.record);
 }
 
 inline void divide_rows(const Shape& shape, const Word& factors, MeasureStream& measures,
@@ -248,64 +249,61 @@ inline std::uint32_t adagrad(const Word& f, std::uint32_t mode, const RowFactors
 
 inline void apply_rows(const Shape& shape, const Word& factors, WordStream& sums,
                        WordStream& records, FactorStream& rows, WordStream& updated) {
-apply_entries:
-  for (std::uint32_t i = 0; i < shape.num_entries; ++i) {
-    RowFactors row = RowFactors();
-    if (shape.rule == kRowwiseAdagrad) {
+  const std::uint32_t count = shape.num_entries * shape.words, last = shape.words - 1;
+  RowFactors row = RowFactors();
+  std::uint32_t k = 0;
+apply_words:
+  for (std::uint32_t i = 0; i < count; ++i) {
+#pragma HLS pipeline
+    if (shape.rule == kRowwiseAdagrad && k == 0) {
       row = rows.read();
       Word state(0);
       state[0] = row.accumulator;
       updated.write(state);
     }
-  apply_words:
-    for (std::uint32_t k = 0; k < shape.words; ++k) {
-#pragma HLS pipeline
-#pragma HLS loop_tripcount min = 1 max = 256
-      const Word sum = sums.read();
-      Word weights = records.read(), first(0), second(0);
-      if (shape.rule == kRowAdam) {
-        first = records.read();
-        second = records.read();
-      }
-      for (std::uint32_t lane = 0; lane < kWordValues; ++lane) {
+    const Word sum = sums.read();
+    Word weights = records.read(), first(0), second(0);
+    if (shape.rule == kRowAdam) {
+      first = records.read();
+      second = records.read();
+    }
+    for (std::uint32_t lane = 0; lane < kWordValues; ++lane) {
 #pragma HLS unroll
-        if (k * kWordValues + lane >= shape.width) continue;
-        if (shape.rule == kRowAdam) {
-          const Moments old = {weights[lane], first[lane], second[lane]};
-          const Moments now = adam(factors, sum[lane], old);
-          weights[lane] = now.weight;
-          first[lane] = now.first;
-          second[lane] = now.second;
-        } else if (shape.rule == kRowwiseAdagrad) {
-          weights[lane] = adagrad(factors, shape.decay_mode, row, sum[lane], weights[lane]);
-        } else {
-          weights[lane] = sgd(factors, shape.decay_mode, sum[lane], weights[lane]);
-        }
-      }
-      updated.write(weights);
+      if (k * kWordValues + lane >= shape.width) continue;
       if (shape.rule == kRowAdam) {
-        updated.write(first);
-        updated.write(second);
+        const Moments old = {weights[lane], first[lane], second[lane]};
+        const Moments now = adam(factors, sum[lane], old);
+        weights[lane] = now.weight;
+        first[lane] = now.first;
+        second[lane] = now.second;
+      } else if (shape.rule == kRowwiseAdagrad) {
+        weights[lane] = adagrad(factors, shape.decay_mode, row, sum[lane], weights[lane]);
+      } else {
+        weights[lane] = sgd(factors, shape.decay_mode, sum[lane], weights[lane]);
       }
     }
+    updated.write(weights);
+    if (shape.rule == kRowAdam) {
+      updated.write(first);
+      updated.write(second);
+    }
+    k = k == last ? 0 : k + 1;
   }
 }
 
 // Writes the new records into the table and, without gaps, into the result.
 inline void store_records(const Shape& shape, EntryStream& entries, WordStream& updated,
                           Word* table, Word* result) {
-  std::uint32_t next = 1;
-store_rows:
-  for (std::uint32_t i = 0; i < shape.num_entries; ++i) {
-    const std::uint32_t first = shape.table_word + entries.read().row * shape.record;
-  store_record:
-    for (std::uint32_t k = 0; k < shape.record; ++k) {
+  const std::uint32_t count = shape.num_entries * shape.record, last = shape.record - 1;
+  std::uint32_t first = 0, k = 0;
+store_records:
+  for (std::uint32_t i = 0; i < count; ++i) {
 #pragma HLS pipeline II = 1
-#pragma HLS loop_tripcount min = 1 max = 768
-      const Word word = updated.read();
-      table[first + k] = word;
-      result[next++] = word;
-    }
+    if (k == 0) first = shape.table_word + entries.read().row * shape.record;
+    const Word word = updated.read();
+    table[first + k] = word;
+    result[1 + i] = word;
+    k = k == last ? 0 : k + 1;
   }
 }
 

@@ -227,10 +227,10 @@ inline std::uint32_t accumulate_run(const Word* positions, const Word* values,
   UpdateStream lanes[kBanks][kLanes];
   std::uint32_t bank_cycles[kBanks];
 #pragma HLS array_partition variable = bank_cycles complete
-  const std::uint32_t loaded =
-      load_words(positions, pieces, num_pieces, false, kWordPositions, position_words) +
-      load_words(values, pieces, num_pieces, true, kWordBytes / value_bytes(how.value_type),
-                 value_words);
+  const std::uint32_t loaded_positions =
+      load_words(positions, pieces, num_pieces, false, kWordPositions, position_words);
+  const std::uint32_t loaded_values = load_words(
+      values, pieces, num_pieces, true, kWordBytes / value_bytes(how.value_type), value_words);
   const std::uint32_t distributed = distribute(position_words, value_words, pieces, num_pieces,
                                                range, how.value_type, order, lanes);
   for (std::uint32_t bank = 0; bank < kBanks; ++bank) {
@@ -238,7 +238,7 @@ inline std::uint32_t accumulate_run(const Word* positions, const Word* values,
     bank_cycles[bank] =
         update_bank(lanes[bank], num_pieces, how, tile.values[bank], tile.present[bank]);
   }
-  std::uint32_t slowest = larger(port_cycles(loaded), distributed);
+  std::uint32_t slowest = larger(port_cycles(loaded_positions + loaded_values), distributed);
   for (std::uint32_t bank = 0; bank < kBanks; ++bank) {
 #pragma HLS unroll
     slowest = larger(slowest, bank_cycles[bank]);

@@ -10,6 +10,8 @@
 #include <iomanip>
 #include <random>
 #include <sstream>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tandem {
@@ -283,6 +285,23 @@ TEST(ApFixed, MixesWithIntegersAndRealNumbers) {
   EXPECT_EQ(whole, -1);
 }
 
+template <typename A, typename B>
+auto has_rest(int) -> decltype(std::declval<A>() % std::declval<B>(), std::true_type());
+template <typename A, typename B>
+std::false_type has_rest(...);
+
+// The table of an embedding, read at a number of the network.
+TEST(ApFixed, IsAnIndexAndAnOffset) {
+  const int table[] = {10, 11, 12, 13, 14, 15, 16, 17};
+  const ap_fixed<16, 6> at = 2.75, back = -1.75;
+  EXPECT_EQ(table[at], 12);
+  EXPECT_EQ(table[at * 2U + 1], 16);
+  EXPECT_EQ(*(table + at), 12);
+  EXPECT_EQ((table + 3)[back], 12);
+  // There is no operator for rests, and that of integers does not take its place.
+  static_assert(!decltype(has_rest<ap_fixed<16, 6>, int>(0))::value, "cuts the fraction off");
+}
+
 TEST(ApFixed, ShiftsLoseWhatLeaves) {
   const ap_fixed<8, 4> a = 2.8125;
   EXPECT_EQ(a << 1, 5.625);
@@ -345,6 +364,21 @@ TEST(ApFixed, ReadsAndPrintsText) {
   ap_fixed<8, 4> b;
   in >> b;
   EXPECT_EQ(b, 2.5);
+}
+
+// Golden files of test benches have these texts.
+TEST(ApFixed, PrintsHalfwayNumbersAwayFromZero) {
+  std::ostringstream out;
+  out << ap_fixed<16, 6>(0.0009765625) << " " << ap_fixed<16, 6>(-0.0009765625) << " "
+      << ap_fixed<40, 2>(0.0009765625 + 0x1p-36) << std::setprecision(1) << " "
+      << ap_fixed<8, 4>(2.5) << " " << ap_fixed<60, 2>(0.15) << " " << ap_fixed<8, 4>(2.75)
+      << std::setprecision(0) << " " << ap_ufixed<8, 4>(4.5);
+  EXPECT_EQ(out.str(), "0.000976563 -0.000976563 0.000976563 3 0.1 3 5");
+}
+
+TEST(ApFixed, PrintsNumbersThatNoDoubleHolds) {
+  const ap_ufixed<1100, 1100> large = ap_ufixed<1100, 1100>(1) << 1090;
+  EXPECT_EQ((std::ostringstream() << large).str(), "inf");
 }
 
 TEST(ApFixed, TakesRealNumbersFarOutOfRange) {

@@ -35,15 +35,16 @@ inline constexpr std::array<CosimulatedKernel, 19> kCosimulated = {{
     {"two_processes", "20", 76, 48},
 }};
 
-// Variants of kernels of which only the cycles of the synthesis report are public, and nothing of
-// the model is fitted to. Source: HLSFactory (github.com/sharc-lab/HLSFactory, hlsyn-vitis; Vitis
-// HLS 2025.1, U200, 250 MHz, unsafe_math_optimizations): all valid points of gemm-ncubed and
-// gesummv that unroll the inner loop only.
+// Variants of kernels of which only the cycles of the synthesis report are public. Source:
+// HLSFactory (github.com/sharc-lab/HLSFactory, hlsyn-vitis; Vitis HLS 2025.1, U200, 250 MHz,
+// unsafe_math_optimizations): all valid points of gemm-ncubed and gesummv that unroll the inner
+// loop only. Rules were found on these.
 struct SynthesisedKernel {
   const char* name;
   const char* example;
   int unroll;
   double csynth;
+  int size = 0;  // TANDEM_SIZE; 0: the kernel's own
 };
 inline constexpr std::array<SynthesisedKernel, 22> kSynthesised = {{
     {"matrix_product_doubles", "gemm-ncubed", 1, 1581077},
@@ -70,10 +71,30 @@ inline constexpr std::array<SynthesisedKernel, 22> kSynthesised = {{
     {"two_products", "gesummv", 64, 51364},
 }};
 
+// The same of gesummv-medium, 250 x 250: no rule was found on them.
+inline constexpr std::array<SynthesisedKernel, 13> kPredicted = {{
+    {"two_products", "gesummv-medium", 1, 437788, 250},
+    {"two_products", "gesummv-medium", 2, 250295, 250},
+    {"two_products", "gesummv-medium", 4, 425038, 250},
+    {"two_products", "gesummv-medium", 5, 137806, 250},
+    {"two_products", "gesummv-medium", 8, 438797, 250},
+    {"two_products", "gesummv-medium", 10, 100319, 250},
+    {"two_products", "gesummv-medium", 16, 250810, 250},
+    {"two_products", "gesummv-medium", 25, 77819, 250},
+    {"two_products", "gesummv-medium", 32, 156821, 250},
+    {"two_products", "gesummv-medium", 50, 70325, 250},
+    {"two_products", "gesummv-medium", 64, 109867, 250},
+    {"two_products", "gesummv-medium", 125, 65829, 250},
+    {"two_products", "gesummv-medium", 128, 86365, 250},
+}};
+
 // The compiler's flags of such a variant; 0: none.
-inline std::vector<std::string> unrolled_flags(int unroll) {
+inline std::vector<std::string> unrolled_flags(int unroll, int size = 0) {
   if (unroll == 0) return {};
-  return {"-DTANDEM_UNROLL=" + std::to_string(unroll), "-funsafe-math-optimizations"};
+  std::vector<std::string> flags = {"-DTANDEM_UNROLL=" + std::to_string(unroll),
+                                    "-funsafe-math-optimizations"};
+  if (size != 0) flags.push_back("-DTANDEM_SIZE=" + std::to_string(size));
+  return flags;
 }
 
 // The memory that the simulation of a port puts behind it. It answers a read at once; the gap

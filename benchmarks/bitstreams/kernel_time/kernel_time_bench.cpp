@@ -28,12 +28,12 @@ struct Compared {
 };
 
 // Prints the line of one kernel.
-Compared compare(const std::string& name, const std::string& folder, const char* measure,
-                 double cycles, const timing::TimedCard& card, int unroll = 0) {
+Compared compare(const SynthesisedKernel& kernel, const std::string& folder, const char* measure,
+                 const timing::TimedCard& card) {
   const timing::RunTime time =
-      time_kernel(std::string(TANDEM_KERNELS) + "/" + name + ".cpp", folder, TANDEM_HLS_HEADERS,
-                  card, unrolled_flags(unroll));
-  const Compared compared{name, time.cycles, cycles};
+      time_kernel(std::string(TANDEM_KERNELS) + "/" + kernel.name + ".cpp", folder,
+                  TANDEM_HLS_HEADERS, card, unrolled_flags(kernel.unroll, kernel.size));
+  const Compared compared{kernel.example, time.cycles, kernel.csynth};
   nlohmann::ordered_json loops = nlohmann::ordered_json::array();
   for (const timing::LoopTime& loop : time.loops) {
     loops.push_back({{"line", loop.line},
@@ -43,10 +43,11 @@ Compared compare(const std::string& name, const std::string& folder, const char*
                      {"cycles", loop.cycles},
                      {"why", loop.why}});
   }
-  nlohmann::ordered_json line = {{"name", "kernel_time." + name}};
-  if (unroll > 0) line["unroll"] = unroll;
+  nlohmann::ordered_json line = {{"name", "kernel_time." + std::string(kernel.name)},
+                                 {"example", kernel.example}};
+  if (kernel.unroll > 0) line["unroll"] = kernel.unroll;
   line["modelled"] = time.cycles;
-  line[measure] = cycles;
+  line[measure] = kernel.csynth;
   line["error"] = rounded_to(compared.error(), 0.001);
   line["limit"] = time.limit;
   line["loops"] = std::move(loops);
@@ -55,7 +56,7 @@ Compared compare(const std::string& name, const std::string& folder, const char*
 }
 
 // Pairs of variants that differ by more than 2 %, and how many the model puts into their order.
-void print_order(const std::vector<Compared>& all) {
+void print_order(const char* of, const std::vector<Compared>& all) {
   int pairs = 0, right = 0;
   for (size_t a = 0; a < all.size(); ++a) {
     for (size_t b = a + 1; b < all.size(); ++b) {
@@ -67,6 +68,7 @@ void print_order(const std::vector<Compared>& all) {
     }
   }
   const nlohmann::ordered_json line = {{"name", "kernel_time.order"},
+                                       {"of", of},
                                        {"pairs", pairs},
                                        {"right", right},
                                        {"share", rounded_to(1.0 * right / pairs, 0.001)}};
@@ -88,18 +90,22 @@ void print_errors(const char* of, const std::vector<Compared>& all) {
 
 int run() {
   const ScratchFolder folder("time", "tandem-kernel-time.");
-  std::vector<Compared> cosimulated, synthesised;
+  std::vector<Compared> cosimulated, synthesised, predicted;
   for (const CosimulatedKernel& each : kCosimulated) {
-    cosimulated.push_back(
-        compare(each.name, folder.path(), "cosimulated", each.cosim, cosimulation()));
+    cosimulated.push_back(compare({each.name, each.example, 0, each.cosim}, folder.path(),
+                                  "cosimulated", cosimulation()));
   }
   for (const SynthesisedKernel& each : kSynthesised) {
-    synthesised.push_back(compare(each.name, folder.path(), "synthesised", each.csynth,
-                                  cosimulation(250), each.unroll));
+    synthesised.push_back(compare(each, folder.path(), "synthesised", cosimulation(250)));
+  }
+  for (const SynthesisedKernel& each : kPredicted) {
+    predicted.push_back(compare(each, folder.path(), "synthesised", cosimulation(250)));
   }
   print_errors("co-simulated", cosimulated);
   print_errors("synthesised, unrolled", synthesised);
-  print_order(synthesised);
+  print_order("synthesised, unrolled", synthesised);
+  print_errors("predicted, unrolled", predicted);
+  print_order("predicted, unrolled", predicted);
   return 0;
 }
 

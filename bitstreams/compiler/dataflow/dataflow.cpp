@@ -106,14 +106,20 @@ class Rewriter {
     regions_.push_back({name});
     const int in_order = in_order_;
     in_order_ = 0;
-    statements(open + 1, partner(open));
+    size_t last = statements(open + 1, partner(open));
     in_order_ = in_order;
     regions_.pop_back();
+    while (is_directive(last)) ++last;
+    // Behind a return the end is not reached; a call there would make g++ warn that it may be.
+    if (is(last, "return")) return;
     insert(source_.token(partner(open)).begin, name + ".join(); ");
   }
 
-  void statements(size_t begin, size_t end) {
-    while (begin < end) begin = statement(begin, end);
+  // Returns where the last one begins.
+  size_t statements(size_t begin, size_t end) {
+    size_t last = begin;
+    while (begin < end) begin = statement(last = begin, end);
+    return last;
   }
 
   // Handles the statement at `at`; returns the token after it, at most `end`.

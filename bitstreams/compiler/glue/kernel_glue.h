@@ -21,6 +21,12 @@
 #include "cpu_features.h"
 #include "kernel_entry.h"
 
+// The stream of Tandem's hls_stream.h; other headers leave it undefined.
+namespace tandem_hls {
+template <typename T>
+struct StreamOf;
+}
+
 namespace tandem_glue {
 
 template <typename T>
@@ -65,20 +71,48 @@ template <typename Stream>
 struct IsOwnStream<Stream, decltype(void(std::declval<typename Stream::tandem_stream&>()))>
     : std::true_type {};
 
-template <typename Stream, bool kOwn = IsOwnStream<Stream>::value>
+// A class that has the functions of a stream, and one of Tandem's streams as its only member.
+template <typename Stream, typename = void>
+struct WrapsStream : std::false_type {};
+template <typename Stream>
+using Inner = typename tandem_hls::StreamOf<Plain<decltype(std::declval<Stream&>().read())>>::Type;
+template <typename Stream>
+struct WrapsStream<Stream,
+                   EnableIf<!IsOwnStream<Stream>::value && sizeof(Stream) == sizeof(Inner<Stream>)>>
+    : std::true_type {};
+
+enum StreamKind { kOtherStream, kOwnStream, kWrapper };
+
+template <typename Stream>
+constexpr StreamKind stream_kind() {
+  return IsOwnStream<Stream>::value ? kOwnStream
+                                    : (WrapsStream<Stream>::value ? kWrapper : kOtherStream);
+}
+
+template <typename Stream, StreamKind kKind = stream_kind<Stream>()>
 struct StreamParts {
+  static_assert(
+      kKind == kOwnStream,
+      "a stream that is an argument of a kernel is an hls::stream, derives from it, or has "
+      "one as its only member");
   using Base = typename Stream::tandem_stream;
   using Element = typename Base::value_type;
   static constexpr std::uint32_t kDepth = Stream::tandem_depth;
 };
+template <typename Stream>
+struct StreamParts<Stream, kWrapper> {
+  using Base = Inner<Stream>;
+  using Element = typename Base::value_type;
+  static constexpr std::uint32_t kDepth = 0;
+};
 template <template <typename> class Stream, typename T>
-struct StreamParts<Stream<T>, false> {
+struct StreamParts<Stream<T>, kOtherStream> {
   using Element = T;
   using Base = Stream<T>;
   static constexpr std::uint32_t kDepth = 0;
 };
 template <template <typename, int> class Stream, typename T, int kTypeDepth>
-struct StreamParts<Stream<T, kTypeDepth>, false> {
+struct StreamParts<Stream<T, kTypeDepth>, kOtherStream> {
   using Element = T;
   using Base = Stream<T, 0>;
   static constexpr std::uint32_t kDepth = kTypeDepth > 0 ? kTypeDepth : 0;
@@ -245,7 +279,8 @@ class Argument<Parameter, 0, EnableIf<IsStream<Plain<Parameter>>::value>> {
 
   Argument(const Invocation& call, std::size_t index, std::uint32_t)
       : value_(static_cast<Base*>(call.streams[index])) {}
-  Parameter get() { return static_cast<Parameter>(*value_); }
+  // The class of the argument adds nothing to the base class, or to its member.
+  Parameter get() { return reinterpret_cast<Parameter>(*value_); }
   void finish() {}
 
  private:

@@ -38,7 +38,10 @@ class Analyser {
     }
     visit(result_.model.kernel);
     add_operations(visited_, result_.model);
-    result_.model.unknown.assign(unknown_.begin(), unknown_.end());
+    for (const std::string& each : unknown_) {  // others are steps with times of their own
+      if (!by_name_.contains(each)) result_.model.unknown.push_back(each);
+    }
+    result_.ports = pragmas_.ports;
     return std::move(result_);
   }
 
@@ -229,6 +232,10 @@ class Analyser {
   double banks(const MemoryAddress& address) const {
     const bool is_array = address.type.starts_with("[") || address.type.empty();
     if (!is_array) return 0;  // a scalar or a struct: registers
+    // So is what an argument points to, where no index moves.
+    const bool moves = std::any_of(address.indices.begin(), address.indices.end(),
+                                   [](const LinearIndex& each) { return !each.terms.empty(); });
+    if (address.type.empty() && !address.local && !moves) return 0;
     std::string name = source_name(address.root);
     auto found = pragmas_.partitions.find(name);
     while (found == pragmas_.partitions.end() && !name.empty() && std::isdigit(name.back()) != 0) {

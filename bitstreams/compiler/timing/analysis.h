@@ -10,6 +10,7 @@
 // guide (UG1399), "Optimization Techniques".
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,7 @@ struct Analysis {
   std::vector<EntryCounter> entries;
   std::vector<SitePoint> sites;
   std::vector<StreamHook> streams;
+  std::map<std::string, std::string> ports;  // m_axi arguments, with their bundles
 };
 
 // `kernel`: the function in the source. If the module lacks it, the model has no functions.
@@ -61,9 +63,9 @@ Analysis analyse(const IrModule& module, const KernelPragmas& pragmas, const std
 // Whether a function of the IR is one of the source: "vadd" or "_Z4vaddPKiS0_Pii".
 bool is_function(const std::string& ir_name, const std::string& name);
 
-// Marks the functions that the analysis must find as functions (the kernel, reads and writes of
-// streams) as ones that are not inlined, and those of ap_int and ap_fixed as ones that are. `ir`:
-// before any optimisation.
+// Marks the functions that the analysis must find as functions (the kernel, reads, writes and
+// tests of streams) as ones that are not inlined, and those of ap_int and ap_fixed as ones that
+// are. `ir`: before any optimisation.
 std::string keep_functions(const std::string& ir, const std::string& kernel);
 
 }  // namespace tandem::timing

@@ -11,19 +11,60 @@
 namespace tandem::timing {
 namespace {
 
+// How many indices find an element of an array of structs of LLVM type `type`; 0: of others. Its
+// members lie side by side in one word, as those of hls::vector.
+size_t indices_of_struct(const std::string& type) {
+  const size_t element = type.find("x %");
+  if (!type.starts_with('[') || element == std::string::npos) return 0;
+  const auto end = type.begin() + static_cast<std::ptrdiff_t>(element);
+  return 1 + static_cast<size_t>(std::count(type.begin(), end, '['));
+}
+
 bool holds_block(const IrLoop& loop, int block) { return loop.blocks[static_cast<size_t>(block)]; }
 
 }  // namespace
 
-std::vector<ArrayUses::Access> ArrayUses::accesses_of(int loop) const {
+// The loop of whose iterations an access to a word is one: copies of inner loops that take other
+// members of the same word share it.
+int ArrayUses::home_of(const MemoryAddress& address, int loop, int pipelined) const {
+  while (loop >= 0 && loop != pipelined) {
+    for (const LinearIndex& index : address.indices) {
+      for (const auto& [value, factor] : index.terms) {
+        const int block = addresses_.block_of(value);
+        if (block >= 0 && holds_block(loops_[static_cast<size_t>(loop)], block)) return loop;
+      }
+    }
+    loop = loops_[static_cast<size_t>(loop)].parent;
+  }
+  return loop;
+}
+
+std::vector<ArrayUses::Access> ArrayUses::accesses_of(int loop, int pipelined) const {
   std::vector<Access> found;
   for (size_t block = 0; block < function_.blocks.size(); ++block) {
-    if (innermost_loop(loops_, static_cast<int>(block)) != loop) continue;
+    const int inner = innermost_loop(loops_, static_cast<int>(block));
+    if (inner < 0 ||
+        (loop >= 0 && !holds_block(loops_[static_cast<size_t>(loop)], static_cast<int>(block)))) {
+      continue;
+    }
     for (const IrInstruction& each : function_.blocks[block].instructions) {
       if (each.opcode != "load" && each.opcode != "store") continue;
       MemoryAddress address = addresses_.address_of(each);
       if (!address.local && !Addresses::pointer_of(each).empty()) continue;
-      found.push_back({static_cast<int>(block), each.opcode == "store", std::move(address)});
+      const bool writes = each.opcode == "store";
+      const size_t kept = indices_of_struct(address.type);
+      const bool is_member = kept > 0 && address.indices.size() > kept;
+      if (is_member) address.indices.resize(kept);
+      const int home = is_member && pipelined >= 0 ? home_of(address, inner, pipelined) : inner;
+      if (home != loop) continue;
+      if (is_member) {
+        const bool is_known = std::any_of(found.begin(), found.end(), [&](const Access& other) {
+          return other.writes == writes && other.address.root == address.root &&
+                 other.address.indices == address.indices;
+        });
+        if (is_known) continue;
+      }
+      found.push_back({static_cast<int>(block), writes, std::move(address)});
     }
   }
   return found;
@@ -120,7 +161,7 @@ ArrayUse ArrayUses::along_busiest_path(const std::vector<Access>& accesses, int 
 std::vector<ArrayUse> ArrayUses::of_loop(int loop, int pipelined) const {
   std::map<std::string, std::vector<Access>> by_array;
   std::map<std::string, ArrayUse> uses;
-  for (Access& each : accesses_of(loop)) {
+  for (Access& each : accesses_of(loop, pipelined)) {
     const std::string name = source_name(each.address.root);
     ArrayUse& use = uses[name];
     use.array = name;

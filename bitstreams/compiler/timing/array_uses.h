@@ -34,7 +34,8 @@ class ArrayUses {
     bool writes = false;
     MemoryAddress address;
   };
-  std::vector<Access> accesses_of(int loop) const;
+  std::vector<Access> accesses_of(int loop, int pipelined) const;
+  int home_of(const MemoryAddress& address, int loop, int pipelined) const;
   bool is_written_in(const std::string& array, int loop) const;
   bool is_invariant(const Access& access, int loop, int pipelined) const;
   void drop_repeated_loads(std::vector<Access>& accesses, int loop) const;

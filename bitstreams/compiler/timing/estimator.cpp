@@ -185,7 +185,7 @@ double Estimator::loop_cycles(const FunctionModel& function, int index) {
   if (entries == 0) return 0;
   const int pipelined = flattened(function.loops, index);
   if (pipelined >= 0) return pipelined_cycles(function, pipelined, index);
-  const double iterations = trips(loop) / std::max(1, loop.unroll);
+  const double iterations = intervals_.iterations(loop, std::max(1, loop.unroll));
   double cycles = iterations * loop.depth + entries;
   if (loop.unroll == 0) cycles = entries * loop.depth;
   std::vector<SiteTraffic> sites;
@@ -197,10 +197,13 @@ double Estimator::loop_cycles(const FunctionModel& function, int index) {
   costs_.push_back({number_of(function), index, index,
                     (cycles - entries * fixed) / std::max(1.0, trips(loop)), fixed + kStepCycles,
                     kStepCycles / 2});
-  cycles += phases_cycles(function, index);
+  // What copies of the body call runs side by side.
+  const double steps = loop.unroll == 0 ? entries : std::max(1.0, iterations);
+  const double copies = std::max(1.0, trips(loop) / steps);
+  cycles += phases_cycles(function, index) / copies;
   Total calls;
   add_calls(function, index, true, calls);
-  cycles += calls.cycles;
+  cycles += calls.cycles / copies;
   loops_.push_back(
       {loop.file, loop.line, entries, trips(loop), 0, loop.depth, cycles,
        loop.pipeline == "off" ? "its pipelining is switched off" : "it is not pipelined"});
@@ -221,7 +224,7 @@ double Estimator::pipelined_cycles(const FunctionModel& function, int index, int
   }
   Interval interval = intervals_.interval(function, index, unroll, read_latency);
   const double depth = intervals_.depth(function, index, unroll);
-  const double steps = std::max(entries, std::ceil(all / unroll));
+  const double steps = std::max(entries, intervals_.iterations(loop, unroll));
   double busy = interval.ii * (steps - entries) + entries * std::max(1.0, depth - 1);
   busy = std::max(busy, port_cycles(uses, interval, steps));
   const double latency = read_latency + write_latency + intervals_.shared_reads(function, index);

@@ -49,6 +49,18 @@ std::string quoted_after(std::string_view text, std::string_view key) {
   return std::string(text.substr(begin, text.find('"', begin) - begin));
 }
 
+// Where the parameters end that follow a blank at `at` and make a pointer to a function of a type:
+// "i1 (i8*)*". npos: none follow.
+size_t end_of_parameters(std::string_view text, size_t at) {
+  if (at + 1 >= text.size() || text[at] != ' ' || text[at + 1] != '(') return std::string::npos;
+  int depth = 0;
+  for (++at; at < text.size(); ++at) {
+    if (text[at] == '(') ++depth;
+    if (text[at] == ')' && --depth == 0) break;
+  }
+  return at + 1 < text.size() && text[at + 1] == '*' ? at + 1 : std::string::npos;
+}
+
 // The first type in `text`: to a blank or comma outside of brackets, with its stars.
 std::string first_type(std::string_view text) {
   int depth = 0;
@@ -57,7 +69,12 @@ std::string first_type(std::string_view text) {
     const char c = text[end];
     if (c == '(' || c == '[' || c == '{' || c == '<') ++depth;
     if (c == ')' || c == ']' || c == '}' || c == '>') --depth;
-    if (depth < 0 || (depth == 0 && (c == ' ' || c == ','))) break;
+    const size_t parameters = depth == 0 ? end_of_parameters(text, end) : std::string::npos;
+    if (parameters != std::string::npos) {
+      end = parameters;
+    } else if (depth < 0 || (depth == 0 && (c == ' ' || c == ','))) {
+      break;
+    }
   }
   return std::string(text.substr(0, end));
 }

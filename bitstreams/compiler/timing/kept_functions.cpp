@@ -40,7 +40,8 @@ std::string keep_functions(const std::string& ir, const std::string& kernel) {
       const size_t at = line.find('@') + 1;
       const std::string name = line.substr(at, line.find('(', at) - at);
       const Library library = library_function(name);
-      const bool is_stream = library == Library::kStreamRead || library == Library::kStreamWrite;
+      const bool is_stream = library == Library::kStreamRead || library == Library::kStreamWrite ||
+                             library == Library::kStreamTest;
       const size_t group = line.rfind(" #");
       if ((is_stream || is_function(name, kernel)) && group != std::string::npos) {
         line.insert(group, " noinline");

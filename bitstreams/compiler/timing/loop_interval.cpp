@@ -67,18 +67,34 @@ void LoopIntervals::raise_by_dependences(const FunctionModel& function, const Lo
       const LoopModel& inner = function.loops[static_cast<size_t>(each.inner)];
       cycles = longest_recurrence(inner, read_latency, &what) * copies(inner, loop);
     }
-    // Copies of one operation that may be done in any order are added up beside the chain, if none
-    // of them may be the last. Of trips that are not constant each may.
-    const bool leaves_between =
-        loop.unroll != 0 && (loop.fixed_trips == 0 || std::fmod(loop.fixed_trips, unroll) != 0);
-    const bool in_order =
-        !loop.balanced || leaves_between || each.device_reads > 0 || each.inner >= 0;
-    interval.raise(std::ceil(cycles * (in_order ? unroll : 1) / each.distance),
+    const bool any_order = loop.balanced && each.device_reads == 0 && each.inner < 0;
+    const double chained = any_order ? copies_in_order(loop, unroll) : unroll;
+    interval.raise(std::ceil(cycles * chained / each.distance),
                    std::string(each.certain ? "carried" : "possible") + " dependence through " +
                        what + ", " + number(cycles) + " cycles at distance " +
                        number(each.distance) +
                        (each.line > 0 ? " (line " + std::to_string(each.line) + ")" : ""));
   }
+}
+
+// Copies of one operation that may be done in any order are added up beside the chain, which then
+// has one of them. Where the loop may end inside of the copies, that holds for those before this
+// place: their sum and the value before them are there at the end, so the chain has two of them.
+// The copies behind it stay in order. Of trips that are not constant each copy may be the last.
+double LoopIntervals::copies_in_order(const LoopModel& loop, double unroll) {
+  if (loop.unroll == 0) return 1;
+  if (loop.fixed_trips == 0) return unroll;
+  const double copies = std::min(unroll, loop.fixed_trips);
+  const double before_end = std::fmod(loop.fixed_trips, copies);
+  return before_end == 0 ? 1 : std::min(2.0, before_end) + copies - before_end;
+}
+
+// An entry's last iteration is a whole one, however many of its copies are left over. Without
+// copies nothing is left over, also where entries have different trips.
+double LoopIntervals::iterations(const LoopModel& loop, double unroll) const {
+  if (unroll <= 1) return trips(loop);
+  const double entries = std::max(1.0, count(loop.entries));
+  return entries * std::ceil(trips(loop) / entries / unroll);
 }
 
 void LoopIntervals::raise_by_arrays(const FunctionModel& function, int index, double unroll,

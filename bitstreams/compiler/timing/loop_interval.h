@@ -32,6 +32,8 @@ class LoopIntervals {
     return static_cast<double>(counts_.counters[static_cast<std::size_t>(counter)]);
   }
   double trips(const LoopModel& loop) const;
+  // Trips in groups of `unroll` copies, over all entries.
+  double iterations(const LoopModel& loop, double unroll) const;
   static bool is_inside(const FunctionModel& function, int loop, int outer);
 
   // `unroll`: copies of the body. `read_latency`: cycles of a read of device memory.
@@ -43,6 +45,7 @@ class LoopIntervals {
 
  private:
   double copies(const LoopModel& inner, const LoopModel& outer) const;
+  static double copies_in_order(const LoopModel& loop, double unroll);
   double longest_recurrence(const LoopModel& loop, double read_latency,
                             std::string* what = nullptr) const;
   void raise_by_dependences(const FunctionModel& function, const LoopModel& loop, double unroll,

@@ -46,6 +46,9 @@ void add_pragma(const HlsPragma& pragma, const SourceLine& place, KernelPragmas&
     if (has_word(pragma, "false") || lower_case(pragma.value("dependent")) == "false") {
       found.independent.insert(pragma.value("variable"));
     }
+  } else if (pragma.kind == "interface" && has_word(pragma, "m_axi")) {
+    const std::string bundle = pragma.value("bundle");
+    found.ports[pragma.value("port")] = bundle.empty() ? "gmem" : bundle;
   }
 }
 

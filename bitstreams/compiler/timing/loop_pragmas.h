@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Finds the pragmas of a preprocessed source that change a kernel's time, with their positions:
-// pipeline, unroll, array_partition, array_reshape, dependence.
+// pipeline, unroll, array_partition, array_reshape, dependence, and the m_axi ports.
 //
 // A pragma applies to the innermost loop whose lines contain it. Input: `c++ -E` with line markers.
 // Cost: linear in the text. Pure.
@@ -35,6 +35,7 @@ struct KernelPragmas {
   std::vector<LoopPragma> loops;
   std::map<std::string, std::vector<Partition>> partitions;  // by variable
   std::set<std::string> independent;                         // variables of `dependence ... false`
+  std::map<std::string, std::string> ports;                  // m_axi arguments, with their bundles
 };
 
 KernelPragmas find_pragmas(std::string_view preprocessed);

@@ -29,6 +29,8 @@ class StreamEvents {
   // `counters`: of the kernel's copy. `costs`: what the loops cost by the counts so far.
   StreamEvents(const KernelModel& model, const std::uint64_t* counters, Costs costs);
 
+  // Keeps what waveforms need, of the replay with the streams' depths.
+  void record_waves() { bounded_.record_waves(); }
   int add_stream(const ReplayedStream& stream);
   // The process that runs is about to access a stream.
   void access(int stream, int point);

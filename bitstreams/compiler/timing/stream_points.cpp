@@ -13,27 +13,37 @@
 namespace tandem::timing {
 namespace {
 
-struct FirstArgument {
+struct StreamArgument {
   std::string type, value;
 };
 
-// Of "call void @f(%"class.hls::stream"* nonnull align 8 %s, ...": its type and "%s".
-FirstArgument first_argument(const IrInstruction& call) {
-  const size_t name = call.text.find("@" + call.callee);
-  const size_t open = call.text.find('(', name);
-  if (name == std::string::npos || open == std::string::npos) return {};
+// The argument that begins at `at`, to its comma or the bracket behind the last one.
+std::string argument_at(const std::string& call, size_t at) {
+  if (at >= call.size()) return {};
   int depth = 0;
-  size_t end = open + 1;
-  for (; end < call.text.size(); ++end) {
-    const char c = call.text[end];
+  size_t end = at;
+  for (; end < call.size(); ++end) {
+    const char c = call[end];
     if (depth == 0 && (c == ',' || c == ')')) break;
     if (c == '(') ++depth;
     if (c == ')') --depth;
   }
-  const std::string argument = call.text.substr(open + 1, end - open - 1);
+  return call.substr(at, end - at);
+}
+
+// Of "call void @f(%"class.hls::stream"* nonnull align 8 %s, ...": its type and "%s". A struct that
+// read() returns through memory comes before it.
+StreamArgument stream_argument(const IrInstruction& call) {
+  const size_t name = call.text.find("@" + call.callee);
+  const size_t open = call.text.find('(', name);
+  if (name == std::string::npos || open == std::string::npos) return {};
+  std::string argument = argument_at(call.text, open + 1);
+  if (argument.find(" sret(") != std::string::npos) {
+    argument = argument_at(call.text, open + 1 + argument.size() + 2);
+  }
   const size_t value = argument.rfind(' ');
   if (value == std::string::npos) return {};
-  FirstArgument found;
+  StreamArgument found;
   found.value = argument.substr(value + 1);
   if (found.value.empty() || (found.value[0] != '%' && found.value[0] != '@')) return {};
   const size_t star = argument.find("* ");
@@ -108,7 +118,7 @@ void add_stream_points(const IrFunction& function, const std::vector<IrLoop>& lo
       }
       const Library library = library_function(each.callee);
       if (library != Library::kStreamRead && library != Library::kStreamWrite) continue;
-      const FirstArgument stream = first_argument(each);
+      const StreamArgument stream = stream_argument(each);
       if (stream.value.empty()) continue;
       const int loop = innermost_loop(loops, static_cast<int>(block));
       auto& schedule = schedules[loop];

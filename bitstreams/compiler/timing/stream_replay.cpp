@@ -10,7 +10,8 @@ namespace tandem::timing {
 namespace {
 
 constexpr std::uint64_t kMostPending = std::uint64_t{1} << 25;  // accesses that wait undecided
-constexpr std::size_t kMostShown = 256;
+constexpr std::size_t kMostShown = 256;                         // processes
+constexpr std::size_t kMostShownInWaves = std::size_t{1} << 14;
 constexpr double kRegisterDepth = 2;  // up to it a stream is made of registers
 
 }  // namespace
@@ -60,8 +61,26 @@ StreamTimes StreamReplay::finish() {
   for (Stream& stream : streams_) {
     count_held(stream, true);
     times.streams.push_back(stream.told);
+    if (records_waves_) times.waves.push_back(std::move(stream.wave));
   }
+  times.waves_end = waves_end_;
   return times;
+}
+
+// What happens at `at` is the first that is left out of its kind; the others may be later.
+bool StreamReplay::keeps_wave(double at) {
+  if (!records_waves_) return false;
+  if (num_waved_ < kMostWaved) {
+    ++num_waved_;
+    return true;
+  }
+  waves_end_ = std::min(waves_end_, at);
+  return false;
+}
+
+void StreamReplay::note_wait(Process& process, double from, double to) {
+  process.waits += to - from;
+  if (keeps_wave(from)) process.waiting.push_back({from, to});
 }
 
 void StreamReplay::run(bool is_last) {
@@ -147,10 +166,11 @@ bool StreamReplay::read(Process& process, int index, Stream& stream, double want
   const double at = std::max({wanted, ready, stream.last_read + 1});
   if (ready > wanted) {
     stream.told.empty_cycles += ready - wanted;
-    process.waits += ready - wanted;
+    note_wait(process, wanted, ready);
   }
   stream.written.pop_front();
   process.now = stream.last_read = at;
+  if (keeps_wave(at)) stream.wave.reads.push_back(at);
   ++stream.num_read;
   ++stream.told.values;
   if (stream.bounded) {
@@ -177,10 +197,11 @@ bool StreamReplay::write(Process& process, int index, Stream& stream, double wan
   }
   if (space > wanted) {
     stream.told.full_cycles += space - wanted;
-    process.waits += space - wanted;
+    note_wait(process, wanted, space);
   }
   const double at = std::max({wanted, space, stream.last_write + 1});
   process.now = stream.last_write = at;
+  if (keeps_wave(at)) stream.wave.writes.push_back(at);
   ++stream.num_written;
   stream.written.push_back(at);
   if (!bounded_) stream.writes_seen.push_back(at);
@@ -228,8 +249,8 @@ void StreamReplay::finish_process(Process& process, double at) {
        ++index) {
     if (!processes_[index].behind.empty()) ready_.push_back(static_cast<int>(index));
   }
-  if (shown_.size() < kMostShown) {
-    shown_.push_back({process.name, process.start, at, process.waits});
+  if (shown_.size() < (records_waves_ ? kMostShownInWaves : kMostShown)) {
+    shown_.push_back({process.name, process.start, at, process.waits, std::move(process.waiting)});
   }
 }
 

@@ -14,12 +14,15 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tandem::timing {
 
+constexpr std::size_t kMostWaved = std::size_t{1} << 20;
 constexpr double kDefaultDepth = 2;  // of a stream without a pragma (config_dataflow -fifo_depth)
 
 struct ReplayedStream {
@@ -37,13 +40,22 @@ struct ReplayedStream {
 struct ReplayedProcess {
   std::string name;
   double start = 0, end = 0;
-  double waits = 0;  // cycles
+  double waits = 0;                                // cycles
+  std::vector<std::pair<double, double>> waiting;  // from when to when; of waveforms
+};
+
+// The cycles in which values entered and left a stream, in order.
+struct StreamWave {
+  std::vector<double> writes, reads;
 };
 
 struct StreamTimes {
   std::map<int, double> regions;  // cycles of all passes, by the number of the region's function
   std::vector<ReplayedStream> streams;
   std::vector<ReplayedProcess> processes;  // of the first passes
+  std::vector<StreamWave> waves;           // by stream; empty without record_waves()
+  // The waves are complete up to this cycle.
+  double waves_end = std::numeric_limits<double>::infinity();
 };
 
 struct ReplayedRun {
@@ -54,6 +66,9 @@ class StreamReplay {
  public:
   // `bounded`: streams have their depths; else they hold any number of values, and `most` counts.
   explicit StreamReplay(bool bounded) : bounded_(bounded) { processes_.emplace_back(); }
+
+  // Keeps what waveforms need, up to kMostWaved accesses and waits.
+  void record_waves() { records_waves_ = true; }
 
   int add_stream(const ReplayedStream& stream);
   // Starts a process; 0 is the kernel itself. `behind`: processes that must end first. `region`:
@@ -98,6 +113,7 @@ class StreamReplay {
     std::deque<double> writes_seen, reads_seen;  // of which `held` follows, in order of time
     double held = 0;
     bool bounded = true;
+    StreamWave wave;
   };
   struct Process {
     EventQueue events;
@@ -109,6 +125,7 @@ class StreamReplay {
     double opened = -1;  // of the kernel: when its region began
     int live = 0;
     bool started = false, ended = false;
+    std::vector<std::pair<double, double>> waiting;
   };
 
   void add(int process, Kind kind, int number, double advance);
@@ -121,9 +138,14 @@ class StreamReplay {
   void begin(Process& parent, int child, double at);
   void finish_process(Process& process, double at);
   bool unlock();
+  bool keeps_wave(double at);
+  void note_wait(Process& process, double from, double to);
   static void count_held(Stream& stream, bool is_last);
 
   const bool bounded_;
+  bool records_waves_ = false;
+  std::size_t num_waved_ = 0;
+  double waves_end_ = std::numeric_limits<double>::infinity();
   std::vector<Stream> streams_;
   std::deque<Process> processes_;
   std::vector<int> ready_;

@@ -10,6 +10,7 @@
 #include "bitstreams/compiler/vpp/dependence_marks.h"
 #include "bitstreams/compiler/vpp/inline_checks.h"
 #include "bitstreams/compiler/vpp/kernel_checks.h"
+#include "bitstreams/compiler/vpp/kernel_coverage.h"
 #include "bitstreams/compiler/vpp/kernel_object.h"
 #include "bitstreams/compiler/vpp/kernel_scan.h"
 #include "bitstreams/compiler/vpp/kernel_source.h"
@@ -72,9 +73,10 @@ class KernelCompiler {
                                       "-Wno-unused-label",   "-O" + options_.optimization,
                                       "-march=native",       "-ffp-contract=off"};
     // Units load copies of one library, which must not share GCC's unique symbols. Clang makes
-    // none.
+    // none, and would warn that preprocessed text needs no -isystem.
     const std::string not_unique = "-fno-gnu-unique";
-    if (xclbin::accepts_flag(toolchain_.compiler, not_unique)) flags.push_back(not_unique);
+    const bool is_gcc = xclbin::accepts_flag(toolchain_.compiler, not_unique);
+    flags.push_back(is_gcc ? not_unique : "-Qunused-arguments");
     if (options_.debug) flags.push_back("-g");
     for (const char* macro : {"__VITIS_HLS__", "__HLS_CSIM__"}) {
       flags.push_back(std::string("-D") + macro);
@@ -105,6 +107,10 @@ class KernelCompiler {
     }
     flags_ = flags();
     checks_ = toolchain_.checks && xclbin::accepts_flags(toolchain_.compiler, check_flags());
+    if (checks_ && !toolchain_.loop_checks.empty()) {
+      loop_flags_ = loop_flags(toolchain_.loop_checks);
+      if (!xclbin::accepts_flags(toolchain_.compiler, loop_flags_)) loop_flags_.clear();
+    }
     if (toolchain_.times) clang_ = find_timing_clang(toolchain_.clang);
     macros_ = take_macros(flags_);
     const size_t home = find_home();
@@ -147,11 +153,13 @@ class KernelCompiler {
     const std::string stem = folder_.file(work.stem);
     xclbin::DataflowNotes notes{[&work] { return source_macros(work); }};
     const std::string text = xclbin::rewrite_dataflow(source.text, &notes);
-    xclbin::write_text(stem + ".ii", text);
+    const bool dumps = toolchain_.coverage && has_kernel;
+    xclbin::write_text(stem + ".ii", dumps ? text + coverage_text(options_.kernels[0]) : text);
     warn(notes.warnings);
     std::vector<std::string> command = {toolchain_.compiler};
     command.insert(command.end(), flags_.begin(), flags_.end());
     if (text != source.text) command.push_back(standard_of_regions(flags_));
+    if (toolchain_.coverage) add_coverage(command, work.stem);
     command.insert(command.end(), {"-c", stem + ".ii", "-o", stem + ".o"});
     const std::string messages = xclbin::run_tool(command, work.source + " does not compile");
     if (!messages.empty()) result_.messages.push_back(messages);
@@ -160,6 +168,15 @@ class KernelCompiler {
     if (checks_) compile_checked(command, text, stem, has_kernel);
     if (!clang_.empty()) compile_counting(work, has_kernel);
     return stem + ".o";
+  }
+
+  void add_coverage(std::vector<std::string>& command, const std::string& source_stem) const {
+    const std::vector<std::string> more = coverage_flags(output_, source_stem);
+    if (!xclbin::accepts_flags(toolchain_.compiler, more)) {
+      throw Error("v++", "TANDEM_KERNEL_COVERAGE is on, but " + toolchain_.compiler +
+                             " does not take the options of gcov; use g++ 11 or later");
+    }
+    command.insert(command.end(), more.begin(), more.end());
   }
 
   // If only the checked copy does not compile, the kernel has no checked copy. Marks are left out
@@ -199,9 +216,15 @@ class KernelCompiler {
     }
   }
 
-  static bool compiles_checked(const std::vector<std::string>& command, const std::string& text,
-                               const std::string& stem, bool has_kernel) {
+  bool compiles_checked(const std::vector<std::string>& command, const std::string& text,
+                        const std::string& stem, bool has_kernel) const {
     xclbin::write_text(stem + ".checked.ii", has_kernel ? text + check_stubs() : text);
+    std::vector<std::string> with_loops = command;
+    with_loops.insert(with_loops.end(), loop_flags_.begin(), loop_flags_.end());
+    return runs(with_loops) || (!loop_flags_.empty() && runs(command));
+  }
+
+  static bool runs(const std::vector<std::string>& command) {
     try {
       xclbin::run_tool(command, "");
       return true;
@@ -286,6 +309,7 @@ class KernelCompiler {
       throw Error("v++", "-c takes one OpenCL C source at a time, not " + options_.inputs[0] +
                              " and " + options_.inputs[1]);
     }
+    if (toolchain_.coverage) warn({"kernels of OpenCL C have no coverage: " + options_.inputs[0]});
     const std::string object = folder_.file("kernels.o");
     opencl_c::CompileOptions wanted;
     wanted.source = options_.inputs[0];
@@ -338,11 +362,12 @@ class KernelCompiler {
   HlsSettings hls_ = options_.hls;
   std::vector<std::string> flags_;
   std::vector<std::string> macros_;
-  bool checks_ = false;                // the compiler makes checked copies
-  std::vector<std::string> checked_;   // their objects, one per source
-  std::string clang_;                  // makes copies that count; empty: none
-  std::vector<std::string> timed_;     // their objects
-  std::vector<std::string> elements_;  // for each argument in registers
+  bool checks_ = false;                  // the compiler makes checked copies
+  std::vector<std::string> loop_flags_;  // for them; empty: loops get no version without checks
+  std::vector<std::string> checked_;     // their objects, one per source
+  std::string clang_;                    // makes copies that count; empty: none
+  std::vector<std::string> timed_;       // their objects
+  std::vector<std::string> elements_;    // for each argument in registers
   std::vector<KernelDescription> kernels_;
   StageResult result_;
 };

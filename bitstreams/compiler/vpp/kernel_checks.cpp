@@ -56,6 +56,10 @@ constexpr Callback kCallbacks[] = {
     {"tandem_restricted", "restricted", "void",
      "void*, const volatile void*, const volatile void*, const char*, const char*, int", "{}"},
     {"tandem_restrict_end", "restrict_end", "void", "void*", "{}"},
+    {"tandem_range_ok", "range_ok", "int",
+     "unsigned long, unsigned long, unsigned long, unsigned long, unsigned long", "{return 1;}"},
+    {"tandem_range_stored", "range_stored", "void",
+     "unsigned long, unsigned long, unsigned long, unsigned long", "{}"},
     {"tandem_stored", "stored", "void", "const volatile void*, unsigned long", "{}"},
     {"tandem_dependence_begin", "loop_begin", "void", "void*", "{}"},
     {"tandem_dependence_turn", "loop_turn", "void", "void*", "{}"},
@@ -93,6 +97,19 @@ std::vector<std::string> check_flags() {
           "--param=asan-globals=1",
           "--param=asan-instrumentation-with-call-threshold=0",
           "--param=use-after-scope-direct-emission-threshold=0"};
+}
+
+// The flags are those of -O3 that matter after the plugin's place among g++'s passes.
+std::vector<std::string> loop_flags(const std::string& plugin) {
+  return {"-fplugin=" + plugin,
+          "-ftree-loop-vectorize",
+          "-ftree-slp-vectorize",
+          "-fvect-cost-model=dynamic",
+          "-ftree-vrp",
+          "-fexpensive-optimizations",
+          "-fgcse",
+          "-fpeephole2",
+          "-fschedule-insns2"};
 }
 
 // Initialisers of the copy use maps that only a card has, so they run when the card says so.

@@ -17,6 +17,9 @@ namespace tandem::vpp {
 
 // The compiler flags for the checked copy; they follow all others.
 std::vector<std::string> check_flags();
+// Further flags, with which loops also get a version without checks (loop_checks/loop_version.h),
+// if g++ can load the plugin.
+std::vector<std::string> loop_flags(const std::string& plugin);
 // The empty functions, as text for the end of one source of each kernel.
 std::string check_stubs();
 // Joins checked `objects` of `kernels` (names) into one whose only global symbols are the checked

@@ -12,6 +12,7 @@
 
 #include "bitstreams/compiler/compiler_process.h"
 #include "bitstreams/compiler/vpp/kernel_checks.h"
+#include "bitstreams/compiler/vpp/kernel_coverage.h"
 #include "bitstreams/compiler/vpp/timed_copy.h"
 #include "bitstreams/xclbin/whole_file.h"
 #include "common/error.h"
@@ -167,6 +168,23 @@ class ObjectReader {
   std::string file_name_;
 };
 
+// The options of objcopy that keep what a card looks up by name.
+std::vector<std::string> plain_symbols(const std::vector<std::string>& kernels) {
+  std::vector<std::string> options;
+  for (const std::string& name : kernels) {
+    options.push_back("--keep-global-symbol=tandem_kernel_" + name);
+    options.push_back("--keep-global-symbol=" + coverage_symbol(name));
+  }
+  return options;
+}
+
+void keep_symbols(std::vector<std::string> objcopy, const std::vector<std::string>& keep,
+                  const std::string& from, const std::string& to, const std::string& failure) {
+  objcopy.insert(objcopy.end(), keep.begin(), keep.end());
+  objcopy.insert(objcopy.end(), {from, to});
+  xclbin::run_tool(objcopy, failure);
+}
+
 }  // namespace
 
 std::string describe_kernels(const std::vector<KernelDescription>& kernels) {
@@ -191,15 +209,10 @@ void write_kernel_object(const std::vector<std::string>& objects,
   for (const KernelDescription& kernel : kernels) names.push_back(kernel.name);
   std::string joined = folder + "/joined.o";
   xclbin::join_objects(objects, joined, failure);
-  std::vector<std::string> keep;
-  for (const std::string& name : names)
-    keep.push_back("--keep-global-symbol=tandem_kernel_" + name);
+  std::vector<std::string> keep = plain_symbols(names);
   if (!checked.empty() || !timed.empty()) {
     const std::string plain = folder + "/plain.o";
-    std::vector<std::string> localise = {"objcopy"};
-    localise.insert(localise.end(), keep.begin(), keep.end());
-    localise.insert(localise.end(), {joined, plain});
-    xclbin::run_tool(localise, failure);
+    keep_symbols({"objcopy"}, keep, joined, plain, failure);
     joined = folder + "/both.o";
     std::vector<std::string> copies = {"ld", "-r", "-o", joined, plain};
     if (!checked.empty()) {
@@ -212,12 +225,9 @@ void write_kernel_object(const std::vector<std::string>& objects,
     }
     xclbin::run_tool(copies, failure);
   }
-  std::vector<std::string> finish = {"objcopy", "--add-section",
-                                     std::string(kKernelSection) + "=" + text};
-  finish.insert(finish.end(), keep.begin(), keep.end());
   const std::string finished = folder + "/kernel.xo";
-  finish.insert(finish.end(), {joined, finished});
-  xclbin::run_tool(finish, "cannot make " + output);
+  keep_symbols({"objcopy", "--add-section", std::string(kKernelSection) + "=" + text}, keep, joined,
+               finished, "cannot make " + output);
   xclbin::write_text(output, xclbin::read_text(finished));
 }
 

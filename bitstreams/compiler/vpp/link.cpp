@@ -3,6 +3,7 @@
 // v++ -l: links kernel objects into the library that is the bitstream, reads the kernels' arguments
 // from it, and writes the xclbin.
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include <filesystem>
 #include <map>
@@ -10,6 +11,7 @@
 #include "bitstreams/compiler/compiler_process.h"
 #include "bitstreams/compiler/glue/kernel_entry.h"
 #include "bitstreams/compiler/vpp/connectivity.h"
+#include "bitstreams/compiler/vpp/kernel_coverage.h"
 #include "bitstreams/compiler/vpp/kernel_object.h"
 #include "bitstreams/compiler/vpp/stages.h"
 #include "bitstreams/compiler/vpp/work_folder.h"
@@ -86,6 +88,7 @@ class Linker {
   void read_object(const std::string& path) {
     if (!fs::is_regular_file(path)) throw Error("v++", "no such kernel object: " + path);
     const std::string text = xclbin::read_text(path);
+    coverage_ = coverage_ || counts_coverage(text);
     const std::span bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
     for (KernelDescription& kernel : read_kernel_object(bytes, path)) {
       const auto [known, is_new] = homes_.emplace(kernel.name, path);
@@ -104,10 +107,13 @@ class Linker {
                                         "-Wl,-z,noexecstack", "-o",      library};
     command.insert(command.end(), options_.inputs.begin(), options_.inputs.end());
     command.push_back("-lm");
+    if (coverage_) command.push_back("-lgcov");
     xclbin::run_tool(command, "the kernel objects do not link");
   }
 
   void describe(const std::string& library, xclbin::Design& design) const {
+    // This load is no run: what it counts goes with the folder.
+    if (coverage_) setenv("GCOV_PREFIX", folder_.path().c_str(), 1);
     void* handle = dlopen(fs::absolute(library).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) throw Error("v++", std::string("cannot load the kernels: ") + dlerror());
     for (const KernelDescription& kernel : kernels_) {
@@ -174,6 +180,7 @@ class Linker {
   const Toolchain& toolchain_;
   std::string output_;
   WorkFolder folder_;
+  bool coverage_ = false;                     // an object counts for gcov
   std::map<std::string, std::string> homes_;  // kernel to object
   std::vector<KernelDescription> kernels_;
   StageResult result_;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "bitstreams/compiler/vpp/csynth_report.h"
 #include "bitstreams/compiler/vpp/hls_mode.h"
 #include "bitstreams/compiler/vpp/stages.h"
 #include "bitstreams/xclbin/interruption.h"
@@ -31,13 +32,18 @@ int main(int argc, char** argv) {
   try {
     const auto component = tandem::vpp::hls_component(arguments);
     if (component.has_value()) tandem::vpp::become_hls_component(*component, tree());
+    if (!arguments.empty() && arguments[0] == tandem::vpp::kCsynthReport) {
+      tandem::xclbin::clean_up_on_interruption();
+      return tandem::vpp::print_csynth_report({arguments.begin() + 1, arguments.end()},
+                                              value("TANDEM_CLANG"));
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "ERROR: %s\n", error.what());
     return 1;
   }
   tandem::xclbin::clean_up_on_interruption();
   return tandem::vpp::run_program(
-      arguments,
-      {value("TANDEM_CXX"), value("TANDEM_HLS_INCLUDE"), value("TANDEM_KERNEL_FLAGS"),
-       value("TANDEM_CLANG"), tree(), value("TANDEM_KERNEL_CHECKS"), value("TANDEM_KERNEL_TIME")});
+      arguments, {value("TANDEM_CXX"), value("TANDEM_HLS_INCLUDE"), value("TANDEM_KERNEL_FLAGS"),
+                  value("TANDEM_CLANG"), tree(), value("TANDEM_KERNEL_CHECKS"),
+                  value("TANDEM_KERNEL_TIME"), value("TANDEM_KERNEL_COVERAGE")});
 }

@@ -33,19 +33,24 @@ std::string find_folder(const fs::path& folder, const char* what) {
                          "; install Tandem's component fpga as a whole");
 }
 
+// `text`: of the variable `name`; empty: `otherwise`.
+bool switched_on(const char* name, const std::string& text, bool otherwise) {
+  if (text.empty()) return otherwise;
+  if (text == "on" || text == "off") return text == "on";
+  throw Error("v++", std::string(name) + " is '" + text + "'; set it to on or off");
+}
+
 Toolchain find_toolchain(const Options& options, const Environment& environment) {
   const fs::path vitis = fs::path(environment.tree) / "vitis";
   Toolchain toolchain;
   if (!environment.compiler.empty()) toolchain.compiler = environment.compiler;
   toolchain.clang = environment.clang;
-  toolchain.checks = environment.checks != "off";
-  if (toolchain.checks && !environment.checks.empty() && environment.checks != "on") {
-    throw Error("v++", "TANDEM_KERNEL_CHECKS is '" + environment.checks + "'; set it to on or off");
-  }
-  toolchain.times = environment.times != "off";
-  if (toolchain.times && !environment.times.empty() && environment.times != "on") {
-    throw Error("v++", "TANDEM_KERNEL_TIME is '" + environment.times + "'; set it to on or off");
-  }
+  toolchain.coverage = switched_on("TANDEM_KERNEL_COVERAGE", environment.coverage, false);
+  const bool copies = !toolchain.coverage;
+  toolchain.checks = switched_on("TANDEM_KERNEL_CHECKS", environment.checks, true) && copies;
+  toolchain.times = switched_on("TANDEM_KERNEL_TIME", environment.times, true) && copies;
+  const fs::path plugin = fs::path(environment.tree) / "lib/tandem_loop_checks.so";
+  if (fs::is_regular_file(plugin)) toolchain.loop_checks = plugin.lexically_normal().string();
   toolchain.glue_folder = find_folder(vitis / "glue", "the kernels' glue headers");
   toolchain.hls_includes = options.hls_include_dirs;
   if (toolchain.hls_includes.empty()) {

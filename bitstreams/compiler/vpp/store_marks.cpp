@@ -15,7 +15,7 @@ namespace {
 using xclbin::DataflowSource;
 
 constexpr const char* kStorePrefix =
-    R"(extern "C" void tandem_stored(const volatile void*, unsigned long);
+    R"(extern "C" __attribute__((__nothrow__)) void tandem_stored(const volatile void*, unsigned long);
 template <class T> constexpr inline __attribute__((always_inline)) T& tandem_store(T& x) {
   if (!__builtin_is_constant_evaluated()) {
     tandem_stored(&reinterpret_cast<const volatile char&>(x), sizeof(x));

@@ -39,6 +39,47 @@ std::vector<std::string> joined(std::vector<std::string> a, const std::vector<st
   return a;
 }
 
+// IR without the kernel's small functions, and how clang goes on with it.
+struct FlatIr {
+  std::string stem, path;
+  timing::KernelPragmas pragmas;
+  std::vector<std::string> command;
+  std::string failure;
+};
+
+FlatIr flatten(const TimedSource& source) {
+  PreprocessJob job = source.job;
+  job.compiler = source.clang;
+  job.flags = flags_for_clang(job.flags);
+  job.stem += ".timed";
+  std::string text = source.complete(preprocess(job).text);
+  FlatIr flat;
+  flat.pragmas = timing::find_pragmas(text);
+  text = xclbin::rewrite_dataflow(text);
+  if (source.has_kernel) text += kStub;
+  flat.stem = job.folder + "/" + job.stem;
+  flat.failure = "no time model of " + source.kernel;
+  xclbin::write_text(flat.stem + ".ii", text);
+  // The text of a dataflow region is C++14.
+  std::vector<std::string> command = joined({source.clang}, job.flags);
+  for (std::string& flag : command) {
+    if (flag == "-std=c++11" || flag == "-std=gnu++11") flag = "-std=gnu++14";
+  }
+  command = joined(command, plain_loops());
+  command =
+      joined(command, {"-g", "-w", "-fno-discard-value-names", "-Xclang", "-disable-llvm-passes",
+                       "-S", "-emit-llvm", flat.stem + ".ii", "-o", flat.stem + ".raw.ll"});
+  xclbin::run_tool(command, flat.failure);
+  xclbin::write_text(
+      flat.stem + ".ll",
+      timing::keep_functions(xclbin::read_text(flat.stem + ".raw.ll"), source.kernel));
+  flat.command = joined({source.clang, "-fPIC", "-w", "-x", "ir"}, plain_loops());
+  flat.path = flat.stem + ".flat.ll";
+  xclbin::run_tool(joined(flat.command, {"-S", "-emit-llvm", flat.stem + ".ll", "-o", flat.path}),
+                   flat.failure);
+  return flat;
+}
+
 }  // namespace
 
 std::string find_timing_clang(const std::string& wanted) {
@@ -52,42 +93,26 @@ std::string find_timing_clang(const std::string& wanted) {
 }
 
 std::string compile_timed(const TimedSource& source) {
-  PreprocessJob job = source.job;
-  job.compiler = source.clang;
-  job.flags = flags_for_clang(job.flags);
-  job.stem += ".timed";
-  std::string text = source.complete(preprocess(job).text);
-  const timing::KernelPragmas pragmas = timing::find_pragmas(text);
-  text = xclbin::rewrite_dataflow(text);
-  if (source.has_kernel) text += kStub;
-  const std::string stem = job.folder + "/" + job.stem;
-  xclbin::write_text(stem + ".ii", text);
-  const std::string failure = "no time model of " + source.kernel;
-  // The text of a dataflow region is C++14.
-  std::vector<std::string> command = joined({source.clang}, job.flags);
-  for (std::string& flag : command) {
-    if (flag == "-std=c++11" || flag == "-std=gnu++11") flag = "-std=gnu++14";
-  }
-  command = joined(command, plain_loops());
-  command =
-      joined(command, {"-g", "-w", "-fno-discard-value-names", "-Xclang", "-disable-llvm-passes",
-                       "-S", "-emit-llvm", stem + ".ii", "-o", stem + ".raw.ll"});
-  xclbin::run_tool(command, failure);
-  xclbin::write_text(stem + ".ll",
-                     timing::keep_functions(xclbin::read_text(stem + ".raw.ll"), source.kernel));
-  command = joined({source.clang, "-fPIC", "-w", "-x", "ir"}, plain_loops());
-  xclbin::run_tool(joined(command, {"-S", "-emit-llvm", stem + ".ll", "-o", stem + ".flat.ll"}),
-                   failure);
+  const FlatIr flat = flatten(source);
+  const std::string object = flat.stem + ".o";
   if (!source.has_kernel) {
-    xclbin::run_tool(joined(command, {"-c", stem + ".flat.ll", "-o", stem + ".o"}), failure);
-    return stem + ".o";
+    xclbin::run_tool(joined(flat.command, {"-c", flat.path, "-o", object}), flat.failure);
+    return object;
   }
-  const timing::IrModule module = timing::read_ir(xclbin::read_text(stem + ".flat.ll"));
+  const timing::IrModule module = timing::read_ir(xclbin::read_text(flat.path));
   const std::string counting = timing::instrument(
-      module, timing::analyse(module, pragmas, source.kernel, source.clock_mhz), source.kernel);
-  xclbin::write_text(stem + ".counting.ll", counting);
-  xclbin::run_tool(joined(command, {"-c", stem + ".counting.ll", "-o", stem + ".o"}), failure);
-  return stem + ".o";
+      module, timing::analyse(module, flat.pragmas, source.kernel, source.clock_mhz),
+      source.kernel);
+  xclbin::write_text(flat.stem + ".counting.ll", counting);
+  xclbin::run_tool(joined(flat.command, {"-c", flat.stem + ".counting.ll", "-o", object}),
+                   flat.failure);
+  return object;
+}
+
+timing::Analysis analyse_timed(const TimedSource& source) {
+  const FlatIr flat = flatten(source);
+  return timing::analyse(timing::read_ir(xclbin::read_text(flat.path)), flat.pragmas, source.kernel,
+                         source.clock_mhz);
 }
 
 std::string join_timed(const std::vector<std::string>& objects,

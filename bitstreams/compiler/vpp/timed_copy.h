@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bitstreams/compiler/timing/analysis.h"
 #include "bitstreams/compiler/vpp/kernel_source.h"
 
 namespace tandem::vpp {
@@ -31,6 +32,8 @@ std::string find_timing_clang(const std::string& wanted);
 // Compiles the copy of one source and returns the path of its object. Throws Error with clang's
 // messages.
 std::string compile_timed(const TimedSource& source);
+// The analysis of the kernel alone, without a copy of it. Errors as above.
+timing::Analysis analyse_timed(const TimedSource& source);
 // Joins copies, as join_checked() does.
 std::string join_timed(const std::vector<std::string>& objects,
                        const std::vector<std::string>& kernels, const std::string& folder);

@@ -6,11 +6,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
+#include "apps/card/card_coverage.h"
 #include "apps/card/card_drawings.h"
 #include "apps/card/card_in_gdb.h"
 #include "apps/card/card_report.h"
 #include "apps/card/card_times.h"
+#include "apps/card/card_waves.h"
 #include "apps/card/command_on_cards.h"
 #include "apps/card/depths.h"
 #include "apps/card/watch.h"
@@ -28,6 +31,7 @@ constexpr int kBugsFound = 4;
 constexpr const char* kReport = "TANDEM_CARD_REPORT";
 constexpr const char* kChecks = "TANDEM_CHECKS";
 constexpr const char* kTime = "TANDEM_TIME";
+constexpr const char* kWaves = "TANDEM_WAVES";
 constexpr const char* kTimedRunsAreNotChecked =
     "memory checks are off in timed runs; run it again without TANDEM_TIME and --time to check it";
 
@@ -63,12 +67,23 @@ void write_drawings(const std::string& timeline, const std::string& roofline,
   write_drawing("--roofline", roofline, svg);
 }
 
-// A file that cannot be written is an error, but does not hide the program's own.
-void write_sarif_of_run(const std::string& path, const std::vector<CardFinding>& findings,
-                        int code) {
+// `times`, `waves`: of the same runs.
+void write_waves(const std::string& path, const std::vector<nlohmann::ordered_json>& times,
+                 const std::vector<nlohmann::ordered_json>& waves) {
   if (path.empty()) return;
+  const std::string text = card_waves(schedule_card_times(times), waves);
+  if (text.empty()) {
+    throw Error("card",
+                "--vcd: the report has no waveforms; run the program with --vcd, or with "
+                "TANDEM_TIME=model and TANDEM_WAVES=on, and build its kernels with v++ and clang");
+  }
+  write_drawing("--vcd", path, text);
+}
+
+// A file that cannot be written is an error, but does not hide the program's own.
+void write_after_run(int code, const std::function<void()>& write) {
   try {
-    write_sarif(path, findings);
+    write();
   } catch (const Error& error) {
     if (code == 0) throw;
     fmt::print(stderr, "tandem: {}\n", error.what());
@@ -86,6 +101,8 @@ struct RunOptions {
   std::string sarif;
   std::string faults, faults_log;
   std::string time;
+  std::string vcd;
+  std::string coverage;
   std::string gdb;
 };
 
@@ -114,10 +131,9 @@ void print_findings(const std::vector<CardFinding>& findings) {
   }
 }
 
-void run_command(const RunOptions& options) {
-  const ScratchFolder scratch("card", kCardFolder);
-  const ReportFile report(scratch.path());
-  // The findings are printed once, below.
+CommandOnCards command_of(const RunOptions& options, const ReportFile& report,
+                          const ScratchFolder& scratch) {
+  // The findings are printed once, after the run.
   CommandOnCards command{
       options.program, {{kReport, report.path}, {"TANDEM_CARD_FINDINGS", "report"}}, {}};
   use_own_cards(command, scratch);
@@ -134,7 +150,18 @@ void run_command(const RunOptions& options) {
     command.environment[kChecks] = "depths";
   }
   if (!options.time.empty()) command.environment[kTime] = options.time;
-  const int code = run_on_cards(command);
+  if (!options.vcd.empty()) {
+    command.environment[kTime] = "model";
+    command.environment[kWaves] = "on";
+  }
+  if (!options.coverage.empty()) count_coverage(command, options.coverage);
+  return command;
+}
+
+void run_command(const RunOptions& options) {
+  const ScratchFolder scratch("card", kCardFolder);
+  const ReportFile report(scratch.path());
+  const int code = run_on_cards(command_of(options, report, scratch));
   std::ofstream(report.path, std::ios::app);  // a run without findings leaves an empty report
   const std::vector<CardFinding> findings =
       read_card_report(report.path, report.begin_bytes, false);
@@ -142,7 +169,17 @@ void run_command(const RunOptions& options) {
   const auto times = read_card_times(report.path, report.begin_bytes);
   fmt::print(stderr, "{}", times_text(times));
   if (!times.empty()) fmt::print(stderr, "tandem: {}\n", kTimedRunsAreNotChecked);
-  write_sarif_of_run(options.sarif, findings, code);
+  if (!options.sarif.empty()) {
+    write_after_run(code, [&] { write_sarif(options.sarif, findings); });
+  }
+  if (!options.vcd.empty()) {
+    write_after_run(code, [&] {
+      write_waves(options.vcd, times, read_card_waves(report.path, report.begin_bytes));
+    });
+  }
+  if (!options.coverage.empty()) {
+    write_after_run(code, [&] { fmt::print(stderr, "{}", gather_coverage(options.coverage)); });
+  }
   if (code != 0) throw ExitStatus{code};
   if (options.strict && !findings.empty()) throw ExitStatus{kBugsFound};
 }
@@ -173,6 +210,11 @@ void add_run(CLI::App& parent) {
       ->add_option("--time", o->time,
                    "tell the time that runs take on a real card; memory checks are off then")
       ->check(CLI::IsMember({"model"}));
+  command->add_option("--vcd", o->vcd,
+                      "write waveforms of the modelled runs for GTKWave; as --time model");
+  command->add_option("--coverage", o->coverage,
+                      "add to a folder which lines of the kernels ran, for gcov and lcov; they "
+                      "are compiled with TANDEM_KERNEL_COVERAGE=on");
   command
       ->add_option("--gdb", o->gdb,
                    "start each card in gdb, which stops in this kernel (or FILE:LINE of one)")
@@ -200,7 +242,7 @@ void add_storm(CLI::App& parent) {
 void add_report(CLI::App& parent) {
   CLI::App* command = parent.add_subcommand("report", "Show a file that TANDEM_CARD_REPORT named");
   struct Options {
-    std::string path, sarif, timeline, roofline;
+    std::string path, sarif, timeline, roofline, vcd;
     bool as_json = false;
   };
   auto o = std::make_shared<Options>();
@@ -210,11 +252,14 @@ void add_report(CLI::App& parent) {
   command->add_option("--timeline", o->timeline,
                       "write the modelled runs as trace events for ui.perfetto.dev");
   command->add_option("--roofline", o->roofline, "write an SVG of the kernels' roofline");
+  command->add_option("--vcd", o->vcd,
+                      "write the waveforms that TANDEM_WAVES=on kept, for GTKWave");
   command->callback([o] {
     const std::vector<CardFinding> findings = read_card_report(o->path, 0, true);
     const std::vector<nlohmann::ordered_json> times = read_card_times(o->path, 0);
     if (!o->sarif.empty()) write_sarif(o->sarif, findings);
     write_drawings(o->timeline, o->roofline, times);
+    write_waves(o->vcd, times, read_card_waves(o->path, 0));
     if (o->as_json) {
       nlohmann::ordered_json report = findings_json(findings);
       add_times(times, report);

@@ -103,7 +103,8 @@ std::vector<CardFinding> read_card_report(const std::string& path, std::uint64_t
     ordered_json line = ordered_json::parse(text, nullptr, false);
     if (line.is_discarded()) throw Error("card", place + ": not a line of JSON");
     CardFinding finding = finding_of(std::move(line), place);
-    if (finding.kind == kTimeKind || finding.kind == kTransferKind) continue;  // card_times.h
+    const bool is_time = finding.kind == kTimeKind || finding.kind == kTransferKind;
+    if (is_time || finding.kind == kWavesKind) continue;  // card_times.h
     const auto same = std::find_if(findings.begin(), findings.end(), [&](const CardFinding& each) {
       return each.members == finding.members;
     });

@@ -170,6 +170,32 @@ Placed placed(const std::vector<ordered_json>& lines) {
   return result;
 }
 
+std::vector<ordered_json> read_lines_of(const std::vector<std::string>& kinds,
+                                        const std::string& path, std::uint64_t begin_bytes) {
+  std::ifstream in(path);
+  int number = 0;
+  std::uint64_t at = 0;
+  std::vector<ordered_json> lines;
+  for (std::string text; std::getline(in, text);) {
+    ++number;
+    const bool is_older = at < begin_bytes;
+    at += text.size() + 1;
+    const bool may_be = std::any_of(kinds.begin(), kinds.end(), [&text](const std::string& kind) {
+      return text.find(kind) != std::string::npos;
+    });
+    if (is_older || !may_be) continue;
+    ordered_json line = ordered_json::parse(text, nullptr, false);
+    if (!line.is_object()) {
+      throw Error("card", path + ":" + std::to_string(number) + ": not a line of JSON");
+    }
+    const std::string kind = text_member(line, "kind");
+    if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) {
+      lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
+
 }  // namespace
 
 double number_member(const ordered_json& object, const char* name) {
@@ -183,25 +209,11 @@ ordered_json list_member(const ordered_json& object, const char* name) {
 }
 
 std::vector<ordered_json> read_card_times(const std::string& path, std::uint64_t begin_bytes) {
-  std::ifstream in(path);
-  int number = 0;
-  std::uint64_t at = 0;
-  std::vector<ordered_json> runs;
-  for (std::string text; std::getline(in, text);) {
-    ++number;
-    const bool is_older = at < begin_bytes;
-    at += text.size() + 1;
-    const bool may_be =
-        text.find(kTimeKind) != std::string::npos || text.find(kTransferKind) != std::string::npos;
-    if (is_older || !may_be) continue;
-    ordered_json line = ordered_json::parse(text, nullptr, false);
-    if (!line.is_object()) {
-      throw Error("card", path + ":" + std::to_string(number) + ": not a line of JSON");
-    }
-    const std::string kind = text_member(line, "kind");
-    if (kind == kTimeKind || kind == kTransferKind) runs.push_back(std::move(line));
-  }
-  return runs;
+  return read_lines_of({kTimeKind, kTransferKind}, path, begin_bytes);
+}
+
+std::vector<ordered_json> read_card_waves(const std::string& path, std::uint64_t begin_bytes) {
+  return read_lines_of({kWavesKind}, path, begin_bytes);
 }
 
 std::string times_text(const std::vector<ordered_json>& lines) {

@@ -4,7 +4,7 @@
 // "transfer_time"), and formats them as text and JSON. Runs that share a bank take longer
 // (card_schedule.h).
 //
-// The members of a line: drivers/emulation/TIME.md. Pure except read_card_times(). Threads: any.
+// The members of a line: drivers/emulation/TIME.md. Pure except the two that read. Threads: any.
 // Errors: Error("card", ...) with file and line.
 #pragma once
 
@@ -17,6 +17,7 @@ namespace tandem::apps {
 
 constexpr const char* kTimeKind = "run_time";
 constexpr const char* kTransferKind = "transfer_time";
+constexpr const char* kWavesKind = "run_waves";  // card_waves.h
 
 // 0 or empty if the member is missing or has another type.
 double number_member(const nlohmann::ordered_json& object, const char* name);
@@ -25,6 +26,10 @@ nlohmann::ordered_json list_member(const nlohmann::ordered_json& object, const c
 // Returns the runs and copies of a file from `begin_bytes` on, in order. If the file does not
 // exist, there are none.
 std::vector<nlohmann::ordered_json> read_card_times(const std::string& path,
+                                                    std::uint64_t begin_bytes);
+
+// The lines of kind "run_waves", in the same way.
+std::vector<nlohmann::ordered_json> read_card_waves(const std::string& path,
                                                     std::uint64_t begin_bytes);
 
 // One table per kernel and unit: the sums over its runs, then the parts of the longest run; then

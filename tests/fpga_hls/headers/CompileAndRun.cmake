@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DCOMPILER= -DSTANDARD= -DINCLUDES= -DFOLDER= -P: builds the programs of this folder as a user would, where any
-# warning is an error, and runs them: all headers in two translation units, and one header alone.
+# warning is an error, and runs them: all headers in two translation units, one header alone, and, without optimisation,
+# static constants as operands.
 file(MAKE_DIRECTORY ${FOLDER})
 set(includes)
 foreach(folder IN LISTS INCLUDES)
   list(APPEND includes -I${folder})
 endforeach()
-foreach(program "first;second" only_stream)
+foreach(program "first;second" only_stream constants)
   set(sources)
+  set(level -O1)
+  if(program STREQUAL constants)
+    set(level -O0)
+  endif()
   foreach(source IN LISTS program)
     list(APPEND sources ${CMAKE_CURRENT_LIST_DIR}/${source}.cpp)
   endforeach()
   execute_process(
-    COMMAND ${COMPILER} -std=${STANDARD} -O1 -Wall -Wextra -Werror ${includes} ${sources} -o ${FOLDER}/program -pthread
+    COMMAND ${COMPILER} -std=${STANDARD} ${level} -Wall -Wextra -Werror ${includes} ${sources} -o ${FOLDER}/program -pthread
     RESULT_VARIABLE failed)
   if(failed)
     message(FATAL_ERROR "${program}: does not compile")

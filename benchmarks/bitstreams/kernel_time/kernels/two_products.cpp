@@ -5,7 +5,11 @@
 
 #include "unrolled.h"
 
-static const int kSize = 90;
+#ifndef TANDEM_SIZE
+#define TANDEM_SIZE 90
+#endif
+
+static const int kSize = TANDEM_SIZE;
 
 extern "C" void top(double alpha, double beta, const double* from_a, const double* from_b,
                     const double* from_x, double* to_y) {

@@ -176,7 +176,9 @@ TEST(Dataflow, LeavesAloneWhatIsNoCall) {
 
 TEST(Dataflow, JoinsWhereARegionIsLeft) {
   EXPECT_EQ(rewritten("if (x) return;"), "if (x) { tandem_region_1.join(); return; }");
-  EXPECT_EQ(rewritten("return f(a);"), "{ tandem_region_1.join(); return f(a); }");
+  const std::string last = rewrite_dataflow("int k() {\n#pragma HLS dataflow\nreturn f(a);\n}\n");
+  EXPECT_TRUE(last.ends_with("\n{ tandem_region_1.join(); return f(a); }\n}\n"))
+      << "g++ -O0 takes a statement behind it for an end without a value";
   EXPECT_EQ(rewritten("switch (x) { case 1: break; }"), "switch (x) { case 1: break; }");
   const std::string loop =
       rewrite_dataflow("void k() { for (;;) {\n#pragma HLS DATAFLOW\n if (x) continue; f(a); } }");

@@ -171,6 +171,58 @@ TEST(TimeAnalysis, StreamsAreNotInlinedAndNoOtherFunctionIs) {
   const std::string other = "define i32 @helper(i8* %s) #4 {\n}\n";
   EXPECT_EQ(keep_functions(read + other, "k"),
             "define i32 @_ZN3hls6streamIiLi0EE4readEv(i8* %s) noinline #4 {\n}\n" + other);
+  const std::string test = "define i1 @_ZNK3hls6streamIiLi0EE5emptyEv(i8* %s) ";
+  EXPECT_EQ(keep_functions(test + "#4 {\n}\n", "k"), test + "noinline #4 {\n}\n");
+}
+
+// read() of a large struct has the place of its result as first argument, by clang 14 and 15.
+TEST(TimeAnalysis, TheStreamOfAReadIsNotTheStructThatItReturns) {
+  const std::string name = "@_ZN3hls6streamI4WordLi0EE4readEv";
+  for (const std::string stream : {"%\"class.hls::stream\"*", "ptr"}) {
+    const std::string result = stream == "ptr" ? "ptr" : "%struct.Word*";
+    const IrModule module =
+        read_ir("define void @k(" + stream +
+                " %s) {\n"
+                "entry:\n"
+                "  %word = alloca %struct.Word, align 64\n"
+                "  call void " +
+                name + "(" + result + " nonnull sret(%struct.Word) align 64 %word, " + stream +
+                " noundef nonnull align 8 dereferenceable(464) %s)\n"
+                "  ret void\n"
+                "}\n"
+                "declare void " +
+                name + "(" + result + ", " + stream + ")\n");
+    const Analysis analysis = analyse(module, {}, "k", 300);
+    ASSERT_EQ(analysis.streams.size(), 1u);
+    EXPECT_EQ(analysis.streams[0].pointer, "%s");
+    EXPECT_EQ(analysis.streams[0].pointer_type, stream);
+  }
+}
+
+TEST(TimeAnalysis, AReadWithoutItsStreamIsNoAccess) {
+  const std::string name = "@_ZN3hls6streamI4WordLi0EE4readEv";
+  const IrModule module =
+      read_ir("define void @k(ptr %word) {\nentry:\n  call void " + name +
+              "(ptr sret(%struct.Word) %word)\n  ret void\n}\ndeclare void " + name + "(ptr)\n");
+  EXPECT_TRUE(analyse(module, {}, "k", 300).streams.empty());
+}
+
+// A pointer to a function is no access of its own type; neither is what it points to.
+TEST(TimeAnalysis, APointerToAFunctionIsOneType) {
+  const IrModule module = read_ir(
+      "define void @k(i1 (i8*)** %at, i32* %out) {\n"
+      "entry:\n"
+      "  %f = load i1 (i8*)*, i1 (i8*)** %at, align 8\n"
+      "  %cast = bitcast i1 (i8*)* %f to i8*\n"
+      "  %r = call i1 (i8*, ...) @printf(i8* %cast)\n"
+      "  store i32 1, i32* %out, align 4\n"
+      "  ret void\n"
+      "}\n");
+  EXPECT_EQ(module.functions.at(0).blocks.at(0).instructions.at(0).type, "i1 (i8*)*");
+  EXPECT_EQ(module.functions.at(0).blocks.at(0).instructions.at(2).type, "i1");
+  const Analysis analysis = analyse(module, {}, "k", 300);
+  ASSERT_EQ(analysis.model.sites.size(), 1u);
+  EXPECT_TRUE(analysis.model.sites[0].writes);
 }
 
 TEST(TimeAnalysis, OperationsOfWideIntegersAreInlinedWhereTheyMayBe) {

@@ -67,6 +67,84 @@ TEST(TimeEstimate, UnrollingDividesTheTripsAndMultipliesTheAccesses) {
   EXPECT_EQ(kernel.time().loops.at(0).ii, 1);
 }
 
+// The II of gesummv and mvt (HLSFactory, 90, 250 and 120 trips, additions of 6 cycles) but for one
+// cycle: 23, 47, 47, 47, 239; 47; 59.
+TEST(TimeEstimate, SumsInCopiesBehindAnEndInsideOfThemStayInOrder) {
+  struct Synthesised {
+    double trips;
+    int unroll;
+    double ii;
+  };
+  for (const Synthesised& each :
+       {Synthesised{90, 4, 23}, Synthesised{90, 8, 47}, Synthesised{90, 16, 47},
+        Synthesised{90, 32, 47}, Synthesised{90, 64, 239}, Synthesised{250, 128, 47},
+        Synthesised{120, 16, 59}}) {
+    OneLoop kernel(static_cast<std::uint64_t>(each.trips), 20);
+    kernel.loop().recurrences = {{6, 1, -1, true, "fadd", 9}};
+    kernel.loop().balanced = true;
+    kernel.loop().fixed_trips = each.trips;
+    kernel.loop().unroll = each.unroll;
+    EXPECT_EQ(kernel.time().loops.at(0).ii, each.ii + 1) << each.unroll;
+  }
+  OneLoop whole(90, 20);
+  whole.loop().recurrences = {{6, 1, -1, true, "fadd", 9}};
+  whole.loop().balanced = true;
+  whole.loop().fixed_trips = 90;
+  whole.loop().unroll = 9;
+  EXPECT_EQ(whole.time().loops.at(0).ii, 6);
+  whole.loop().unroll = 128;  // no more copies than trips
+  EXPECT_EQ(whole.time().loops.at(0).ii, 6);
+  whole.loop().unroll = 0;
+  EXPECT_EQ(whole.time().loops.at(0).ii, 6);
+  whole.loop().unroll = 9;
+  whole.loop().fixed_trips = 0;  // each copy may be the last
+  EXPECT_EQ(whole.time().loops.at(0).ii, 54);
+  whole.loop().fixed_trips = 91;  // one copy before the end has nothing to be added to
+  EXPECT_EQ(whole.time().loops.at(0).ii, 54);
+}
+
+TEST(TimeEstimate, AnEntryEndsWithAWholeIterationOfItsCopies) {
+  OneLoop kernel(1000, 4);
+  kernel.counts.counters[2] = 100;  // ten trips an entry: three iterations of four copies
+  const double before = kernel.time().cycles;
+  kernel.loop().unroll = 4;
+  EXPECT_EQ(before - kernel.time().cycles, 100 * (10 - 3));
+}
+
+TEST(TimeEstimate, EntriesOfDifferentTripsAreNotRounded) {
+  OneLoop kernel(1000, 4);
+  kernel.counts.counters[2] = 300;
+  const double before = kernel.time().cycles;
+  kernel.counts.counters[1] = 1007;
+  EXPECT_EQ(kernel.time().cycles - before, 7);
+}
+
+// Three trips in eight copies call three runs side by side, which take as long as one.
+TEST(TimeEstimate, CallsSideBySideAreNoMoreThanTheTrips) {
+  OneLoop kernel(3, 4);
+  FunctionModel helper = OneLoop(3000, 4).model.functions[0];
+  helper.name = "helper";
+  helper.entry = 3;
+  helper.loops[0].header = 4;
+  helper.loops[0].latches = {4};
+  helper.loops[0].entries = 5;
+  kernel.counts.counters.insert(kernel.counts.counters.end(), {3, 3000, 3});
+  kernel.model.num_counters = 6;
+  kernel.loop().pipeline = "off";
+  kernel.model.functions[0].calls = {{"helper", 1, 0, false}};
+  PhaseModel phase;
+  phase.home = 0;
+  phase.call = 0;
+  kernel.model.functions[0].phases.push_back(phase);
+  kernel.model.functions.insert(kernel.model.functions.begin(), helper);
+  LoopModel& loop = kernel.model.functions[1].loops[0];
+  loop.unroll = 8;
+  const double unrolled = kernel.time().cycles;
+  EXPECT_GT(unrolled, 1000);
+  loop.unroll = 3;
+  EXPECT_EQ(kernel.time().cycles, unrolled);
+}
+
 // axi_burst_performance, U200, 512-bit port, 16 MB, in GB/s of 1e9 bytes: 16.82 GiB/s read with
 // bursts of 32 and more outstanding than needed, 11.79 GiB/s write with 4 of 16 beats.
 TEST(TimeEstimate, ReadsReachWhatWasMeasuredOnDdr) {
@@ -123,7 +201,9 @@ TEST(TimeEstimate, ReadsThatChangeBetweenBanksWaitForTheOnesBefore) {
     const RunTime time = kernel.time();
     EXPECT_NEAR(time.ports.at(0).bandwidth_gb_per_s, each.gb_per_s, 0.15 * each.gb_per_s)
         << each.bytes << " bytes, " << each.banks << " banks";
-    if (beats == 1) EXPECT_NE(time.why.find("they change between banks"), std::string::npos);
+    if (beats == 1) {
+      EXPECT_NE(time.why.find("they change between banks"), std::string::npos);
+    }
   }
 }
 

@@ -60,6 +60,49 @@ TEST(StreamReplay, AWriterWaitsForARoomThatIsFreed) {
   EXPECT_NEAR(free.streams.at(0).most, 75, 1);
 }
 
+TEST(StreamReplay, KeepsWhenValuesCameAndWentForWaveforms) {
+  StreamReplay replay(true);
+  replay.record_waves();
+  const int stream = replay.add_stream(stream_of("s", 2));
+  const int maker = replay.add_process("maker", 0, 0, 5, {});
+  const int taker = replay.add_process("taker", 0, 0, 5, {});
+  for (int value = 0; value < 4; ++value) {
+    replay.access(maker, stream, true, value == 0 ? 0 : 1);
+    replay.access(taker, stream, false, value == 0 ? 0 : 4);
+  }
+  replay.end(maker, 0);
+  replay.end(taker, 0);
+  replay.join(0, 0);
+  const StreamTimes times = replay.finish();
+  ASSERT_EQ(times.waves.size(), 1u);
+  EXPECT_EQ(times.waves[0].reads, (std::vector<double>{1, 5, 9, 13}));
+  EXPECT_EQ(times.waves[0].writes, (std::vector<double>{0, 1, 2, 6}));
+  using Spans = std::vector<std::pair<double, double>>;
+  EXPECT_EQ(times.processes.at(0).waiting, (Spans{{3, 6}}));
+  EXPECT_EQ(times.processes.at(1).waiting, (Spans{{0, 1}}));
+  EXPECT_EQ(times.waves_end, std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(pipe(true, 2, 4, 1, 4).waves.empty());
+}
+
+TEST(StreamReplay, WavesEndWhereTheyBecomeTooLong) {
+  StreamReplay replay(true);
+  replay.record_waves();
+  const int stream = replay.add_stream(stream_of("s", 2));
+  const int both = replay.add_process("both", 0, 0, 5, {});
+  constexpr int kValues = static_cast<int>(kMostWaved / 2) + 100;
+  for (int value = 0; value < kValues; ++value) {
+    replay.access(both, stream, true, 1);
+    replay.access(both, stream, false, 1);
+    if (value % 4096 == 0) replay.advance();
+  }
+  replay.end(both, 0);
+  replay.join(0, 0);
+  const StreamTimes times = replay.finish();
+  EXPECT_EQ(times.waves[0].writes.size() + times.waves[0].reads.size(), kMostWaved);
+  EXPECT_GE(times.waves_end, std::max(times.waves[0].writes.back(), times.waves[0].reads.back()));
+  EXPECT_LE(times.waves_end, times.waves[0].reads.back() + 2);
+}
+
 TEST(StreamReplay, ADeepStreamTakesACycleMore) {
   EXPECT_EQ(pipe(true, 2, 1, 1, 1).regions.at(5), 1);
   EXPECT_EQ(pipe(true, 3, 1, 1, 1).regions.at(5), 2);

@@ -101,6 +101,15 @@ constexpr const char* kAdd =
     "void sub(const int* in, int* out, int n) {\n"
     "  for (int i = 0; i < n; ++i) out[i] = in[i] - helper(0);\n}\n}\n";
 
+TEST_F(Vpp, CompilesAKernelWithClangWithoutAMessage) {
+  if (std::system("clang++ --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "needs clang++";
+  write_text("add.cpp", kAdd);
+  environment_.compiler = "clang++";
+  const Outcome compiled = compile("add", "add.cpp");
+  ASSERT_EQ(compiled.status, 0) << compiled.messages;
+  EXPECT_THAT(compiled.messages, IsEmpty());
+}
+
 TEST_F(Vpp, BuildsAKernelFromSourceToPackage) {
   write_text("add.cpp", kAdd);
   const Outcome compiled = compile("add", "add.cpp");
@@ -339,6 +348,52 @@ TEST_F(Vpp, KernelsHaveACheckedCopyUnlessItIsSwitchedOff) {
   environment_.checks = "maybe";
   EXPECT_THAT(compile("add", "add.cpp").messages,
               HasSubstr("TANDEM_KERNEL_CHECKS is 'maybe'; set it to on or off"));
+}
+
+// If the build has g++'s plugin.
+TEST_F(Vpp, LoopsOfACheckedCopyLookAtWholeRanges) {
+  const bool has_plugin = fs::exists(fs::path(environment_.tree) / "lib" / "tandem_loop_checks.so");
+  write_text("add.cpp", kAdd);
+  environment_.checks = "on";
+  environment_.times = "off";
+  ASSERT_EQ(compile("add", "add.cpp", {"--save-temps", "--temp_dir", "temps"}).status, 0);
+  std::string assembly;
+  for (const auto& entry : fs::recursive_directory_iterator("temps")) {
+    if (entry.path().filename() == "add0.checked.s") assembly = read_text(entry.path().string());
+  }
+  ASSERT_THAT(assembly, HasSubstr("__asan_load4_noabort@PLT")) << "the version with checks";
+  const size_t look = assembly.find("tandem_range_ok@PLT");
+  EXPECT_EQ(look != std::string::npos, has_plugin);
+}
+
+// As one that was built for another version of g++.
+TEST_F(Vpp, APluginThatTheCompilerRefusesIsLeftOut) {
+  fs::create_directories("tree/lib");
+  fs::create_directory_symlink(fs::path(environment_.tree) / "vitis", "tree/vitis");
+  environment_.tree = fs::absolute("tree").string();
+  environment_.checks = "on";
+  environment_.times = "off";
+  write_text("add.cpp", kAdd);
+  write_text("tree/lib/tandem_loop_checks.so", "no plugin");
+  const Outcome compiled = compile("add", "add.cpp");
+  EXPECT_EQ(compiled.status, 0) << compiled.messages;
+  EXPECT_THAT(compiled.messages, IsEmpty());
+  EXPECT_THAT(read_text("add.xo"), HasSubstr("tandem_checked_add"));
+}
+
+TEST_F(Vpp, SaysWhichStoresItCannotCheck) {
+  write_text("bits.cpp",
+             "struct Bits { int low : 4; int high : 4; };\n"
+             "extern \"C\" void bits(Bits* values, int n) {\n"
+             "  for (int i = 0; i < n; ++i) values[i].low += 1;\n}\n");
+  environment_.checks = "on";
+  environment_.times = "off";
+  const Outcome compiled = compile("bits", "bits.cpp");
+  EXPECT_EQ(compiled.status, 0) << compiled.messages;
+  EXPECT_THAT(compiled.messages,
+              HasSubstr("kernel 'bits': its stores of statements such as `a[i] += x` are not "
+                        "checked"));
+  EXPECT_THAT(read_text("bits.xo"), HasSubstr("tandem_checked_bits"));
 }
 
 TEST_F(Vpp, TheDependenciesOfAnUnnamedOutputHaveItsName) {
