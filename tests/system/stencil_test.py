@@ -36,6 +36,7 @@ class StencilTest(unittest.TestCase):
         self.assertEqual((result["cells"], result["ranks"], result["threads"], result["steps"]), (30, 2, 1, 4))
         self.assertEqual(result["transport"], "inproc")
         self.assertTrue(result["tuned"])
+        self.assertGreater(result["triad"]["copy_gb_per_s"], 0)
         for speed in (result, result["fused"]):
             self.assertGreater(speed["gb_per_s"], 0)
             self.assertAlmostEqual(speed["of_triad"] * result["triad"]["gb_per_s"], speed["gb_per_s"], 6)
@@ -58,16 +59,32 @@ class StencilTest(unittest.TestCase):
         self.assertNotEqual(wrong.returncode, 0)
         self.assertIn("--ranks 2, but the MPI job has 3", wrong.stderr)
 
+    def test_a_gpu_is_asked_for_by_name(self):
+        self.refused("heat", "--device", "xrt:0", words="'xrt:0' runs no stencils; give cpu, or a GPU such as cuda:0")
+        for options in (("--ranks", 2), ("--tile", "8x8x8"), ("--fused-tile", "8x8x8"), ("--transport", "mpi")):
+            self.refused("heat", "--device", "cuda:0", *options, words="a tile is a whole box there; leave out")
+        process = run("stencil", "rk3", "--device", "cuda:0", "--cells", 30, "--steps", 4, "--json")
+        if process.returncode != 0:
+            self.assertEqual(process.returncode, 2, process.stdout + process.stderr)
+            self.assertRegex(process.stderr, "no CUDA backend; install|no NVIDIA driver is installed|there is no device cuda:0|driver")
+            return
+        result = json.loads(process.stdout)
+        self.assertEqual((result["device"], result["tile"], result["fused"]), ("cuda:0", "30x30x30", None))
+        self.assertEqual(result["checksum"], measured("rk3", "--fuse", 0)["checksum"])
+
     def test_what_is_refused(self):
         self.refused("ice", words="ice")
         for tile in ("8x8", "8x8x8x8", "0x8x8", "8x-1x8", "axbxc", "8x8x", ""):
             self.refused("heat", "--tile", tile, words="is not a tile; give planes, rows and columns")
         self.refused("heat", "--fused-tile", "1", words="--fused-tile")
-        if os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") < 30e9:  # ghost cells of the boxes take 30 GB
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if memory < 30e9:  # ghost cells of the boxes take 30 GB
             self.refused("jacobi", "--cells", 512, "--boxes", 4096, "--fuse", 16, words="GB are left here")
         self.refused("heat", "--cells", 2, "--ranks", 2, "--boxes", 16, words="2 cells cannot be cut into")
         self.refused("rk3", "--cells", 11, words="12 ghost cells reach around a domain of 11 cells")
         self.refused("heat", "--cells", 4096, words="GB are left here")
+        if memory < 500e9:  # a box takes 550 GB
+            self.refused("heat", "--cells", 4096, "--device", "cuda:0", words="GB are left here")
         self.refused("heat", "--schedule", "guided", words="--schedule")
 
 

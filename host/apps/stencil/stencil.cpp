@@ -36,12 +36,13 @@ Json speed_json(const StencilSpeed& speed, const StencilCommandOptions& o, doubl
 
 Json result_json(const StencilResult& result, const StencilCommandOptions& o, int threads,
                  std::string_view transport) {
-  Json json{{"stencil", o.stencil},   {"cells", o.cells},     {"ranks", o.ranks},
-            {"boxes", o.boxes},       {"threads", threads},   {"transport", transport},
-            {"schedule", o.schedule}, {"steps", result.steps}};
+  Json json{{"stencil", o.stencil},   {"device", o.device},     {"cells", o.cells},
+            {"ranks", o.ranks},       {"boxes", o.boxes},       {"threads", threads},
+            {"transport", transport}, {"schedule", o.schedule}, {"steps", result.steps}};
   json.update(speed_json(result.sweep, o, result.triad_gb_per_s));
   json["checksum"] = fmt::format("{:016x}", result.checksum);
   json["triad"] = {{"gb_per_s", result.triad_gb_per_s},
+                   {"copy_gb_per_s", o.device == "cpu" ? Json(result.copy_gb_per_s) : Json()},
                    {"stores", result.triad_streams ? "streaming" : "cached"}};
   if (result.pass_steps == 0) {
     json["fused"] = nullptr;
@@ -115,6 +116,10 @@ void run_ranks_in_threads(const StencilCommandOptions& o) {
 void run_stencil(const StencilCommandOptions& o) {
   tile_of(o.tile, "--tile");  // reports wrong ones before ranks start
   tile_of(o.pass_tile, "--fused-tile");
+  if (o.device != "cpu") {
+    ThreadPool pool(o.threads);
+    return print_stencil(measure_on_device(o, pool), o, pool.num_threads(), "none");
+  }
   const bool takes_mpi = o.transport == "mpi" || (o.transport == "auto" && is_under_mpi());
   if (!takes_mpi) return run_ranks_in_threads(o);
   transport::mpi::Environment environment;

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <functional>
 
+#include "apps/stencil/device_stencil.h"
 #include "common/available_memory.h"
 #include "common/error.h"
 #include "tensor/tiling/rank_reduction.h"
@@ -24,11 +25,12 @@ using tiling::Point;
 constexpr std::int64_t kAll = std::int64_t{1} << 20;  // to the end of a box
 constexpr int kTuningRuns = 2;
 // Values of an array of the triad.
-constexpr std::int64_t kLeastTriad = std::int64_t{1} << 22, kMostTriad = std::int64_t{1} << 24;
+constexpr std::int64_t kLeastTriad = std::int64_t{1} << 22, kMostTriad = std::int64_t{1} << 26;
 
-constexpr std::array kSweepTiles{Point<3>{8, 8, kAll},     Point<3>{64, 16, kAll},
-                                 Point<3>{64, 32, kAll},   Point<3>{kAll, 64, kAll},
-                                 Point<3>{kAll, 80, kAll}, Point<3>{1, kAll, kAll}};
+constexpr std::array kSweepTiles{Point<3>{8, 8, kAll},      Point<3>{64, 16, kAll},
+                                 Point<3>{kAll, 16, kAll},  Point<3>{kAll, 32, kAll},
+                                 Point<3>{kAll, 64, kAll},  Point<3>{kAll, 80, kAll},
+                                 Point<3>{kAll, 200, kAll}, Point<3>{1, kAll, kAll}};
 constexpr std::array kPassTiles{Point<3>{kAll, 16, kAll}, Point<3>{kAll, 32, kAll},
                                 Point<3>{kAll, 64, kAll}, Point<3>{kAll, 128, kAll}};
 
@@ -108,9 +110,12 @@ class Measurement {
   void measure_sweep(StencilResult& result) {
     tiling::MemoryTriad triad(static_cast<std::size_t>(triad_length(options_) / options_.ranks),
                               pool_);
-    const double triad_bytes = triad.bytes() * options_.ranks;
+    const double triad_bytes = triad.bytes() * options_.ranks,
+                 copy_bytes = triad.copy_bytes() * options_.ranks;
     for (int step = 0; step < result.steps; ++step) {
       for (const bool streams : {true, false}) {
+        const double copied = copy_bytes / seconds([&] { triad.copy(streams); }) / 1e9;
+        result.copy_gb_per_s = std::max(result.copy_gb_per_s, copied);
         const double speed = triad_bytes / seconds([&] { triad.run(streams); }) / 1e9;
         if (speed <= result.triad_gb_per_s) continue;
         result.triad_gb_per_s = speed;
@@ -162,6 +167,14 @@ class Measurement {
   tiling::StencilSolver solver_;
 };
 
+void check_left(const StencilCommandOptions& o, double bytes) {
+  const auto left = static_cast<double>(available_memory().left_bytes);
+  if (bytes <= left) return;
+  throw Error("stencil", fmt::format("--cells {} takes {:.1f} GB, and {:.1f} GB are left here; "
+                                     "give fewer cells",
+                                     o.cells, bytes / 1e9, left / 1e9));
+}
+
 void check_stencil_memory(const StencilCommandOptions& o) {
   // A box has ghost cells on all sides, as far as the steps of a fused pass reach.
   const tiling::Stencil stencil(stencil_kind(o.stencil));
@@ -173,14 +186,54 @@ void check_stencil_memory(const StencilCommandOptions& o) {
   const auto fields = static_cast<double>(stencil.num_values() + stencil.num_coefficients());
   const double bytes =
       sizeof(double) * (fields * cells + 3.0 * static_cast<double>(triad_length(o)));
-  const auto left = static_cast<double>(available_memory().left_bytes);
-  if (bytes <= left) return;
-  throw Error("stencil", fmt::format("--cells {} takes {:.1f} GB, and {:.1f} GB are left here; "
-                                     "give fewer cells",
-                                     o.cells, bytes / 1e9, left / 1e9));
+  check_left(o, bytes);
+}
+
+// The host fills and reads one box of a device at a time.
+void check_device_memory(const StencilCommandOptions& o) {
+  const tiling::Stencil stencil(stencil_kind(o.stencil));
+  const double side = static_cast<double>(o.cells) / std::cbrt(static_cast<double>(o.boxes)) +
+                      2 * static_cast<double>(stencil.radius());
+  check_left(o, sizeof(double) * std::pow(side, 3));
 }
 
 }  // namespace
+
+StencilResult measure_on_device(const StencilCommandOptions& o, ThreadPool& pool) {
+  if (o.ranks != 1 || o.transport == "mpi" || o.tile != "auto" || o.pass_tile != "auto") {
+    throw Error("stencil",
+                fmt::format("--device {} takes one rank, and a tile is a whole box there; "
+                            "leave out --ranks, --transport, --tile and --fused-tile",
+                            o.device));
+  }
+  check_device_memory(o);
+  DeviceStencil stencil(stencil_kind(o.stencil), solver_options(o), o.device,
+                        std::chrono::milliseconds(static_cast<std::int64_t>(o.timeout_s * 1e3)),
+                        pool);
+  const auto seconds = [&](const std::function<void()>& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    stencil.wait();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  StencilResult result;
+  result.steps = o.steps;
+  result.sweep.tile = {kAll, kAll, kAll};
+  seconds([&] { stencil.triad(); });
+  for (int i = 0; i < o.steps; ++i) {
+    result.triad_gb_per_s = std::max(
+        result.triad_gb_per_s, stencil.triad_bytes() / seconds([&] { stencil.triad(); }) / 1e9);
+  }
+  stencil.reset();
+  for (int step = 0; step < o.steps; ++step) {
+    const double time = seconds([&] { stencil.run_step(); });
+    if (step == 0 || time < result.sweep.step_s) result.sweep.step_s = time;
+  }
+  result.sweep.gb_per_s =
+      std::pow(o.cells, 3) * stencil.stencil().step_bytes() / result.sweep.step_s / 1e9;
+  result.checksum = stencil.checksum();
+  return result;
+}
 
 StencilResult measure_stencil(const StencilCommandOptions& options, tiling::Courier* courier,
                               ThreadPool& pool) {

@@ -26,11 +26,15 @@ struct StencilSpeed {
 
 struct StencilResult {
   StencilSpeed sweep, pass;  // pass: steps == 0 if passes are not measured
-  double triad_gb_per_s = 0;
+  double triad_gb_per_s = 0, copy_gb_per_s = 0;
   bool triad_streams = false;
   int steps = 0, pass_steps = 0;
   std::uint64_t checksum = 0;  // after `steps` steps
 };
+
+// The same for --device: sweeps alone, because a device has no fused passes. Error if the options
+// ask for what a device has not, and where there is no such device.
+StencilResult measure_on_device(const StencilCommandOptions& options, ThreadPool& pool);
 
 // courier: null for one rank.
 StencilResult measure_stencil(const StencilCommandOptions& options, tiling::Courier* courier,

@@ -30,6 +30,8 @@ void add_stencil_options(CLI::App& command, StencilCommandOptions& o) {
   command.add_option("--schedule", o.schedule, "of tiles on threads")
       ->check(CLI::IsMember({"static", "dynamic"}));
   command.add_option("--steps", o.steps, "to make, at least")->check(in_range(1, 1e6));
+  command.add_option("--device", o.device,
+                     "cpu, or a GPU such as cuda:0, on which a tile is a whole box");
   command
       .add_option("--transport", o.transport,
                   "inproc: ranks are threads; mpi: mpirun starts them; auto: as it was started")

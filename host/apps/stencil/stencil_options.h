@@ -14,7 +14,8 @@
 namespace tandem::apps {
 
 struct StencilCommandOptions {
-  std::string stencil, tile = "auto", pass_tile = "auto", schedule = "static", transport = "auto";
+  std::string stencil, tile = "auto", pass_tile = "auto", schedule = "static", transport = "auto",
+                       device = "cpu";
   int cells = 256, ranks = 1, boxes = 1, threads = 0, steps = 12, fuse = 4;
   double timeout_s = 60;
   bool json = false;

@@ -3,10 +3,10 @@
 // Field: the values of a layout's boxes that one rank owns, each box with ghost cells around it.
 //
 // Every box has its own allocation (a region of TiDA). Rows are contiguous along the last
-// dimension. Each row starts at a multiple of 64 bytes; the distance of rows is a multiple of 64
-// bytes but never of 4096. Values are uninitialised: the first writer decides their NUMA node
-// (tile_schedule.h). Ownership: the field owns its values; a view must not outlive it. Threads: any
-// on different points. Source: see box.h.
+// dimension. Each row starts at a multiple of 64 bytes; the distances of rows and of planes are
+// multiples of 64 bytes but never of 4096. Values are uninitialised: the first writer decides their
+// NUMA node (tile_schedule.h). Ownership: the field owns its values; a view must not outlive it.
+// Threads: any on different points. Source: see box.h.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,14 @@
 #include "tensor/tiling/layout.h"
 
 namespace tandem::tiling {
+
+// A plane's stride, in values of which `line` are a cache line, at least `stride`: a few lines more
+// than a multiple of 4096 bytes. So the same cells of some planes fall into different sets of the
+// first cache, which 4096 bytes apart share one.
+constexpr std::int64_t spread_stride(std::int64_t stride, std::int64_t line) {
+  constexpr std::int64_t kPageLines = 64, kLines = 5;
+  return stride + (kLines + kPageLines - stride / line % kPageLines) % kPageLines * line;
+}
 
 // A view of values in an index space; at() accepts points of the box and of its ghost cells.
 template <typename Value, std::size_t kDims>
@@ -98,6 +106,8 @@ class Field {
         if (stride * static_cast<std::int64_t>(sizeof(Value)) % 4096 == 0) stride += kLine;
       } else {
         stride *= all.extent(d);
+        // The planes' equal cells fall into different sets of the caches.
+        if (d > 0) stride = spread_stride(stride, kLine);
       }
     }
     values_.emplace_back(static_cast<std::size_t>(stride + 2 * kLine));

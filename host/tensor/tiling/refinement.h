@@ -81,16 +81,17 @@ class Refinement {
   // ratio: fine cells of a coarse one in each dimension. ghosts: the most of a fine field, filled
   // too. pool must outlive it; courier too: null for one rank.
   Refinement(const Layout<kDims>& coarse, const Layout<kDims>& fine, std::int64_t ratio,
-             std::int64_t ghosts, int rank, Courier* courier, ThreadPool& pool)
+             std::int64_t ghosts, Courier* courier, ThreadPool& pool)
       : ratio_(ratio),
         ghosts_(ghosts),
         courier_(courier),
         pool_(pool),
         around_(std::make_shared<Layout<kDims>>(grown(refine::coarse_layout(fine, ratio, ghosts))),
-                rank, 0),
-        means_(std::make_shared<Layout<kDims>>(refine::coarse_layout(fine, ratio, 0)), rank, 0),
-        down_(copy_plan(means_.layout(), coarse, rank)),
-        up_(copy_plan(coarse, around_.layout(), rank)) {
+                rank_of(courier), 0),
+        means_(std::make_shared<Layout<kDims>>(refine::coarse_layout(fine, ratio, 0)),
+               rank_of(courier), 0),
+        down_(copy_plan(means_.layout(), coarse, rank_of(courier))),
+        up_(copy_plan(coarse, around_.layout(), rank_of(courier))) {
     for (const Box<kDims>& box : means_.layout().boxes) {
       if (!coarse.domain.contains(box))
         throw Error("tiling", "a fine box leaves the coarse domain");
@@ -135,6 +136,8 @@ class Refinement {
   }
 
  private:
+  static int rank_of(const Courier* courier) { return courier == nullptr ? 0 : courier->rank(); }
+
   static Layout<kDims> grown(Layout<kDims> layout) {
     for (Box<kDims>& box : layout.boxes) box = box.grown(1);
     return layout;

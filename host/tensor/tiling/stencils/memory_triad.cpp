@@ -41,4 +41,11 @@ void MemoryTriad::run(bool streams) {
   });
 }
 
+void MemoryTriad::copy(bool streams) {
+  for_parts([&](std::size_t begin, std::size_t count) {
+    copy_row(b_.data() + begin, a_.data() + begin, count, streams);
+    finish_streams();
+  });
+}
+
 }  // namespace tandem::tiling

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MemoryTriad: measures the bandwidth of a = b + 3 c, the reference for sweeps.
+// MemoryTriad: measures the bandwidth of a = b + 3 c, the reference for sweeps, and of a = b.
 //
-// Each call makes one pass over three arrays. Each thread uses the part that it touched first.
-// Bytes count each array once, as in STREAM (McCalpin, IEEE TCCA 1995). Threads: one caller; `pool`
+// Each call makes one pass over three or two arrays. Each thread uses the part that it touched
+// first. Bytes count each array once, as in STREAM (McCalpin, IEEE TCCA 1995). Half of a copy's
+// bytes are writes, as of heat; memory may be slower then. Threads: one caller; `pool`
 // runs the parts.
 #pragma once
 
@@ -18,8 +19,10 @@ class MemoryTriad {
   MemoryTriad(std::size_t length, ThreadPool& pool);
 
   double bytes() const { return 3.0 * sizeof(double) * static_cast<double>(a_.size()); }
+  double copy_bytes() const { return bytes() / 3 * 2; }
   // streams: non-temporal stores that bypass the caches.
   void run(bool streams);
+  void copy(bool streams);
 
  private:
   template <typename Body>

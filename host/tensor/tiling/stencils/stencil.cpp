@@ -3,14 +3,15 @@
 // Weights of the schemes, and values by a hash of the point.
 #include "tensor/tiling/stencils/stencil.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "common/split_mix.h"
+#include "tensor/tiling/stencils/stencil_row.h"
 
 namespace tandem::tiling {
 namespace {
 
-constexpr double kHeatRate = 0.1;  // stable below 1/6
 // Courant numbers of the three dimensions.
 constexpr std::array<double, 3> kCourant{0.20, 0.15, 0.25};
 // 8th-order central first derivative at distances 1 .. 4.
@@ -26,16 +27,39 @@ double fraction(const Point<3>& point, std::uint64_t seed) {
   return static_cast<double>(hash_of(point, seed) >> 11) * 0x1p-53;
 }
 
+// Row `row` of plane `plane` of a slab, for heat and jacobi.
+StencilRow row_of(const StencilSlab& slab, std::size_t plane, std::int64_t row) {
+  StencilRow result;
+  const std::ptrdiff_t moved = row * slab.source_stride, in_fields = row * slab.field_stride;
+  for (std::size_t k = 0; k < 3; ++k) result.planes[k] = slab.source[plane + k] + moved;
+  result.row_stride = slab.source_stride;
+  result.out = slab.out[plane] + row * slab.out_stride;
+  result.count = static_cast<std::size_t>(slab.num_columns);
+  result.streams = slab.streams;
+  if (slab.fetches) {
+    result.fetched[0] = slab.source[plane + 2] + slab.fetched_row(row, slab.source_stride);
+  }
+  if (slab.heat_source[plane] == nullptr) return result;
+  for (std::size_t k = 0; k < 3; ++k) {
+    result.conductivity[k] = slab.conductivity[plane + k] + in_fields;
+  }
+  result.conductivity_stride = slab.field_stride;
+  result.heat_source = slab.heat_source[plane] + in_fields;
+  if (slab.fetches) {
+    const std::ptrdiff_t ahead = slab.fetched_row(row, slab.field_stride);
+    result.fetched[1] = slab.conductivity[plane + 2] + ahead;
+    result.fetched[2] = slab.heat_source[plane] + ahead;
+  }
+  return result;
+}
+
 }  // namespace
 
 Stencil::Stencil(StencilKind kind) : kind_(kind) {
   constexpr std::array<double, 3> kOwn{1, 1.0 / 4, 2.0 / 3};
   for (std::size_t stage = 0; stage < 3; ++stage) {
-    for (std::size_t d = 0; d < 3; ++d) {
-      for (std::size_t k = 0; k < 4; ++k) {
-        stages_[stage].weights[d][k] = -kCourant[d] * kDerivative[k];
-      }
-    }
+    stages_[stage].derivative = kDerivative;
+    for (std::size_t d = 0; d < 3; ++d) stages_[stage].courant[d] = -kCourant[d];
     stages_[stage].own = kOwn[stage];
     stages_[stage].of_base = 1 - kOwn[stage];
   }
@@ -53,14 +77,18 @@ double Stencil::step_bytes() const {
   return 0;
 }
 
-void Stencil::run(int stage, const StencilRow& row) const {
-  switch (kind_) {
-    case StencilKind::kHeat:
-      return heat_row(row, kHeatRate);
-    case StencilKind::kJacobi:
-      return jacobi_row(row);
-    case StencilKind::kRk3:
-      return advection_row(row, stages_[stage]);
+void Stencil::run(int stage, const StencilSlab& slab) const {
+  if (kind_ == StencilKind::kRk3) {
+    for (std::int64_t row = 0; row < slab.num_rows; row += kAdvectionRows) {
+      advection_block(slab, row, std::min(kAdvectionRows, slab.num_rows - row), stages_[stage]);
+    }
+    return;
+  }
+  for (std::int64_t row = 0; row < slab.num_rows; ++row) {
+    for (std::size_t plane = 0; plane < slab.num_planes; ++plane) {
+      const StencilRow each = row_of(slab, plane, row);
+      kind_ == StencilKind::kHeat ? heat_row(each, kHeatRate, kHeatOwn) : jacobi_row(each);
+    }
   }
 }
 

@@ -14,7 +14,8 @@
 #include <cstdint>
 
 #include "tensor/tiling/field.h"
-#include "tensor/tiling/stencils/stencil_row.h"
+#include "tensor/tiling/stencils/advection_block.h"
+#include "tensor/tiling/stencils/stencil_slab.h"
 
 namespace tandem::tiling {
 
@@ -24,6 +25,7 @@ class Stencil {
  public:
   explicit Stencil(StencilKind kind);
 
+  StencilKind kind() const { return kind_; }
   std::int64_t radius() const { return kind_ == StencilKind::kRk3 ? 4 : 1; }
   int stages() const { return kind_ == StencilKind::kRk3 ? 3 : 1; }
   bool is_periodic() const { return kind_ == StencilKind::kRk3; }
@@ -33,11 +35,22 @@ class Stencil {
   std::size_t num_coefficients() const { return has_coefficients() ? 2 : 0; }
   bool reads_base(int stage) const { return kind_ == StencilKind::kRk3 && stage > 0; }
 
+  // Planes that a slab has at most. rk3 loads each value of a plane once for all planes of a slab.
+  std::int64_t slab_planes() const {
+    return kind_ == StencilKind::kRk3 ? static_cast<std::int64_t>(kMostSlabPlanes) : 1;
+  }
+
   // Bytes per cell that a step without fusion must read or write: each array once per stage.
   double step_bytes() const;
 
+  // The factors of heat, and of a stage of rk3.
+  static constexpr double kHeatRate = 0.1;  // stable below 1/6
+  // A constant, because instruction sets with fused multiply-add round the expression otherwise.
+  static constexpr double kHeatOwn = 1 - 6 * kHeatRate;
+  const AdvectionStage& advection(int stage) const { return stages_[stage]; }
+
   // stage in [0, stages()).
-  void run(int stage, const StencilRow& row) const;
+  void run(int stage, const StencilSlab& slab) const;
 
   // Values before the first step, at any point of the domain: pseudo-random, from -1 to 1.
   static double initial(const Point<3>& point);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tensor/tiling/stencils/stencil_row.cpp"
@@ -38,7 +37,8 @@ struct RowEnds {
   std::array<const double*, kFetched> fetched{};
 
   HWY_INLINE void fetch(std::size_t i) const {
-    for (const double* row : fetched) hwy::Prefetch(row + i);
+    // Into the second cache: what waits for memory holds few of the first cache's requests then.
+    for (const double* row : fetched) __builtin_prefetch(row + i, 0, 2);
   }
 };
 
@@ -84,11 +84,10 @@ HWY_INLINE void with_ends(const StencilRow& row, const Cells& cells) {
 }
 
 // Loops take copies in registers: what they store could overwrite the row's own fields.
-void heat(const StencilRow& row, double rate) {
+void heat(const StencilRow& row, double rate, double own) {
   const double *const at = row.planes[1], *const below = row.planes[0],
                       *const above = row.planes[2];
   const std::ptrdiff_t up = row.row_stride;
-  const double own = 1 - 6 * rate;
   const auto cell = [=](const auto& load) HWY_ATTR {
     const auto columns = hn::Add(load(at - 1), load(at + 1));
     const auto rows = hn::Add(load(at - up), load(at + up));
@@ -123,41 +122,13 @@ void jacobi(const StencilRow& row) {
   with_ends<3>(row, [&](const auto& ends) HWY_ATTR { for_cells(ends, cell); });
 }
 
-template <bool kHasBase>
-void advect(const StencilRow& row, const AdvectionStage& stage) {
-  const auto planes = row.planes;
-  const double* const base = row.base;
-  const std::ptrdiff_t up = row.row_stride;
-  const AdvectionStage s = stage;
-  const auto cell = [=](const auto& load) HWY_ATTR {
-    const double* const at = planes[4];
-    auto moved = load(at), along_rows = load.all(0), along_planes = load.all(0);
-    const auto add = [&]<std::ptrdiff_t k>(std::integral_constant<std::ptrdiff_t, k>) HWY_ATTR {
-      along_planes = hn::MulAdd(load.all(s.weights[0][k - 1]),
-                                hn::Sub(load(planes[4 + k]), load(planes[4 - k])), along_planes);
-      along_rows = hn::MulAdd(load.all(s.weights[1][k - 1]),
-                              hn::Sub(load(at + k * up), load(at - k * up)), along_rows);
-      moved = hn::MulAdd(load.all(s.weights[2][k - 1]), hn::Sub(load(at + k), load(at - k)), moved);
-    };
-    add(std::integral_constant<std::ptrdiff_t, 1>());
-    add(std::integral_constant<std::ptrdiff_t, 2>());
-    add(std::integral_constant<std::ptrdiff_t, 3>());
-    add(std::integral_constant<std::ptrdiff_t, 4>());
-    moved = hn::Add(hn::Add(along_planes, along_rows), moved);
-    if constexpr (!kHasBase) return moved;
-    return hn::MulAdd(load.all(s.of_base), load(base), hn::Mul(load.all(s.own), moved));
-  };
-  with_ends<kHasBase ? 2 : 1>(row, [&](const auto& ends) HWY_ATTR { for_cells(ends, cell); });
-}
-
-void advection(const StencilRow& row, const AdvectionStage& stage) {
-  if (row.base == nullptr) return advect<false>(row, stage);
-  advect<true>(row, stage);
-}
-
 void triad(const double* b, const double* c, double* a, std::size_t count, bool streams) {
   for_cells(RowEnds<0>{a, count, streams, {}},
             [&](const auto& load) HWY_ATTR { return hn::MulAdd(load.all(3), load(c), load(b)); });
+}
+
+void copy(const double* b, double* a, std::size_t count, bool streams) {
+  for_cells(RowEnds<0>{a, count, streams, {}}, [&](const auto& load) HWY_ATTR { return load(b); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -169,16 +140,18 @@ namespace tandem::tiling {
 
 HWY_EXPORT(heat);
 HWY_EXPORT(jacobi);
-HWY_EXPORT(advection);
 HWY_EXPORT(triad);
+HWY_EXPORT(copy);
 
-void heat_row(const StencilRow& row, double rate) { HWY_DYNAMIC_DISPATCH(heat)(row, rate); }
-void jacobi_row(const StencilRow& row) { HWY_DYNAMIC_DISPATCH(jacobi)(row); }
-void advection_row(const StencilRow& row, const AdvectionStage& stage) {
-  HWY_DYNAMIC_DISPATCH(advection)(row, stage);
+void heat_row(const StencilRow& row, double rate, double own) {
+  HWY_DYNAMIC_DISPATCH(heat)(row, rate, own);
 }
+void jacobi_row(const StencilRow& row) { HWY_DYNAMIC_DISPATCH(jacobi)(row); }
 void triad_row(const double* b, const double* c, double* a, std::size_t count, bool streams) {
   HWY_DYNAMIC_DISPATCH(triad)(b, c, a, count, streams);
+}
+void copy_row(const double* b, double* a, std::size_t count, bool streams) {
+  HWY_DYNAMIC_DISPATCH(copy)(b, a, count, streams);
 }
 void finish_streams() { hwy::FlushStream(); }
 

@@ -32,6 +32,10 @@ struct StencilOptions {
   Point<3> pass_tile{1 << 20, 32, 1 << 20};
 };
 
+// The boxes of `ranks` ranks and their owners.
+std::shared_ptr<const Layout<3>> stencil_layout(const Stencil& stencil,
+                                                const StencilOptions& options, int ranks);
+
 class StencilSolver {
  public:
   // courier: null for one rank.
@@ -54,6 +58,7 @@ class StencilSolver {
   std::uint64_t checksum() const;
 
  private:
+  bool tiles_wrap(const Point<3>& tile) const;
   void fill(Field<double, 3>& field, double (*inside)(const Point<3>&), double outside);
   void sweep_tile(int stage, Field<double, 3>& source, Field<double, 3>& target,
                   const LocalTile<3>& tile);
@@ -66,6 +71,9 @@ class StencilSolver {
   std::vector<Field<double, 3>> fields_;        // [2], rk3 [3]: the first has the values
   std::vector<Field<double, 3>> coefficients_;  // jacobi: conductivity and source
   CopyPlan<3> step_ghosts_, pass_ghosts_;
+  // The same for tiles whose rows are a whole period: without ghost cells of columns.
+  CopyPlan<3> step_faces_, pass_faces_;
+  bool sweep_wraps_ = false, pass_wraps_ = false;
   TileSchedule<3> sweep_, inner_, outer_, pass_;
   std::vector<RawVector<double>> scratch_;  // [threads] of run_pass()
 };

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tensor/tiling/stencils/stencil_plane.h"
+#include "tensor/tiling/stencils/stencil_row.h"
 
 namespace tandem::tiling {
 namespace {
@@ -13,7 +13,11 @@ namespace {
 class SkewedTile {
  public:
   SkewedTile(const SkewedPass& pass, const Box<3>& tile, RawVector<double>& scratch)
-      : pass_(pass), tile_(tile), radius_(pass.stencil->radius()), ring_(2 * radius_ + 1) {
+      : pass_(pass),
+        tile_(tile),
+        radius_(pass.stencil->radius()),
+        planes_(pass.stencil->slab_planes()),
+        ring_(2 * radius_ + planes_) {
     const Box<3> widest = region_of(1);
     rows_ = widest.extent(1);
     // The tile's first column is at a cache line in every row, as in fields; rows are no multiple
@@ -21,9 +25,9 @@ class SkewedTile {
     const std::int64_t before = tile.lower[2] - widest.lower[2], pad = (8 - before % 8) % 8;
     row_stride_ = (pad + widest.extent(2) + 7) / 8 * 8;
     if (row_stride_ % 512 == 0) row_stride_ += 8;
+    plane_stride_ = spread_stride(rows_ * row_stride_, 8);
     const std::int64_t planes = ring_ * (pass.levels - 1);
-    scratch.resize(
-        std::max(scratch.size(), static_cast<std::size_t>(planes * rows_ * row_stride_ + 16)));
+    scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(planes * plane_stride_ + 16)));
     const auto words = reinterpret_cast<std::uintptr_t>(scratch.data()) / sizeof(double);
     values_ = scratch.data() + (8 - words % 8) % 8 + pad;
     lower_ = widest.lower;
@@ -32,18 +36,27 @@ class SkewedTile {
   void run() {
     const std::int64_t first = region_of(1).lower[0],
                        last = tile_.upper[0] + radius_ * (pass_.levels - 1);
-    for (std::int64_t wave = first; wave < last; ++wave) {
+    for (std::int64_t wave = first; wave < last; wave += planes_) {
       for (int level = 1; level <= pass_.levels; ++level) {
+        Box<3> box = region_of(level);
         const std::int64_t plane = wave - radius_ * (level - 1);
-        const Box<3> region = region_of(level);
-        if (plane >= region.lower[0] && plane < region.upper[0]) run_plane(level, plane, region);
+        box.lower[0] = std::max(box.lower[0], plane);
+        box.upper[0] = std::min(box.upper[0], plane + planes_);
+        if (!box.empty()) run_slab(level, box);
       }
     }
     if (pass_.streams) finish_streams();
   }
 
  private:
-  Box<3> region_of(int level) const { return tile_.grown(radius_ * (pass_.levels - level)); }
+  Box<3> region_of(int level) const {
+    Box<3> region = tile_.grown(radius_ * (pass_.levels - level));
+    if (pass_.wraps) {
+      region.lower[2] = tile_.lower[2];
+      region.upper[2] = tile_.upper[2];
+    }
+    return region;
+  }
 
   // Of the level's result; level 0 is the source.
   const double* value_at(int level, const Point<3>& at) const {
@@ -51,60 +64,70 @@ class SkewedTile {
   }
   double* scratch_at(int level, const Point<3>& at) const {
     const std::int64_t place = (at[0] - lower_[0]) % ring_ + ring_ * (level - 1);
-    return values_ + (place * rows_ + at[1] - lower_[1]) * row_stride_ + at[2] - lower_[2];
+    return values_ + place * plane_stride_ + (at[1] - lower_[1]) * row_stride_ + at[2] - lower_[2];
   }
   double* out_at(int level, const Point<3>& at) const {
     return level == pass_.levels ? pass_.target.at(at) : scratch_at(level, at);
   }
 
-  void run_plane(int level, std::int64_t plane, const Box<3>& region) const {
-    const StencilPlane rows = plane_of(level, {plane, region.lower[1], region.lower[2]});
-    const bool is_inside = plane >= pass_.writable.lower[0] && plane < pass_.writable.upper[0];
-    for (std::int64_t row = region.lower[1]; row < region.upper[1]; ++row) {
-      Point<3> at{plane, row, region.lower[2]};
-      const bool is_written =
-          is_inside && row >= pass_.writable.lower[1] && row < pass_.writable.upper[1];
-      const std::int64_t first =
-          is_written ? std::max(region.lower[2], pass_.writable.lower[2]) : region.upper[2];
-      const std::int64_t last = std::min(region.upper[2], pass_.writable.upper[2]);
-      keep(level, at, first - at[2]);
-      if (!is_written) continue;
-      pass_.stencil->run((level - 1) % pass_.stencil->stages(),
-                         rows.row(row - region.lower[1], first - at[2], last - first));
-      at[2] = last;
-      keep(level, at, region.upper[2] - last);
-    }
+  void run_slab(int level, const Box<3>& all) const {
+    const Box<3> inside = all.intersection(pass_.writable);
+    if (inside != all) keep(level, all, inside);
+    if (inside.empty()) return;
+    const int stages = pass_.stencil->stages();
+    pass_.stencil->run((level - 1) % stages, slab_of(level, inside));
   }
 
-  void keep(int level, const Point<3>& at, std::int64_t count) const {
+  // Copies the source's values to the cells of `all` that are not `inside`.
+  void keep(int level, const Box<3>& all, const Box<3>& inside) const {
+    for_rows(all, [&](const Point<3>& row) {
+      Point<3> at = row;
+      const bool is_computed = !inside.empty() && row[0] >= inside.lower[0] &&
+                               row[0] < inside.upper[0] && row[1] >= inside.lower[1] &&
+                               row[1] < inside.upper[1];
+      copy(level, at, (is_computed ? inside.lower[2] : all.upper[2]) - at[2]);
+      if (!is_computed) return;
+      at[2] = inside.upper[2];
+      copy(level, at, all.upper[2] - at[2]);
+    });
+  }
+  void copy(int level, const Point<3>& at, std::int64_t count) const {
     if (count > 0) std::copy_n(pass_.source.at(at), count, out_at(level, at));
   }
 
-  StencilPlane plane_of(int level, const Point<3>& at) const {
+  StencilSlab slab_of(int level, const Box<3>& box) const {
     const Stencil& stencil = *pass_.stencil;
-    StencilPlane plane(level == 1 ? pass_.source.strides[1] : row_stride_);
-    for (std::int64_t k = 0; k < ring_; ++k) {
-      plane.set_plane(static_cast<std::size_t>(k),
-                      value_at(level - 1, {at[0] + k - radius_, at[1], at[2]}));
-    }
-    if (stencil.has_coefficients()) {
-      plane.set_coefficients(pass_.conductivity, pass_.heat_source, at);
-    }
-    if (stencil.reads_base((level - 1) % stencil.stages())) {
-      plane.set_base(pass_.source.at(at), pass_.source.strides[1]);
-    }
     const bool is_last = level == pass_.levels;
-    plane.set_out(out_at(level, at), is_last ? pass_.target.strides[1] : row_stride_);
-    plane.set_streams(pass_.streams && is_last);
+    StencilSlab slab;
+    slab.num_planes = static_cast<std::size_t>(box.extent(0));
+    slab.num_rows = box.extent(1);
+    slab.num_columns = box.extent(2);
+    slab.source_stride = level == 1 ? pass_.source.strides[1] : row_stride_;
+    slab.field_stride = pass_.source.strides[1];
+    slab.out_stride = is_last ? pass_.target.strides[1] : row_stride_;
+    Point<3> at = box.lower;
+    for (std::size_t k = 0; k < slab.num_planes; ++k, ++at[0]) {
+      slab.out[k] = out_at(level, at);
+      if (stencil.has_coefficients()) slab.heat_source[k] = pass_.heat_source.at(at);
+      if (stencil.reads_base((level - 1) % stencil.stages())) slab.base[k] = pass_.source.at(at);
+    }
+    at[0] = box.lower[0] - radius_;
+    for (std::size_t k = 0; at[0] < box.upper[0] + radius_; ++k, ++at[0]) {
+      slab.source[k] = value_at(level - 1, at);
+      if (stencil.has_coefficients()) slab.conductivity[k] = pass_.conductivity.at(at);
+    }
+    slab.wraps = pass_.wraps;
+    slab.streams = pass_.streams && is_last;
     // Later levels read what the first one has brought into the caches.
-    if (level == 1) plane.fetch_ahead(static_cast<std::size_t>(ring_ - 1));
-    return plane;
+    slab.fetches = level == 1;
+    slab.next = box.extent(0) * pass_.source.strides[0];
+    return slab;
   }
 
   const SkewedPass& pass_;
   Box<3> tile_;
-  std::int64_t radius_, ring_;
-  std::int64_t rows_ = 0, row_stride_ = 0;
+  std::int64_t radius_, planes_, ring_;  // planes_: of a slab
+  std::int64_t rows_ = 0, row_stride_ = 0, plane_stride_ = 0;
   double* values_ = nullptr;  // [levels - 1, ring, rows, row_stride]
   Point<3> lower_{};
 };

@@ -3,6 +3,7 @@
 // Ghost cells and copies between layouts: every value says which point it belongs to.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <set>
 
@@ -113,6 +114,8 @@ TEST(Field, RowsBeginAtCacheLines) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(view.at(row)) % 64, 0u);
   });
   EXPECT_NE(view.strides[1] * 8 % 4096, 0);
+  EXPECT_EQ(view.strides[0] * 8 % 4096, 5 * 64);
+  EXPECT_GE(view.strides[0], 10 * view.strides[1]);
 }
 
 TEST(TileSchedule, VisitsEveryTileOnceAndTheStaticOneByItsThread) {
@@ -139,6 +142,59 @@ TEST(TileSchedule, VisitsEveryTileOnceAndTheStaticOneByItsThread) {
   EXPECT_EQ(visits_of(dynamic, false).size(), 8u);
   const auto few = fixed.without([](const LocalTile<3>& tile) { return tile.local == 0; });
   EXPECT_EQ(visits_of(few, false).size(), 4u);
+}
+
+TEST(TileSchedule, MapsTilesInTheirOrder) {
+  const auto layout = layout_of(box_of<3>({8, 8, 8}), {4, 8, 8}, 1, {});
+  const Field<double, 3> field(layout, 0, 0);
+  ThreadPool pool({3, Pin::kOff});
+  const TileSchedule<3> schedule(field, {2, 3, 8}, Schedule::kDynamic, pool);
+  const auto boxes = schedule.map<Box<3>>([](const LocalTile<3>& tile) { return tile.box; });
+  ASSERT_EQ(boxes.size(), schedule.tiles().size());
+  for (std::size_t i = 0; i < boxes.size(); ++i) EXPECT_EQ(boxes[i], schedule.tiles()[i].box);
+}
+
+// Rank 0 of two, whose peer always sends the same bytes.
+class RepeatingCourier final : public Courier {
+ public:
+  explicit RepeatingCourier(std::size_t bytes) : bytes_(bytes) {}
+  int rank() const override { return 0; }
+  int num_ranks() const override { return 2; }
+  std::unique_ptr<Delivery> start(std::vector<Parcel>, std::vector<int>) override {
+    return std::make_unique<Repeated>(bytes_);
+  }
+
+ private:
+  struct Repeated final : Delivery {
+    explicit Repeated(std::size_t bytes) : sent(bytes) {}
+    Received next() override { return {1, sent}; }
+    void finish() override {}
+    std::vector<std::byte> sent;
+  };
+  std::size_t bytes_;
+};
+
+TEST(FieldCopy, RefusesCellsOfAnotherLayout) {
+  const auto layout = layout_of(box_of<3>({4, 4, 4}), {2, 4, 4}, 2, {});
+  ThreadPool pool({1, Pin::kOff});
+  Field<std::int64_t, 3> field(layout, 0, 1);
+  number(field);
+  const auto plan = ghost_plan(*layout, 1, 0);
+  for (const std::size_t cells : {15, 16, 17}) {
+    RepeatingCourier courier(cells * sizeof(std::int64_t));
+    FieldCopy<std::int64_t, 3> copy(field, field, plan, &courier, pool);
+    if (cells == 16) {
+      EXPECT_NO_THROW(copy.finish());
+    } else {
+      EXPECT_THROW(copy.finish(), Error) << cells;
+    }
+  }
+}
+
+TEST(RankReduction, RefusesAValueOfAnotherSize) {
+  RepeatingCourier right(sizeof(int)), longer(sizeof(int) + 1);
+  EXPECT_EQ(reduce_ranks(&right, 7, std::plus<>()), 7);
+  EXPECT_THROW(reduce_ranks(&longer, 7, std::plus<>()), Error);
 }
 
 TEST(RankReduction, CombinesInTheOrderOfRanks) {

@@ -48,6 +48,7 @@ TEST(Layout, CutsTheLongestDimensionFirstAndOfEqualOnesTheOutermost) {
   EXPECT_EQ(cut_in(box_of<3>({8, 8, 8}), 2)[0], (box_of<3>({4, 8, 8})));
   EXPECT_EQ(cut_in(box_of<3>({8, 8, 8}), 4)[0], (box_of<3>({4, 4, 8})));
   EXPECT_EQ(cut_in(box_of<3>({4, 4, 32}), 4)[0], (box_of<3>({4, 4, 8})));
+  EXPECT_EQ(cut_in(box_of<3>({12, 12, 12}), 6)[0], (box_of<3>({4, 6, 12})));  // 3, then 2
 }
 
 TEST(Layout, RefusesMoreBoxesThanCells) {
@@ -63,6 +64,8 @@ TEST(Layout, CurvesKeepNeighboursTogetherAndKnapsacksBalance) {
     const Point<2>& at = boxes[box].lower;
     EXPECT_EQ(owners[box], (at[0] / 4) * 2 + at[1] / 4);
   }
+  const BoxArray<1> late{{{0}, {1}}, {{1}, {2}}, {{2}, {8}}};
+  EXPECT_EQ(by_curve(box_of<1>({8}), late, 2), (std::vector<int>{0, 0, 1}));
   const BoxArray<1> uneven{{{0}, {8}}, {{8}, {13}}, {{13}, {17}}, {{17}, {20}}};
   std::vector<std::int64_t> loads(2);
   const std::vector<int> packed = by_knapsack(uneven, 2);

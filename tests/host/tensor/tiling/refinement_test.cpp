@@ -66,7 +66,7 @@ TEST(Refinement, KeepsALinearFunctionAlsoInGhostCells) {
         DoubleField from(coarse, courier.rank(), 0), to(fine, courier.rank(), 2);
         set_cells(from, [&](const Point<3>& at) { return linear_at(at, ratio); });
         set_cells(to, [](const Point<3>&) { return 1e9; });
-        Refinement<double, 3> level(*coarse, *fine, ratio, 2, courier.rank(), &courier, pool);
+        Refinement<double, 3> level(*coarse, *fine, ratio, 2, &courier, pool);
         level.interpolate(from, to, kOutside);
         for (std::size_t local = 0; local < to.num_boxes(); ++local) {
           const auto view = to.view(local);
@@ -85,7 +85,7 @@ TEST(Refinement, TakesCellsOutsideOfTheCoarseDomainAsGiven) {
   const auto fine = cut_layout(box_of<3>({8, 8, 8}), {8, 8, 8}, 1);
   DoubleField from(coarse, 0, 0), to(fine, 0, 1);
   set_cells(from, [](const Point<3>&) { return 1.0; });
-  Refinement<double, 3>(*coarse, *fine, 2, 1, 0, nullptr, pool).interpolate(from, to, kOutside);
+  Refinement<double, 3>(*coarse, *fine, 2, 1, nullptr, pool).interpolate(from, to, kOutside);
   const auto view = to.view(0);
   EXPECT_EQ(*view.at({0, 4, 4}), 0.75 * 1 + 0.25 * kOutside);
   EXPECT_EQ(*view.at({7, 4, 4}), 0.75 * 1 + 0.25 * kOutside);
@@ -102,7 +102,7 @@ TEST(Refinement, AveragesFineCellsAndLeavesTheOthers) {
       DoubleField from(fine, courier.rank(), 1), to(coarse, courier.rank(), 1);
       set_cells(from, rough_at);
       set_cells(to, [](const Point<3>&) { return kOutside; });
-      Refinement<double, 3>(*coarse, *fine, 2, 1, courier.rank(), &courier, pool).average(from, to);
+      Refinement<double, 3>(*coarse, *fine, 2, 1, &courier, pool).average(from, to);
       for (std::size_t local = 0; local < to.num_boxes(); ++local) {
         const auto view = to.view(local);
         refine::for_points(to.box(local).grown(1), [&](const Point<3>& at) {
@@ -127,8 +127,7 @@ TEST(Refinement, GivesTheSameBitsForEveryCutAndNumberOfRanks) {
       const auto fine = fine_layout(part, {most[0], 2, most[2]}, 2, ranks);
       DoubleField from(coarse, courier.rank(), 0), to(fine, courier.rank(), 0);
       set_cells(from, rough_at);
-      Refinement<double, 3>(*coarse, *fine, 2, 0, courier.rank(), &courier, pool)
-          .interpolate(from, to, kOutside);
+      Refinement<double, 3>(*coarse, *fine, 2, 0, &courier, pool).interpolate(from, to, kOutside);
       const std::lock_guard lock(mutex);
       for (std::size_t local = 0; local < to.num_boxes(); ++local) {
         const auto view = to.view(local);
@@ -148,14 +147,14 @@ TEST(Refinement, RefusesBoxesThatDoNotFit) {
   const auto coarse = cut_layout(box_of<3>({4, 4, 4}), {4, 4, 4}, 1);
   const auto make = [&](const Box<3>& domain) {
     const auto fine = cut_layout(domain, {8, 8, 8}, 1);
-    return Refinement<double, 3>(*coarse, *fine, 2, 0, 0, nullptr, pool);
+    return Refinement<double, 3>(*coarse, *fine, 2, 0, nullptr, pool);
   };
   EXPECT_NO_THROW(make({{2, 2, 2}, {6, 6, 6}}));
   EXPECT_THROW(make({{2, 3, 2}, {6, 6, 6}}), Error);
   EXPECT_THROW(make({{2, 2, 2}, {6, 7, 6}}), Error);
   EXPECT_THROW(make({{2, 2, 2}, {6, 10, 6}}), Error);
   const auto fine = cut_layout(box_of<3>({8, 8, 8}), {8, 8, 8}, 1);
-  EXPECT_THROW((Refinement<double, 3>(*coarse, *fine, 0, 0, 0, nullptr, pool)), Error);
+  EXPECT_THROW((Refinement<double, 3>(*coarse, *fine, 0, 0, nullptr, pool)), Error);
 }
 
 TEST(RefinementDeathTest, RefusesMoreGhostCellsThanItWasMadeFor) {
@@ -163,7 +162,7 @@ TEST(RefinementDeathTest, RefusesMoreGhostCellsThanItWasMadeFor) {
   const auto coarse = cut_layout(box_of<3>({4, 4, 4}), {4, 4, 4}, 1);
   const auto fine = cut_layout(box_of<3>({8, 8, 8}), {8, 8, 8}, 1);
   DoubleField from(coarse, 0, 0), to(fine, 0, 2);
-  Refinement<double, 3> level(*coarse, *fine, 2, 1, 0, nullptr, pool);
+  Refinement<double, 3> level(*coarse, *fine, 2, 1, nullptr, pool);
   EXPECT_DEATH(level.interpolate(from, to, 0.0), "ghosts");
 }
 

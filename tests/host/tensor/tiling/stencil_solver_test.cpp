@@ -3,13 +3,17 @@
 // Stencils against plain loops, and bitwise against each other over tiles, boxes, ranks, threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <vector>
 
 #include "common/error.h"
 #include "host/tensor/tiling/tiling_ranks.h"
+#include "hwy/targets.h"
 #include "tensor/tiling/stencils/memory_triad.h"
+#include "tensor/tiling/stencils/stencil_row.h"
 #include "tensor/tiling/stencils/stencil_solver.h"
 
 namespace tandem::tiling {
@@ -202,6 +206,38 @@ TEST(StencilSolver, LeavesTheSameBitsForEveryNumberOfRanksInSweepsAndPasses) {
   }
 }
 
+// Rows that are a whole period, of fewer and of more vectors than their ends take, against rows
+// with ghost cells; in sweeps and in passes.
+void expect_same_bits_of_periods() {
+  ThreadPool pool({1, Pin::kOff});
+  for (const std::int64_t cells : {12, 13, 21, 33}) {
+    StencilOptions options = small_options(cells);
+    options.tile = {2, 7, 5};
+    options.pass_steps = 1;
+    StencilSolver solver(StencilKind::kRk3, options, nullptr, pool);
+    solver.run_step();
+    EXPECT_EQ(solver.checksum(), checksum_alone(StencilKind::kRk3, cells, 1)) << cells;
+    solver.reset();
+    solver.set_pass_tile({cells, 5, cells});
+    solver.run_pass();
+    EXPECT_EQ(solver.checksum(), checksum_alone(StencilKind::kRk3, cells, 1)) << cells;
+  }
+}
+
+TEST(StencilSolver, LeavesTheSameBitsOfAPeriodOnEveryInstructionSet) {
+  const std::int64_t here = hwy::SupportedTargets();
+  for (int bit = 0; bit < 63; ++bit) {
+    const std::int64_t set = std::int64_t{1} << bit;
+    if ((here & set) == 0) continue;
+    SCOPED_TRACE(hwy::TargetName(set));
+    hwy::SetSupportedTargetsForTest(here & ~(set - 1));  // and what comes after it
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    expect_same_bits_of_periods();
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
 TEST(StencilSolver, RefusesWhatCannotBeCutOrFused) {
   ThreadPool pool({1, Pin::kOff});
   StencilOptions options = small_options(2);
@@ -211,6 +247,16 @@ TEST(StencilSolver, RefusesWhatCannotBeCutOrFused) {
   options = small_options(30);
   options.pass_steps = 2;
   EXPECT_THROW(StencilSolver(StencilKind::kRk3, options, nullptr, pool), Error);
+}
+
+TEST(StencilSlab, RequestsRowsOfTheNextSlabAtItsEnd) {
+  StencilSlab slab;
+  slab.num_rows = 6;
+  slab.next = 1000;
+  EXPECT_EQ(slab.fetched_row(0, 10), 40);
+  EXPECT_EQ(slab.fetched_row(1, 10), 50);
+  EXPECT_EQ(slab.fetched_row(2, 10), 1000);
+  EXPECT_EQ(slab.fetched_row(5, 10), 1030);
 }
 
 TEST(CellChecksum, DependsOnThePlaceAndOnEveryBit) {
@@ -223,6 +269,7 @@ TEST(MemoryTriad, CountsEachArrayOnce) {
   ThreadPool pool({2, Pin::kOff});
   MemoryTriad triad(1001, pool);
   EXPECT_EQ(triad.bytes(), 3 * 8 * 1001);
+  EXPECT_EQ(triad.copy_bytes(), 2 * 8 * 1001);
   std::vector<double> b(37, 2), c(37, 5), a(39);
   for (const bool streams : {true, false}) {
     a.assign(39, -1);
@@ -232,6 +279,12 @@ TEST(MemoryTriad, CountsEachArrayOnce) {
     EXPECT_EQ(a.back(), -1);
     EXPECT_EQ(std::count(a.begin(), a.end(), 17), 37);
     triad.run(streams);
+    copy_row(c.data(), a.data() + 1, 37, streams);
+    finish_streams();
+    EXPECT_EQ(a.front(), -1);
+    EXPECT_EQ(a.back(), -1);
+    EXPECT_EQ(std::count(a.begin(), a.end(), 5), 37);
+    triad.copy(streams);
   }
 }
 

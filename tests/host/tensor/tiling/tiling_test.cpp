@@ -127,6 +127,12 @@ TEST(Tiles, AreBalancedWhereAskedFor) {
   }
 }
 
+TEST(Tiles, ThatAreLongerComeFirst) {
+  const Tiles<1> tiles(box_of<1>({11}), {3}, Cut::kBalanced);
+  const std::vector<Box<1>> all(tiles.begin(), tiles.end());
+  EXPECT_EQ(all, (std::vector<Box<1>>{{{0}, {4}}, {{4}, {8}}, {{8}, {11}}}));
+}
+
 TEST(Tiles, ShareNoNodeAndGrowAtTheFacesOfTheirBoxAlone) {
   Random random;
   for (int round = 0; round < 100; ++round) {
@@ -227,6 +233,12 @@ TEST(Regions, AreInProportionToTheirWeights) {
       }
     }
   }
+}
+
+TEST(Regions, EndAtTheNearestTile) {
+  const Regions<1> regions(box_of<1>({8}), {4}, std::vector<int>{1, 2});
+  EXPECT_EQ(regions.region(0), (Box<1>{{0}, {4}}));  // two thirds of a tile are one
+  EXPECT_EQ(regions.region(1), (Box<1>{{4}, {8}}));
 }
 
 TEST(Regions, RefuseWeightsThatDivideNothing) {
