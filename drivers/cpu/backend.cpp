@@ -15,6 +15,7 @@
 #include "cpu/options.h"
 #include "cpu/read_bandwidth.h"
 #include "cpu/selection_unit.h"
+#include "cpu/sparse_unit.h"
 
 namespace tandem::device {
 namespace {
@@ -32,10 +33,11 @@ std::string processor_name() {
   return "host processor";
 }
 
-class CpuDevice final : public Device {
+class CpuDevice final : public Device, public SparseDevice {
  public:
   explicit CpuDevice(const DeviceOptions& options)
-      : team_(ThreadPoolOptions{options.num_threads, options.pin}),
+      : threads_{options.num_threads, options.pin},
+        team_(threads_),
         sparse_(cpu::sparse_mode(options.values.word(cpu::kSparseOption))),
         note_(options.note) {}
 
@@ -71,6 +73,10 @@ class CpuDevice final : public Device {
     return cpu::make_gradient_memory();
   }
 
+  std::unique_ptr<SparseUnit> make_sparse_unit() override {
+    return std::make_unique<cpu::CpuSparseUnit>(threads_);
+  }
+
   DeviceSpeed speed_now() override {
     if (!probe_) {
       probe_ = std::make_unique<cpu::ReadProbe>(
@@ -80,6 +86,7 @@ class CpuDevice final : public Device {
   }
 
  private:
+  ThreadPoolOptions threads_;
   cpu::Team team_;
   cpu::SparseMode sparse_;
   std::function<void(const std::string&)> note_;

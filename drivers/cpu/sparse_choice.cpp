@@ -14,7 +14,9 @@
 
 #include "common/error.h"
 #include "common/median.h"
+#include "cpu/kernels/sparse_products/sparse_rows.h"
 #include "cpu/products.h"
+#include "cpu/sparse_weight.h"
 #include "cpu/weight.h"
 #include "tensor/quantize.h"
 
@@ -33,6 +35,11 @@ double step_below(double zeros) {
   double step = kSteps[0];
   for (const double s : kSteps) step = s <= zeros + kSlack ? s : step;
   return step;
+}
+
+double whole_value_bytes(DType dtype) {
+  return static_cast<double>(dtype_block_bytes(dtype)) /
+         static_cast<double>(dtype_block_values(dtype));
 }
 
 // A random matrix of which a part is zero. Some rows repeat: they do not change the time.
@@ -129,6 +136,7 @@ SparseSpeed measure_sparse_speed(Team& team, DType dtype, double zeros) {
 bool SparseChoice::pays(DType dtype, double zeros) {
   if (mode_ == SparseMode::kNever || zeros < kLeastZeros) return false;
   if (mode_ == SparseMode::kAlways) return true;
+  if (sparse_value_bytes(dtype, zeros) > whole_value_bytes(dtype)) return false;
   const double step = step_below(zeros);
   auto known = std::ranges::find_if(table_, [&](const SparseSpeed& speed) {
     return speed.dtype == dtype && speed.zeros == step;

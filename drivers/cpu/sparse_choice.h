@@ -3,11 +3,11 @@
 // SparseChoice: decides whether the zeros of a weight are left out of its products.
 //
 // With kAuto a table of measurements decides. It has one entry per type and fraction of zeros,
-// which is rounded down to a step. An entry is measured when it is needed first: rows are
-// multiplied with a random matrix in both forms, 32 together as in a prompt and 32 one by one as in
-// decode. Each product begins with an empty last-level cache, because the weights of a model are
-// larger than it. A model without zeros measures nothing. Threads: one caller, while the team has
-// no other work.
+// which is rounded down to a step. A form that takes more memory than the whole matrix is never
+// chosen. An entry is measured when it is needed first: rows are multiplied with a random matrix in
+// both forms, 32 together as in a prompt and 32 one by one as in decode. Each product begins with
+// an empty last-level cache, because the weights of a model are larger than it. A model without
+// zeros measures nothing. Threads: one caller, while the team has no other work.
 #pragma once
 
 #include <cstddef>

@@ -85,6 +85,12 @@ double sampled_zeros(const WeightSource& source) {
   return zero_part(non_zeros, rows, source.in_features);
 }
 
+double sparse_value_bytes(DType dtype, double zeros) {
+  const auto kept = static_cast<double>(dtype_block_bytes(kept_type(dtype)));
+  return (kept + sizeof(std::uint8_t)) * (1.0 - zeros) +
+         static_cast<double>(sizeof(std::uint16_t)) / kSparseBlockInputs;
+}
+
 float SparseWeight::count(const WeightSource& source, Team& team,
                           std::vector<std::uint32_t>& counts) const {
   std::mutex mutex;

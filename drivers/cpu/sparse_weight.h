@@ -26,6 +26,9 @@ bool can_be_sparse(const WeightSource& source);
 // be true.
 double sampled_zeros(const WeightSource& source);
 
+// The bytes of a value of the whole matrix that a SparseWeight with this part of zeros takes.
+double sparse_value_bytes(DType dtype, double zeros);
+
 class SparseWeight {
  public:
   // can_be_sparse() must be true of the source.

@@ -7,6 +7,7 @@
 #include "common/error.h"
 #include "device/gradient_memory.h"
 #include "device/selection_unit.h"
+#include "device/sparse_unit.h"
 #include "device/table_unit.h"
 
 namespace tandem::device {
@@ -39,6 +40,11 @@ std::unique_ptr<GradientMemory> Device::make_gradient_memory() {
 
 std::unique_ptr<TableUnit> Device::make_table_unit() {
   throw Error("device", info().id + " keeps no embedding tables; choose a card, or host memory");
+}
+
+std::unique_ptr<SparseUnit> make_sparse_unit(Device& device) {
+  if (auto* maker = dynamic_cast<SparseDevice*>(&device)) return maker->make_sparse_unit();
+  throw Error("device", device.info().id + " multiplies no sparse matrices; use cpu, or a card");
 }
 
 std::unique_ptr<PeerCopy> Device::make_peer_copy(std::span<ComputeUnit* const>) { return nullptr; }

@@ -16,6 +16,8 @@
 #include "xrt/card/card_table.h"
 #include "xrt/card/kernel_units.h"
 #include "xrt/options.h"
+#include "xrt/products/product_image.h"
+#include "xrt/products/product_unit.h"
 #include "xrt/tables/table_image.h"
 #include "xrt/tables/table_unit.h"
 
@@ -39,7 +41,7 @@ DeviceInfo describe(const xrt::device& card, int index) {
   return info;
 }
 
-class XrtDevice final : public Device {
+class XrtDevice final : public Device, public SparseDevice {
  public:
   XrtDevice(int index, const DeviceOptions& options)
       : card_(static_cast<unsigned>(index)),
@@ -60,7 +62,7 @@ class XrtDevice final : public Device {
     return std::make_unique<xrt_card::XrtAttentionUnit>(
         card_, xrt_card::load_kernel_image(card_, kernel_image_), options, info_);
   }
-  // Replaces another kernel on the card: a card runs one of the three.
+  // Replaces another kernel on the card: a card runs one of the four.
   std::unique_ptr<AggregationUnit> make_aggregation_unit() override {
     xrt_card::reclaim_abandoned();
     return std::make_unique<xrt_card::XrtAggregationUnit>(
@@ -70,6 +72,11 @@ class XrtDevice final : public Device {
     xrt_card::reclaim_abandoned();
     return std::make_unique<xrt_card::XrtTableUnit>(
         card_, xrt_card::load_table_image(card_, table_image_), info_);
+  }
+  std::unique_ptr<SparseUnit> make_sparse_unit() override {
+    xrt_card::reclaim_abandoned();
+    return std::make_unique<xrt_card::XrtSparseUnit>(card_, xrt_card::load_product_image(card_),
+                                                     info_);
   }
 
  private:

@@ -7,8 +7,8 @@
 #
 # Prints a line per figure: what was seen, the goal, and whether it is met; last the machine's load. Groups, in their order:
 # mttkrp, generated, features, generate, partition, stencil, products, decode; none named: all. Each is a program of its own run, so that a
-# group which fails does not end the others. Each takes less than 8 minutes on two quiet cores, but for decode, which was not timed. It needs
-# 9 GB of disk in --folder (a temporary one without it) for pruned 1B models, and takes models and tensors that it finds there.
+# group which fails does not end the others. Each takes less than 8 minutes on two quiet cores. decode needs
+# 17 GB of disk in --folder (a temporary one without it) for four 1B models, and takes models and tensors that it finds there.
 # --quick takes fewer samples.
 import argparse
 import json
@@ -109,6 +109,7 @@ class Figures:
         for kind in ("heat", "jacobi", "rk3"):
             run = self.run_json("stencil", kind, "--cells", cells, "--steps", steps, "--threads", 2)
             self.show(f"stencil {kind} {cells}^3: of triad, a sweep", run["of_triad"], 0.9, at_most=False)
+            self.show(f"stencil {kind}: a copy, of triad", run["triad"]["copy_gb_per_s"] / run["triad"]["gb_per_s"])
             if "fused" in run:
                 self.show(f"stencil {kind}: fused, times a sweep", run["fused"]["speedup"], 1.5, at_most=False)
 
@@ -122,39 +123,55 @@ class Figures:
                     goal = 1.5 if name.endswith("values_rows1_zeros90") else 1 if "_zeros90" in name else None
                     self.show(f"products {name}: times the whole matrix", line["median"], goal, at_most=False)
 
-    def pruned_model(self, vocabulary, prunes_output):
-        whole = self.folder / "whole.gguf"
-        pruned = self.folder / f"pruned_{vocabulary}{'_output' if prunes_output else ''}.gguf"
-        if not pruned.exists():
-            self.run("tandem-random-model", whole, "--type", "bf16", "--context", 512, "--vocab", vocabulary)
-            self.run("tandem", "quantize", whole, pruned, "--type", "bf16", "--prune", 0.9, *(["--prune-output"] if prunes_output else []))
-            whole.unlink()
-        return pruned
+    def pruned_model(self, dtype, own_output):
+        """Nine of ten values are zero from the start: the same as by --prune, without its minutes."""
+        model = self.folder / f"zeros_{dtype}{'_output' if own_output else ''}.gguf"
+        if not model.exists():
+            self.run("tandem-random-model", model, "--type", dtype, "--context", 512, "--zeros", 0.9,
+                     *(["--own-output"] if own_output else []))
+        return model
 
-    def decode_speed(self, model, form):
-        """Tokens/s of one sequence; the other rows of the bench are not waited for."""
-        command = [self.program("tandem"), "bench", "-m", model, "--cpu-sparse", form, "--quick", "--json"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-            try:
-                for line in process.stdout:
-                    row = json.loads(line)
-                    if row["name"].startswith("bench/decode_batch1_"):
-                        return row["median"]
-            finally:
-                process.terminate()
-        raise RuntimeError("tandem bench ended without a row of decode_batch1")
+    @staticmethod
+    def answer(program):
+        line = program.stdout.readline()
+        if not line:
+            raise RuntimeError(f"tandem bench ended with {program.wait()}")
+        return json.loads(line)
+
+    def decode_turns(self, model):
+        """Tokens/s of one sequence with and without zeros, both programs alive and one at work, in turns."""
+        programs = {}
+        try:
+            for form in ("never", "auto"):
+                command = [self.program("tandem"), "bench", "-m", model, "--cpu-sparse", form, "--json", "--turns", "--loads", 1,
+                           "--samples", 1000, "--seconds", 100000, "--no-prefill", "--decode", "1@32"]
+                programs[form] = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                                  stderr=subprocess.DEVNULL, text=True, bufsize=1)
+                for _ in range(2):  # the loads, and that it is ready
+                    self.answer(programs[form])
+            turns = []
+            for _ in range(3 if self.options.quick else 9):
+                turn = []
+                for form in ("never", "auto"):
+                    programs[form].stdin.write("\n")
+                    turn.append(self.answer(programs[form])["tokens_per_s"])
+                turns.append(turn)
+            return turns
+        finally:
+            for program in programs.values():
+                program.kill()
+                program.wait()
 
     def decode(self):
-        """The output projection is the table of embeddings: whole, its share grows with the vocabulary; pruned, it is a copy."""
-        for vocabulary, prunes_output in ((128256, False), (128256, True)):
-            model = self.pruned_model(vocabulary, prunes_output)
-            turns = [(self.decode_speed(model, "never"), self.decode_speed(model, "auto"))
-                     for _ in range(1 if self.options.quick else 3)]
-            name = f"decode, 1B shape, vocabulary {vocabulary}{', output pruned' if prunes_output else ''}"
-            self.show(f"{name}, whole, tokens/s", statistics.median(whole for whole, _ in turns))
-            self.show(f"{name}, no zeros, tokens/s", statistics.median(sparse for _, sparse in turns))
-            goal = 3 if prunes_output else None  # a whole output has a share that no zeros shorten
-            self.show(f"{name}, times the whole", statistics.median(sparse / whole for whole, sparse in turns), goal, at_most=False)
+        """A whole output is the table of embeddings: its share of the time is one that no zeros shorten."""
+        for dtype in ("f32", "bf16"):
+            for own_output in (False, True):
+                turns = self.decode_turns(self.pruned_model(dtype, own_output))
+                name = f"decode, 1B shape, {dtype}, {'output pruned' if own_output else 'output whole'}"
+                self.show(f"{name}, whole, tokens/s", statistics.median(whole for whole, _ in turns))
+                self.show(f"{name}, no zeros, tokens/s", statistics.median(sparse for _, sparse in turns))
+                goal = 3 if own_output else None
+                self.show(f"{name}, times the whole", statistics.median(sparse / whole for whole, sparse in turns), goal, at_most=False)
 
 
 GROUPS = ("mttkrp", "generated", "features", "generate", "partition", "stencil", "products", "decode")

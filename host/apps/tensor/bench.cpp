@@ -4,6 +4,7 @@
 // speed.
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -49,6 +50,14 @@ void check_bench(const TensorBenchOptions& o, const sparse::CooTensor& tensor) {
     throw Error("tensor", "--op " + o.op + " is for matrices; this tensor has order " +
                               std::to_string(tensor.order()) + ", for which --op mttkrp is");
   }
+  if (!o.devices.empty() && o.op != "spmv") throw Error("tensor", "--devices is for --op spmv");
+  if (!o.devices.empty() && o.dtype != "f32") throw Error("tensor", "--devices multiply in f32");
+  if (o.partition == "adaptive" && (o.op != "mttkrp" || o.dtype != "f32")) {
+    throw Error("tensor", "--partition adaptive is for --op mttkrp in f32");
+  }
+  if (o.kernels == "generated" && (!o.devices.empty() || o.partition == "adaptive")) {
+    throw Error("tensor", "--devices and --partition adaptive have no generated kernels");
+  }
   if (o.op != "mttkrp" && o.mode != 0) throw Error("tensor", "--mode is for --op mttkrp");
   if (o.mode < tensor.order()) {
     return check_factor_memory(tensor, o.op == "mttkrp" ? o.rank : o.op == "spmv" ? 1 : o.columns);
@@ -58,9 +67,30 @@ void check_bench(const TensorBenchOptions& o, const sparse::CooTensor& tensor) {
                             std::to_string(tensor.order() - 1));
 }
 
+// The whole takes as long as the slowest part: predicted_ms. `ms` is host time, in which an
+// emulated card never pays.
+void add_devices(const KernelTimes& times, nlohmann::ordered_json& json) {
+  double longest = 0;
+  nlohmann::ordered_json parts = nlohmann::ordered_json::array();
+  for (const device::SparsePart& part : times.parts) {
+    longest = std::max(longest, part.predicted_s);
+    parts.push_back({{"device", part.device},
+                     {"rows", part.last_row - part.first_row},
+                     {"nnz", part.entries},
+                     {"predicted_ms", part.predicted_s * 1e3},
+                     {"predicted_by", part.is_modelled ? "model" : "measurement"},
+                     {"host_ms", part.host_s * 1e3}});
+  }
+  json["predicted_ms"] = longest * 1e3;
+  json["error"] = times.error;
+  json["devices"] = std::move(parts);
+}
+
 nlohmann::ordered_json bench_json(const TensorBenchOptions& o, const sparse::CooTensor& tensor,
                                   ThreadPool& pool) {
-  const KernelTimes times = time_kernel(o, tensor, pool);
+  const KernelTimes times = !o.devices.empty()          ? time_on_devices(o, tensor, pool)
+                            : o.partition == "adaptive" ? time_adaptive(o, tensor, pool)
+                                                        : time_kernel(o, tensor, pool);
   nlohmann::ordered_json json{{"file", o.path}, {"op", o.op}, {"mode", o.mode}};
   if (o.op == "mttkrp") {
     json["rank"] = o.rank;
@@ -74,10 +104,15 @@ nlohmann::ordered_json bench_json(const TensorBenchOptions& o, const sparse::Coo
   if (times.blocks > 0) json["blocks"] = times.blocks;
   json["ms"] = times.ms;
   json["build_ms"] = times.build_ms;
-  if (times.blocks > 0) json["choice_ms"] = times.choice_ms;
+  if (times.choice_ms > 0) json["choice_ms"] = times.choice_ms;
   json["bytes"] = times.bytes;
   json["of_read_bandwidth"] =
       static_cast<double>(times.bytes) / (times.ms / 1e3) / read_bandwidth(pool);
+  if (times.grid_bits > 0) {
+    json["grid_bits"] = times.grid_bits;
+    json["rounds"] = times.rounds;
+  }
+  if (!times.parts.empty()) add_devices(times, json);
   return json;
 }
 
@@ -90,11 +125,31 @@ void run_tensor_bench(const TensorBenchOptions& o) {
   if (o.json) {
     fmt::print("{}\n", json_text(result));
   } else {
+    if (result.contains("devices")) {
+      fmt::print("{}: predicted {:.3f} ms\n", result["method"].get<std::string>(),
+                 result["predicted_ms"].get<double>());
+    }
     fmt::print(
         "{} {}: {:.3f} ms on {} threads, {:.0f} % of the read bandwidth; built in {:.1f} ms\n",
         o.op, o.dtype, result["ms"].get<double>(), pool.num_threads(),
         100 * result["of_read_bandwidth"].get<double>(), result["build_ms"].get<double>());
   }
+}
+
+// Which blocks and devices a product has.
+void add_bench_places(CLI::App& command, TensorBenchOptions& o) {
+  command
+      .add_option("--partition", o.partition,
+                  "of mttkrp. morton: fixed blocks; adaptive: blocks of a tensor whose pattern may "
+                  "drift, with options tuned for its structure, which are kept")
+      ->check(CLI::IsMember({"morton", "adaptive"}))
+      ->capture_default_str();
+  command
+      .add_option("--devices", o.devices,
+                  "that share the rows of spmv, as \"cpu,xrt:0\", by predicted time: measured on "
+                  "the CPU, of cards by their model; on an emulated card `ms` tells nothing")
+      ->delimiter(',')
+      ->check(not_empty());
 }
 
 }  // namespace
@@ -121,6 +176,7 @@ void add_tensor_bench(CLI::App& tensor) {
   command->add_option("--dtype", o->dtype, "of values and factors")
       ->check(CLI::IsMember({"f32", "f64"}));
   add_tensor_kernels(*command, o->kernels);
+  add_bench_places(*command, *o);
   command->add_option("--seconds", o->seconds, "to repeat the kernel for")
       ->check(in_range(0, 3600));
   command->add_flag("--json", o->json, "print JSON");

@@ -9,7 +9,6 @@
 
 #include "apps/tensor/kernel_option.h"
 #include "apps/tensor/tensor_output.h"
-#include "common/median.h"
 #include "tensor/sparse/generate/random_subset.h"
 #include "tensor/sparse/kernels/mttkrp.h"
 #include "tensor/sparse/kernels/row_matrix.h"
@@ -17,18 +16,7 @@
 namespace tandem::apps {
 namespace {
 
-// The median of runs that take these seconds together, at least three.
-template <typename Run>
-double median_ms(double seconds, const Run& run) {
-  run();  // pages and caches
-  std::vector<double> times;
-  for (const Stopwatch all; times.size() < 3 || all.ms() < seconds * 1e3;) {
-    const Stopwatch watch;
-    run();
-    times.push_back(watch.ms());
-  }
-  return median(std::move(times));
-}
+constexpr double kManyCalls = 1e9;  // the best kernel is looked for, whatever it takes
 
 template <typename Value>
 std::vector<sparse::FactorMatrix<Value>> drawn_factors(const sparse::CooTensor& tensor,
@@ -54,7 +42,6 @@ KernelTimes time_blocks(const TensorBenchOptions& o, const sparse::CooTensor& te
   const auto factors = drawn_factors<Value>(tensor, o.op == "spmm" ? o.columns : o.rank);
   sparse::FactorMatrix<Value> out(tensor.sizes[o.mode], factors[0].columns);
   const Stopwatch choosing;
-  constexpr double kManyCalls = 1e9;  // the best kernel is looked for, whatever it takes
   sparse::GeneratedKernels generated(kernel_cache_options());
   const auto kernel =
       kernel_for<Value>(o.kernels, generated, {blocks, factors, o.mode, out, pool}, kManyCalls);
@@ -67,9 +54,38 @@ KernelTimes time_blocks(const TensorBenchOptions& o, const sparse::CooTensor& te
   return times;
 }
 
+// Chooses the kernel of a product over rows, and measures it. run: calls it with a kernel.
+void time_rows_kernel(const TensorBenchOptions& o, const sparse::KernelPattern& pattern,
+                      FunctionRef<void(sparse::RowsFunction)> run, KernelTimes& times) {
+  const Stopwatch choosing;
+  sparse::GeneratedKernels generated(kernel_cache_options());
+  const sparse::RowsFunction kernel =
+      rows_kernel_for(o.kernels, generated, pattern, run, kManyCalls);
+  times.choice_ms = choosing.ms();
+  if (kernel != nullptr) times.method += "-generated";
+  times.ms = median_ms(o.seconds, [&] { run(kernel); });
+}
+
+template <typename Value>
+void time_attention(const TensorBenchOptions& o, const sparse::RowMatrix<Value>& matrix,
+                    const std::vector<sparse::FactorMatrix<Value>>& dense, ThreadPool& pool,
+                    KernelTimes& times) {
+  sparse::FactorMatrix<Value> mixed = dense[1], out(matrix.rows, o.columns);
+  const sparse::SparseAttention<Value> inputs{
+      &dense[0], &dense[1], &mixed,
+      static_cast<Value>(1 / std::sqrt(static_cast<double>(o.columns)))};
+  const auto run = [&](sparse::RowsFunction kernel) {
+    sparse::sparse_attention<Value>(matrix, inputs, out, pool, kernel);
+  };
+  time_rows_kernel(o, sparse::rows_pattern<Value>(sparse::KernelProduct::kAttention, out.stride),
+                   run, times);
+  times.bytes += (mixed.values.size() + out.values.size()) * sizeof(Value);
+}
+
 template <typename Value>
 KernelTimes time_rows(const TensorBenchOptions& o, const sparse::CooTensor& tensor,
                       ThreadPool& pool) {
+  using sparse::KernelProduct;
   KernelTimes times;
   times.method = "rows";
   const Stopwatch building;
@@ -80,33 +96,63 @@ KernelTimes time_rows(const TensorBenchOptions& o, const sparse::CooTensor& tens
   times.bytes = matrix.size_bytes();
   if (o.op == "spmv") {
     const std::vector<Value> x(matrix.columns, Value{1});
-    times.ms = median_ms(o.seconds, [&] { sparse::spmv<Value>(matrix, x, values, pool); });
+    const auto run = [&](sparse::RowsFunction kernel) {
+      sparse::spmv<Value>(matrix, x, values, pool, kernel);
+    };
+    time_rows_kernel(o, sparse::rows_pattern<Value>(KernelProduct::kSpmv, 1), run, times);
     times.bytes += bytes_of(x) + bytes_of(values);
     return times;
   }
   const auto dense = drawn_factors<Value>(tensor, o.columns);
   times.bytes += bytes_of(dense[0].values) + bytes_of(dense[1].values);
   if (o.op == "sddmm") {
-    times.ms = median_ms(o.seconds,
-                         [&] { sparse::sddmm<Value>(matrix, dense[0], dense[1], values, pool); });
+    const auto run = [&](sparse::RowsFunction kernel) {
+      sparse::sddmm<Value>(matrix, dense[0], dense[1], values, pool, kernel);
+    };
+    time_rows_kernel(o, sparse::rows_pattern<Value>(KernelProduct::kSddmm, dense[0].stride), run,
+                     times);
     times.bytes += bytes_of(values);
     return times;
   }
-  sparse::FactorMatrix<Value> mixed = dense[1], out(matrix.rows, o.columns);
-  const sparse::SparseAttention<Value> inputs{
-      &dense[0], &dense[1], &mixed,
-      static_cast<Value>(1 / std::sqrt(static_cast<double>(o.columns)))};
-  times.ms =
-      median_ms(o.seconds, [&] { sparse::sparse_attention<Value>(matrix, inputs, out, pool); });
-  times.bytes += bytes_of(mixed.values) + bytes_of(out.values);
+  time_attention<Value>(o, matrix, dense, pool, times);
   return times;
+}
+
+// A sparse matrix times a dense one, row by row.
+template <typename Value>
+KernelTimes time_spmm_rows(const TensorBenchOptions& o, const sparse::CooTensor& tensor,
+                           ThreadPool& pool) {
+  KernelTimes times;
+  times.method = "rows";
+  const Stopwatch building;
+  const auto matrix = sparse::row_matrix<Value>(tensor, pool);
+  times.build_ms = building.ms();
+  auto dense = drawn_factors<Value>(tensor, o.columns);
+  const auto run = [&](sparse::RowsFunction kernel) {
+    sparse::row_spmm<Value>(matrix, dense[1], dense[0], pool, kernel);
+  };
+  time_rows_kernel(o, sparse::rows_pattern<Value>(sparse::KernelProduct::kSpmm, dense[0].stride),
+                   run, times);
+  times.bytes = matrix.size_bytes();
+  for (const auto& factor : dense) times.bytes += factor.values.size() * sizeof(Value);
+  return times;
+}
+
+// spmm is order 2 of mttkrp; where kernels may be chosen, rows are a second way.
+template <typename Value>
+KernelTimes time_spmm(const TensorBenchOptions& o, const sparse::CooTensor& tensor,
+                      ThreadPool& pool) {
+  const KernelTimes blocks = time_blocks<Value>(o, tensor, pool);
+  if (o.kernels == "generic" || tensor.sizes[1] > (std::uint64_t{1} << 31)) return blocks;
+  const KernelTimes rows = time_spmm_rows<Value>(o, tensor, pool);
+  return rows.ms < blocks.ms ? rows : blocks;
 }
 
 template <typename Value>
 KernelTimes time_in(const TensorBenchOptions& o, const sparse::CooTensor& tensor,
                     ThreadPool& pool) {
-  const bool has_blocks = o.op == "mttkrp" || o.op == "spmm";
-  return has_blocks ? time_blocks<Value>(o, tensor, pool) : time_rows<Value>(o, tensor, pool);
+  if (o.op == "spmm") return time_spmm<Value>(o, tensor, pool);
+  return o.op == "mttkrp" ? time_blocks<Value>(o, tensor, pool) : time_rows<Value>(o, tensor, pool);
 }
 
 }  // namespace

@@ -7,14 +7,20 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "apps/tensor/tensor_output.h"
+#include "common/median.h"
 #include "common/thread_pool.h"
+#include "device/sparse_unit.h"
 #include "tensor/sparse/formats/coo_tensor.h"
 
 namespace tandem::apps {
 
 struct TensorBenchOptions {
-  std::string path, op, dtype = "f32", kernels = "auto";
+  std::string path, op, dtype = "f32", kernels = "auto", partition = "morton";
+  std::vector<std::string> devices;  // of spmv; empty: the CPU alone
   std::size_t mode = 0, rank = 16, columns = 32;
   double seconds = 1;
   bool json = false;
@@ -27,10 +33,37 @@ struct KernelTimes {
   double ms = 0, build_ms = 0;
   double choice_ms = 0;   // compilation and measurement of a generated kernel, before `ms`
   std::size_t bytes = 0;  // all bytes that are read or written, each counted once
+  std::vector<device::SparsePart> parts;  // of the devices that share the rows
+  int grid_bits = 0;                      // of an adaptive partition
+  std::size_t rounds = 0;
+  double error = 0;  // of the parts, from sums in f64, as a part of the sum of magnitudes
 };
+
+// The median of runs that take these seconds together, at least three.
+template <typename Run>
+double median_ms(double seconds, const Run& run) {
+  run();  // pages and caches
+  std::vector<double> times;
+  for (const Stopwatch all; times.size() < 3 || all.ms() < seconds * 1e3;) {
+    const Stopwatch watch;
+    run();
+    times.push_back(watch.ms());
+  }
+  return median(std::move(times));
+}
 
 // The tensor must have no duplicates and the order that the operation needs.
 KernelTimes time_kernel(const TensorBenchOptions& options, const sparse::CooTensor& tensor,
                         ThreadPool& pool);
+
+// The same for mttkrp over an adaptive partition: build_ms has its first rounds, choice_ms the
+// search of its options (nearly 0 if they were kept).
+KernelTimes time_adaptive(const TensorBenchOptions& options, const sparse::CooTensor& tensor,
+                          ThreadPool& pool);
+
+// The same for spmv over the devices that the options name (bench_devices.cpp). Errors: also those
+// of the devices.
+KernelTimes time_on_devices(const TensorBenchOptions& options, const sparse::CooTensor& tensor,
+                            ThreadPool& pool);
 
 }  // namespace tandem::apps

@@ -49,6 +49,13 @@ std::string cache_folder() {
   return home.starts_with("/") ? home + "/.cache/tandem/kernels" : "";
 }
 
+[[noreturn]] void refuse_kernel(const sparse::GeneratedKernels& generated,
+                                const sparse::KernelPattern& pattern) {
+  throw Error("tensor", "no generated kernel " + key(pattern) + ": " +
+                            (is_in_grammar(pattern) ? generated.cache().reason()
+                                                    : "only up to order 6 and 256 columns"));
+}
+
 }  // namespace
 
 sparse::KernelCacheOptions kernel_cache_options() {
@@ -82,16 +89,25 @@ sparse::MttkrpFunction<Value> kernel_for(const std::string& kernels,
   const auto pattern =
       sparse::mttkrp_pattern<Value>(call.tensor.order(), call.mode, call.out.stride);
   const auto kernel = generated.mttkrp<Value>(pattern);
-  if (kernel != nullptr) return kernel;
-  throw Error("tensor", "no generated kernel " + key(pattern) + ": " +
-                            (is_in_grammar(pattern) ? generated.cache().reason()
-                                                    : "only up to order 6 and 256 columns"));
+  if (kernel == nullptr) refuse_kernel(generated, pattern);
+  return kernel;
 }
 
 template sparse::MttkrpFunction<float> kernel_for(const std::string&, sparse::GeneratedKernels&,
                                                   const MttkrpCall<float>&, double);
 template sparse::MttkrpFunction<double> kernel_for(const std::string&, sparse::GeneratedKernels&,
                                                    const MttkrpCall<double>&, double);
+
+sparse::RowsFunction rows_kernel_for(const std::string& kernels,
+                                     sparse::GeneratedKernels& generated,
+                                     const sparse::KernelPattern& pattern,
+                                     FunctionRef<void(sparse::RowsFunction)> run, double calls) {
+  if (kernels == "generic") return nullptr;
+  if (kernels == "auto") return generated.faster_rows(pattern, run, calls);
+  const sparse::RowsFunction kernel = generated.rows(pattern);
+  if (kernel == nullptr) refuse_kernel(generated, pattern);
+  return kernel;
+}
 
 std::vector<std::string> generated_keys(const sparse::GeneratedKernels& generated) {
   std::vector<std::string> keys;

@@ -36,6 +36,12 @@ sparse::MttkrpFunction<Value> kernel_for(const std::string& kernels,
                                          sparse::GeneratedKernels& generated,
                                          const MttkrpCall<Value>& call, double calls);
 
+// The same for a product over rows; run: calls it with a kernel.
+sparse::RowsFunction rows_kernel_for(const std::string& kernels,
+                                     sparse::GeneratedKernels& generated,
+                                     const sparse::KernelPattern& pattern,
+                                     FunctionRef<void(sparse::RowsFunction)> run, double calls);
+
 // The patterns that were measured and found faster.
 std::vector<std::string> generated_keys(const sparse::GeneratedKernels& generated);
 

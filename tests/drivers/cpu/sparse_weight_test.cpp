@@ -191,6 +191,18 @@ TEST(SparseChoice, AsksNothingOfMatricesWithFewZeros) {
   EXPECT_THAT(fast.asked_, ElementsAre(0.4));
 }
 
+// Three bytes for a value that is kept: a Q4_0 matrix of 4.5 bits a value is smaller from 82 % on.
+TEST(SparseChoice, KeepsTheWholeMatrixWhereThatTakesLessMemory) {
+  Measured fast(0.1);
+  SparseChoice choice = fast.choice();
+  EXPECT_FALSE(choice.pays(DType::kQ4_0, 0.8));
+  EXPECT_TRUE(choice.pays(DType::kQ4_0, 0.82));
+  EXPECT_FALSE(choice.pays(DType::kQ8_0, 0.6));
+  EXPECT_TRUE(choice.pays(DType::kQ8_0, 0.7));
+  EXPECT_TRUE(fast.choice(SparseMode::kAlways).pays(DType::kQ4_0, 0.5));
+  EXPECT_DOUBLE_EQ(cpu::sparse_value_bytes(DType::kF32, 0.9), 5 * (1 - 0.9) + 1.0 / 128);
+}
+
 TEST(SparseChoice, MayBeForced) {
   Measured slow(2.0), fast(0.1);
   EXPECT_TRUE(slow.choice(SparseMode::kAlways).pays(DType::kF32, 0.5));

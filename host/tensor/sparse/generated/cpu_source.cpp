@@ -54,7 +54,8 @@ std::string block_arguments() {
 constexpr char kRowArguments[] =
     "struct Rows {\n"
     "  const unsigned long* begins; const Index* indices; const Value* values;\n"
-    "  Size first, last; const Value* left; const Value* right; const Value* bias; Value* out;\n"
+    "  Size first, last; const Value* left; const Value* right; const Value* bias;\n"
+    "  const Value* mixed; double scale; Value* out;\n"
     "};\n";
 
 // The product of entry e of a group for vector v, as "p0_1".
@@ -214,6 +215,91 @@ std::string sddmm_source(const KernelPattern& p) {
          "      job->out[e] = job->values[e] * all;\n    }\n  }\n}\n";
 }
 
+// exp of a vector: for f32 2^n times a polynomial on [-ln 2 / 2, ln 2 / 2], to 2 ulp (Cephes).
+std::string exp_source(const KernelPattern& p) {
+  const std::string lanes = number(lanes_of(p));
+  std::string text = "static inline Vector exp_of(Vector x) {\n";
+  if (p.value == KernelValue::kF64) {
+    return text + "  for (unsigned i = 0; i < " + lanes +
+           "; ++i) x[i] = __builtin_exp(x[i]);\n  return x;\n}\n";
+  }
+  text += "  typedef int Whole __attribute__((vector_size(" + number(kVectorBytes) +
+          ")));\n"
+          "  for (unsigned i = 0; i < " +
+          lanes +
+          "; ++i) x[i] = x[i] < -87.0f ? -87.0f : x[i];\n"
+          "  const Vector n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;\n"
+          "  const Vector r = (x - n * 0.693359375f) + n * 2.12194440e-4f;\n"
+          "  Vector y = r * 1.9875691500e-4f + 1.3981999507e-3f;\n"
+          "  y = y * r + 8.3334519073e-3f;\n"
+          "  y = y * r + 4.1665795894e-2f;\n"
+          "  y = y * r + 1.6666665459e-1f;\n"
+          "  y = y * r + 5.0000001201e-1f;\n"
+          "  y = y * r * r + r + 1.0f;\n"
+          "  const Whole power = (__builtin_convertvector(n, Whole) + 127) << 23;\n"
+          "  return y * (Vector)power;\n}\n";
+  return text;
+}
+
+constexpr std::size_t kScores = 64;  // entries whose scores are computed before they are mixed
+
+// The scores of up to kScores entries, and the greatest of them.
+std::string score_loop(const KernelPattern& p) {
+  const std::size_t lanes = lanes_of(p);
+  std::string text =
+      "      for (Size i = 0; i < count; ++i) {\n"
+      "        const Value* const right = job->right + (Size)job->indices[e + i] * " +
+      number(p.columns) + ";\n        Vector dot = load(left) * load(right);\n";
+  for (std::size_t c = lanes; c < p.columns; c += lanes) {
+    text += "        dot += load(left + " + number(c) + ") * load(right + " + number(c) + ");\n";
+  }
+  return text +
+         "        Value all = 0;\n"
+         "        for (unsigned l = 0; l < " +
+         number(lanes) +
+         "; ++l) all += dot[l];\n"
+         "        s[i] = (Value)job->scale * job->values[e + i] * all;\n"
+         "        top = s[i] > top ? s[i] : top;\n      }\n";
+}
+
+// Scores are kept relative to the greatest so far: sums shrink where a greater one comes.
+std::string attention_source(const KernelPattern& p) {
+  const std::size_t lanes = lanes_of(p), vectors = p.columns / lanes;
+  std::string text = kRowArguments + exp_source(p);
+  text +=
+      "extern \"C\" void tandem_kernel(const Rows* job) {\n"
+      "  for (Size row = job->first; row < job->last; ++row) {\n"
+      "    const Value* const left = job->left + row * " +
+      number(p.columns) + ";\n    Value most = -__builtin_inf(), sum = 0;\n";
+  for (std::size_t v = 0; v < vectors; ++v) text += "    Vector a" + number(v) + " = {};\n";
+  text +=
+      "    const Size last = job->begins[row + 1];\n"
+      "    for (Size e = job->begins[row]; e < last;) {\n"
+      "      const Size count = last - e < " +
+      number(kScores) + " ? last - e : " + number(kScores) + ";\n      Value s[" + number(kScores) +
+      "] = {};\n      Value top = most;\n" + score_loop(p) +
+      "      const Value shrink = exp_of((Vector){} + (most - top))[0];\n"
+      "      most = top;\n      sum *= shrink;\n"
+      "      for (Size i = 0; i < count; i += " +
+      number(lanes) + ") store(exp_of(load(s + i) - top), s + i);\n";
+  for (std::size_t v = 0; v < vectors; ++v) text += "      a" + number(v) + " *= shrink;\n";
+  text +=
+      "      for (Size i = 0; i < count; ++i) {\n        sum += s[i];\n"
+      "        const Value* const mixed = job->mixed + (Size)job->indices[e + i] * " +
+      number(p.columns) + ";\n";
+  for (std::size_t v = 0; v < vectors; ++v) {
+    text += "        a" + number(v) + " += s[i] * load(mixed + " + number(v * lanes) + ");\n";
+  }
+  text +=
+      "      }\n      e += count;\n    }\n"
+      "    const Value part = job->begins[row] == last ? 0 : 1 / sum;\n";
+  for (std::size_t v = 0; v < vectors; ++v) {
+    text += "    store(a" + number(v) + " * part, job->out + row * " + number(p.columns) + " + " +
+            number(v * lanes) + ");\n";
+  }
+  return text + "  }\n}\n";
+}
+
 std::string spmv_source() {
   return std::string(kRowArguments) +
          "extern \"C\" void tandem_kernel(const Rows* job) {\n"
@@ -245,7 +331,7 @@ std::string cpu_source(const KernelPattern& pattern) {
     case KernelProduct::kSpmv:
       return preamble(pattern) + spmv_source();
     case KernelProduct::kAttention:
-      break;
+      return preamble(pattern) + attention_source(pattern);
   }
   return "";
 }

@@ -50,33 +50,59 @@ RowsFunction GeneratedKernels::rows(const KernelPattern& pattern) {
   return reinterpret_cast<RowsFunction>(find(pattern));
 }
 
-template <typename Value>
-MttkrpFunction<Value> GeneratedKernels::faster_mttkrp(const BlockPartition<Value>& tensor,
-                                                      std::span<const FactorMatrix<Value>> factors,
-                                                      std::size_t mode, FactorMatrix<Value>& out,
-                                                      ThreadPool& pool, double calls) {
-  const KernelPattern pattern = mttkrp_pattern<Value>(tensor.order(), mode, out.stride);
+void* GeneratedKernels::faster(const KernelPattern& pattern, FunctionRef<void(void*)> run,
+                               double calls) {
   if (!is_in_grammar(pattern)) return nullptr;
   const std::string name = key(pattern);
   const auto known = std::ranges::find(table_, name, &KernelSpeed::key);
-  if (known != table_.end()) return known->generated_pays() ? mttkrp<Value>(pattern) : nullptr;
-  const auto run = [&](MttkrpFunction<Value> kernel) {
-    return seconds_of([&] { sparse::mttkrp<Value>(tensor, factors, mode, out, pool, kernel); });
-  };
-  const double first = run(nullptr);
+  if (known != table_.end()) return known->generated_pays() ? find(pattern) : nullptr;
+  const auto seconds = [&](void* kernel) { return seconds_of([&] { run(kernel); }); };
+  const double first = seconds(nullptr);
   if (first * calls < kLeastWorkSeconds && !cache_.has(name, cpu_source(pattern))) return nullptr;
-  const MttkrpFunction<Value> generated = mttkrp<Value>(pattern);
+  void* const generated = find(pattern);
   if (generated == nullptr) return nullptr;
-  run(generated);
+  seconds(generated);
   std::vector<double> generic_times, generated_times;
   for (std::size_t turn = 0; turn < kTurns; ++turn) {
-    generic_times.push_back(run(nullptr));
-    generated_times.push_back(run(generated));
+    generic_times.push_back(seconds(nullptr));
+    generated_times.push_back(seconds(generated));
   }
   table_.push_back({name, median(std::move(generic_times)), median(std::move(generated_times))});
   return table_.back().generated_pays() ? generated : nullptr;
 }
 
+template <typename Value>
+MttkrpFunction<Value> GeneratedKernels::faster_mttkrp(const BlockPartition<Value>& tensor,
+                                                      std::span<const FactorMatrix<Value>> factors,
+                                                      std::size_t mode, FactorMatrix<Value>& out,
+                                                      ThreadPool& pool, double calls) {
+  const auto run = [&](void* kernel) {
+    sparse::mttkrp<Value>(tensor, factors, mode, out, pool,
+                          reinterpret_cast<MttkrpFunction<Value>>(kernel));
+  };
+  return reinterpret_cast<MttkrpFunction<Value>>(
+      faster(mttkrp_pattern<Value>(tensor.order(), mode, out.stride), run, calls));
+}
+
+RowsFunction GeneratedKernels::faster_rows(const KernelPattern& pattern,
+                                           FunctionRef<void(RowsFunction)> run, double calls) {
+  if (pattern.product == KernelProduct::kMttkrp) return nullptr;
+  return reinterpret_cast<RowsFunction>(faster(
+      pattern, [&](void* kernel) { run(reinterpret_cast<RowsFunction>(kernel)); }, calls));
+}
+
+template <typename Value>
+KernelPattern rows_pattern(KernelProduct product, std::size_t stride) {
+  KernelPattern pattern;
+  pattern.product = product;
+  pattern.columns = stride;
+  pattern.value = sizeof(Value) == 4 ? KernelValue::kF32 : KernelValue::kF64;
+  pattern.index = KernelIndex::kI32;
+  return pattern;
+}
+
+template KernelPattern rows_pattern<float>(KernelProduct, std::size_t);
+template KernelPattern rows_pattern<double>(KernelProduct, std::size_t);
 template KernelPattern mttkrp_pattern<float>(std::size_t, std::size_t, std::size_t);
 template KernelPattern mttkrp_pattern<double>(std::size_t, std::size_t, std::size_t);
 template MttkrpFunction<float> GeneratedKernels::mttkrp<float>(const KernelPattern&);

@@ -3,9 +3,10 @@
 // GeneratedKernels: kernels compiled for a pattern, and the measured table that says where they are
 // faster than the generic ones.
 //
-// A null function means: use the generic kernel, which every caller has. faster_mttkrp() runs both
-// with the caller's tensor in turns, once for each pattern of this object. It compiles only if the
-// library is there already or the calls to come take so long that a compilation can pay.
+// A null function means: use the generic kernel, which every caller has. faster_mttkrp() and
+// faster_rows() run both with the caller's tensor in turns, once for each pattern of this object.
+// They compile only if the library is there already or the calls to come take so long that a
+// compilation can pay.
 // Threads: one caller; `pool` runs the kernels. Errors: none thrown; cache().reason() tells.
 #pragma once
 
@@ -13,13 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "common/function_ref.h"
 #include "tensor/sparse/generated/cpu_source.h"
 #include "tensor/sparse/generated/kernel_cache.h"
 #include "tensor/sparse/kernels/mttkrp.h"
 
 namespace tandem::sparse {
-
-using RowsFunction = void (*)(const RowsCall*);
 
 // Seconds of a call, the medians of turns.
 struct KernelSpeed {
@@ -32,6 +32,10 @@ struct KernelSpeed {
 // The pattern of mttkrp() with these factors. It may be outside the grammar.
 template <typename Value>
 KernelPattern mttkrp_pattern(std::size_t order, std::size_t mode, std::size_t stride);
+
+// The pattern of spmv(), row_spmm() or sddmm() with dense rows of this stride (1 for spmv).
+template <typename Value>
+KernelPattern rows_pattern(KernelProduct product, std::size_t stride);
 
 class GeneratedKernels {
  public:
@@ -49,11 +53,16 @@ class GeneratedKernels {
                                       std::size_t mode, FactorMatrix<Value>& out, ThreadPool& pool,
                                       double calls);
 
+  // The same for a product over rows; run: calls it with a kernel.
+  RowsFunction faster_rows(const KernelPattern& pattern, FunctionRef<void(RowsFunction)> run,
+                           double calls);
+
   const std::vector<KernelSpeed>& table() const { return table_; }
   const KernelCache& cache() const { return cache_; }
 
  private:
   void* find(const KernelPattern& pattern);
+  void* faster(const KernelPattern& pattern, FunctionRef<void(void*)> run, double calls);
 
   KernelCache cache_;
   std::vector<KernelSpeed> table_;

@@ -52,7 +52,8 @@ bool can_be_replaced(const fs::path& folder) {
     at = at.parent_path();
     struct stat info {};
     if (stat(at.c_str(), &info) != 0) return true;
-    if ((info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0) return true;
+    const bool is_shared = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+    if (is_shared && (info.st_mode & S_ISVTX) == 0) return true;
   }
   return false;
 }

@@ -64,6 +64,8 @@ void add_rows(std::size_t columns, KernelValue value, std::vector<KernelPattern>
     KernelPattern pattern{KernelProduct::kSddmm, 2, 0, columns, 1, 1, value, index,
                           KernelEnd::kNone};
     to.push_back(pattern);
+    pattern.product = KernelProduct::kAttention;
+    to.push_back(pattern);
     pattern.product = KernelProduct::kSpmm;
     for (const std::size_t side : {1, 2, 4, 8}) {
       pattern.block_rows = pattern.block_columns = side;
@@ -95,7 +97,6 @@ bool is_in_grammar(const KernelPattern& pattern) {
   const bool is_mttkrp = pattern.product == KernelProduct::kMttkrp;
   const bool is_spmm = pattern.product == KernelProduct::kSpmm;
   const bool is_spmv = pattern.product == KernelProduct::kSpmv;
-  if (pattern.product == KernelProduct::kAttention) return false;
   const bool has_columns = is_spmv ? pattern.columns == 1
                                    : pattern.columns >= kFactorStep &&
                                          pattern.columns <= kMostColumns &&

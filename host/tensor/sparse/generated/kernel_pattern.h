@@ -3,7 +3,7 @@
 // KernelPattern: what a generated kernel is specialised for, a point of a small grammar.
 //
 //   kernel  = product layout value index end
-//   product = "mttkrp" order mode | "spmm" | "sddmm" | "spmv" | "attention" (GPUs)
+//   product = "mttkrp" order mode | "spmm" | "sddmm" | "spmv" | "attention"
 //   layout  = columns of the dense rows, and the block of a sparse matrix ("b8x8")
 //   value   = "f32" | "f64"        index = "u16" | "i32" | "i64"
 //   end     = nothing | bias | bias and activation   (spmm)

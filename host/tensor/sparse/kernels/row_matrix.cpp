@@ -40,6 +40,27 @@ void for_row_runs(const RowMatrix<Value>& matrix, ThreadPool& pool, const Body& 
   });
 }
 
+// What a generated kernel gets of every run of rows.
+template <typename Value>
+RowsCall call_of(const RowMatrix<Value>& matrix) {
+  RowsCall call;
+  call.begins = matrix.begins.data();
+  call.indices = matrix.indices.data();
+  call.values = matrix.values.data();
+  return call;
+}
+
+template <typename Value>
+void run_kernel(const RowMatrix<Value>& matrix, const RowsCall& whole, ThreadPool& pool,
+                RowsFunction kernel) {
+  for_row_runs(matrix, pool, [&](std::uint64_t first, std::uint64_t last, std::size_t) {
+    RowsCall call = whole;
+    call.first = first;
+    call.last = last;
+    kernel(&call);
+  });
+}
+
 template <typename Value>
 SparseRow<Value> row_of(const RowMatrix<Value>& matrix, std::uint64_t row) {
   const std::uint64_t begin = matrix.begins[row];
@@ -76,9 +97,15 @@ RowMatrix<Value> row_matrix(CooTensor matrix, ThreadPool& pool) {
 
 template <typename Value>
 void spmv(const RowMatrix<Value>& matrix, std::span<const Value> x, std::span<Value> y,
-          ThreadPool& pool) {
+          ThreadPool& pool, RowsFunction kernel) {
   TANDEM_CHECK_OP(x.size(), ==, matrix.columns);
   TANDEM_CHECK_OP(y.size(), ==, matrix.rows);
+  if (kernel != nullptr) {
+    RowsCall call = call_of(matrix);
+    call.right = x.data();
+    call.out = y.data();
+    return run_kernel(matrix, call, pool, kernel);
+  }
   for_row_runs(matrix, pool, [&](std::uint64_t first, std::uint64_t last, std::size_t) {
     for (std::uint64_t row = first; row < last; ++row) {
       y[row] = row_dot(row_of(matrix, row), x.data());
@@ -87,12 +114,40 @@ void spmv(const RowMatrix<Value>& matrix, std::span<const Value> x, std::span<Va
 }
 
 template <typename Value>
+void row_spmm(const RowMatrix<Value>& matrix, const FactorMatrix<Value>& dense,
+              FactorMatrix<Value>& out, ThreadPool& pool, RowsFunction kernel) {
+  TANDEM_CHECK_OP(dense.rows, ==, matrix.columns);
+  TANDEM_CHECK_OP(out.rows, ==, matrix.rows);
+  TANDEM_CHECK_OP(out.stride, ==, dense.stride);
+  if (kernel != nullptr) {
+    RowsCall call = call_of(matrix);
+    call.right = dense.row(0);
+    call.out = out.row(0);
+    return run_kernel(matrix, call, pool, kernel);
+  }
+  for_row_runs(matrix, pool, [&](std::uint64_t first, std::uint64_t last, std::size_t) {
+    for (std::uint64_t row = first; row < last; ++row) {
+      const SparseRow<Value> entries = row_of(matrix, row);
+      row_mix(entries, entries.values, dense.row(0), dense.stride, out.row(row));
+    }
+  });
+}
+
+template <typename Value>
 void sddmm(const RowMatrix<Value>& matrix, const FactorMatrix<Value>& left,
-           const FactorMatrix<Value>& right, std::span<Value> out, ThreadPool& pool) {
+           const FactorMatrix<Value>& right, std::span<Value> out, ThreadPool& pool,
+           RowsFunction kernel) {
   TANDEM_CHECK_OP(left.rows, ==, matrix.rows);
   TANDEM_CHECK_OP(right.rows, ==, matrix.columns);
   TANDEM_CHECK_OP(left.stride, ==, right.stride);
   TANDEM_CHECK_OP(out.size(), ==, matrix.values.size());
+  if (kernel != nullptr) {
+    RowsCall call = call_of(matrix);
+    call.left = left.row(0);
+    call.right = right.row(0);
+    call.out = out.data();
+    return run_kernel(matrix, call, pool, kernel);
+  }
   for_row_runs(matrix, pool, [&](std::uint64_t first, std::uint64_t last, std::size_t) {
     for (std::uint64_t row = first; row < last; ++row) {
       row_scores(row_of(matrix, row), {left.row(row), right.row(0), left.stride, Value{1}},
@@ -103,13 +158,23 @@ void sddmm(const RowMatrix<Value>& matrix, const FactorMatrix<Value>& left,
 
 template <typename Value>
 void sparse_attention(const RowMatrix<Value>& matrix, const SparseAttention<Value>& inputs,
-                      FactorMatrix<Value>& out, ThreadPool& pool) {
+                      FactorMatrix<Value>& out, ThreadPool& pool, RowsFunction kernel) {
   TANDEM_CHECK_OP(inputs.queries->rows, ==, matrix.rows);
   TANDEM_CHECK_OP(inputs.keys->rows, ==, matrix.columns);
   TANDEM_CHECK_OP(inputs.values->rows, ==, matrix.columns);
   TANDEM_CHECK_OP(inputs.keys->stride, ==, inputs.queries->stride);
   TANDEM_CHECK_OP(out.rows, ==, matrix.rows);
   TANDEM_CHECK_OP(out.stride, ==, inputs.values->stride);
+  if (kernel != nullptr) {
+    TANDEM_CHECK_OP(inputs.values->stride, ==, inputs.queries->stride);
+    RowsCall call = call_of(matrix);
+    call.left = inputs.queries->row(0);
+    call.right = inputs.keys->row(0);
+    call.mixed = inputs.values->row(0);
+    call.scale = static_cast<double>(inputs.scale);
+    call.out = out.row(0);
+    return run_kernel(matrix, call, pool, kernel);
+  }
   std::vector<RawVector<Value>> scores(static_cast<std::size_t>(pool.num_threads()));
   for_row_runs(matrix, pool, [&](std::uint64_t first, std::uint64_t last, std::size_t worker) {
     for (std::uint64_t row = first; row < last; ++row) {
@@ -125,14 +190,16 @@ void sparse_attention(const RowMatrix<Value>& matrix, const SparseAttention<Valu
   });
 }
 
-#define TANDEM_INSTANTIATE(Value)                                                        \
-  template RowMatrix<Value> row_matrix(CooTensor, ThreadPool&);                          \
-  template void spmv(const RowMatrix<Value>&, std::span<const Value>, std::span<Value>,  \
-                     ThreadPool&);                                                       \
-  template void sddmm(const RowMatrix<Value>&, const FactorMatrix<Value>&,               \
-                      const FactorMatrix<Value>&, std::span<Value>, ThreadPool&);        \
-  template void sparse_attention(const RowMatrix<Value>&, const SparseAttention<Value>&, \
-                                 FactorMatrix<Value>&, ThreadPool&);
+#define TANDEM_INSTANTIATE(Value)                                                               \
+  template RowMatrix<Value> row_matrix(CooTensor, ThreadPool&);                                 \
+  template void spmv(const RowMatrix<Value>&, std::span<const Value>, std::span<Value>,         \
+                     ThreadPool&, RowsFunction);                                                \
+  template void row_spmm(const RowMatrix<Value>&, const FactorMatrix<Value>&,                   \
+                         FactorMatrix<Value>&, ThreadPool&, RowsFunction);                      \
+  template void sddmm(const RowMatrix<Value>&, const FactorMatrix<Value>&,                      \
+                      const FactorMatrix<Value>&, std::span<Value>, ThreadPool&, RowsFunction); \
+  template void sparse_attention(const RowMatrix<Value>&, const SparseAttention<Value>&,        \
+                                 FactorMatrix<Value>&, ThreadPool&, RowsFunction);
 TANDEM_INSTANTIATE(float)
 TANDEM_INSTANTIATE(double)
 #undef TANDEM_INSTANTIATE

@@ -120,8 +120,15 @@ struct BlockRows {
   }
 
   RowsCall call(std::uint64_t first, std::uint64_t last) {
-    return {begins.data(), indices.data(), values.data(), first,     last,
-            left.data(),   right.data(),   bias.data(),   out.data()};
+    return {.begins = begins.data(),
+            .indices = indices.data(),
+            .values = values.data(),
+            .first = first,
+            .last = last,
+            .left = left.data(),
+            .right = right.data(),
+            .bias = bias.data(),
+            .out = out.data()};
   }
 
   // The naive result of spmm or spmv.
@@ -207,7 +214,9 @@ void expect_naive(GeneratedKernels& kernels, const KernelPattern& p) {
 TEST_F(GeneratedKernelsTest, ProductsOverRowsAreTheNaiveLoops) {
   GeneratedKernels kernels(options());
   std::vector<KernelPattern> points = grammar_points(64);
-  std::erase_if(points, [](const auto& p) { return p.product == KernelProduct::kMttkrp; });
+  std::erase_if(points, [](const auto& p) {
+    return p.product == KernelProduct::kMttkrp || p.product == KernelProduct::kAttention;
+  });
   std::set<std::string> seen;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const KernelPattern& p = points[i];
@@ -219,6 +228,98 @@ TEST_F(GeneratedKernelsTest, ProductsOverRowsAreTheNaiveLoops) {
   KernelPattern wide{KernelProduct::kSpmm, 2, 0, 80, 8, 4, KernelValue::kF32, KernelIndex::kI32,
                      KernelEnd::kBias};  // two whole tiles and a part
   expect_naive(kernels, wide);
+}
+
+// spmv, row_spmm and sddmm with a generated kernel against their own loops.
+template <typename Value>
+void expect_generic_rows(GeneratedKernels& kernels) {
+  ThreadPool pool(3);
+  const auto matrix = row_matrix<Value>(test::random_tensor({70, 50}, 600, 5), pool);
+  const auto dense = drawn_factors<Value>({70, 50}, 20);
+  FactorMatrix<Value> x(50, 1), y(70, 1), want(70, 1);
+  FactorMatrix<Value> got_rows(70, 20), want_rows(70, 20);
+  std::vector<Value> plain(50), got(70), expected(70);
+  for (std::size_t i = 0; i < 50; ++i) plain[i] = dense[1].row(i)[0];
+  const auto of = [&](KernelProduct product, std::size_t stride) {
+    return kernels.rows(rows_pattern<Value>(product, stride));
+  };
+  const RowsFunction spmv_kernel = of(KernelProduct::kSpmv, 1);
+  ASSERT_NE(spmv_kernel, nullptr) << kernels.cache().reason();
+  spmv<Value>(matrix, plain, got, pool, spmv_kernel);
+  spmv<Value>(matrix, plain, expected, pool);
+  for (std::size_t i = 0; i < 70; ++i) {
+    y.row(i)[0] = got[i];
+    want.row(i)[0] = expected[i];
+  }
+  expect_near_generic(y, want);
+  row_spmm<Value>(matrix, dense[1], got_rows, pool, of(KernelProduct::kSpmm, dense[1].stride));
+  row_spmm<Value>(matrix, dense[1], want_rows, pool);
+  expect_near_generic(got_rows, want_rows);
+  FactorMatrix<Value> got_dots(matrix.values.size(), 1), want_dots(matrix.values.size(), 1);
+  std::vector<Value> dots(matrix.values.size()), wanted(matrix.values.size());
+  sddmm<Value>(matrix, dense[0], dense[1], dots, pool, of(KernelProduct::kSddmm, dense[0].stride));
+  sddmm<Value>(matrix, dense[0], dense[1], wanted, pool);
+  for (std::size_t e = 0; e < dots.size(); ++e) {
+    got_dots.row(e)[0] = dots[e];
+    want_dots.row(e)[0] = wanted[e];
+  }
+  expect_near_generic(got_dots, want_dots);
+}
+
+TEST_F(GeneratedKernelsTest, ServeTheProductsOverRows) {
+  GeneratedKernels kernels(options());
+  expect_generic_rows<float>(kernels);
+  expect_generic_rows<double>(kernels);
+}
+
+// Rows of more entries than are scored at once, without any, and with scores far apart.
+template <typename Value>
+void expect_generic_attention(GeneratedKernels& kernels, std::size_t columns, Value scale) {
+  ThreadPool pool(2);
+  CooTensor pattern = test::random_tensor({40, 300}, 1500, 5);
+  for (double& value : pattern.values) value /= 100;
+  for (std::uint64_t column = 0; column < 300; ++column) pattern.append(Index{7, column}, 1.5);
+  CooTensor tall({60, 300});  // rows 40 to 59 are empty
+  for (const auto& [index, value] : test::entries_of(pattern)) tall.append(index, value);
+  const auto matrix = row_matrix<Value>(tall, pool);
+  const auto dense = drawn_factors<Value>({60, 300}, columns);
+  const FactorMatrix<Value> mixed = dense[1];
+  const SparseAttention<Value> inputs{&dense[0], &dense[1], &mixed, scale};
+  FactorMatrix<Value> got(60, columns), want(60, columns);
+  std::ranges::fill(got.values, Value{7});
+  const RowsFunction kernel =
+      kernels.rows(rows_pattern<Value>(KernelProduct::kAttention, dense[0].stride));
+  ASSERT_NE(kernel, nullptr) << kernels.cache().reason();
+  sparse_attention<Value>(matrix, inputs, got, pool, kernel);
+  sparse_attention<Value>(matrix, inputs, want, pool);
+  expect_near_generic(got, want);
+}
+
+TEST_F(GeneratedKernelsTest, AttentionIsTheGenericOne) {
+  GeneratedKernels kernels(options());
+  for (const std::size_t columns : {16, 80}) {
+    for (const float scale : {0.1f, 2.0f}) {
+      SCOPED_TRACE(scale);
+      expect_generic_attention<float>(kernels, columns, scale);
+      expect_generic_attention<double>(kernels, columns, static_cast<double>(scale));
+    }
+  }
+}
+
+TEST_F(GeneratedKernelsTest, OfRowsTheFasterIsMeasuredToo) {
+  GeneratedKernels kernels(options());
+  int generic = 0, generated = 0;
+  const auto run = [&](RowsFunction kernel) { ++(kernel == nullptr ? generic : generated); };
+  const KernelPattern pattern = rows_pattern<float>(KernelProduct::kSpmv, 1);
+  EXPECT_EQ(kernels.faster_rows(pattern, run, 1), nullptr) << "one call repays no compilation";
+  EXPECT_EQ(generated, 0);
+  const RowsFunction chosen = kernels.faster_rows(pattern, run, 1e15);
+  ASSERT_EQ(kernels.table().size(), 1u);
+  EXPECT_EQ(kernels.table()[0].key, "spmv.c1.f32.i32");
+  EXPECT_EQ(chosen != nullptr, kernels.table()[0].generated_pays());
+  EXPECT_EQ(generated, 8) << "a first call, then seven turns";
+  EXPECT_EQ(generic, 9);
+  EXPECT_EQ(kernels.faster_rows(mttkrp_pattern<float>(3, 0, 16), run, 1e15), nullptr);
 }
 
 TEST_F(GeneratedKernelsTest, MeasuresBothOnceAndTakesTheFaster) {

@@ -187,10 +187,12 @@ TEST_F(KernelCacheTest, AFolderThatOthersMayReplaceIsNotUsed) {
   KernelCacheOptions made = options();
   made.folder = folder_.path() + "/shared/kernels";
   fs::create_directory(folder_.path() + "/shared");
-  fs::permissions(folder_.path() + "/shared", fs::perms::all);
-  KernelCache cache(made);
-  EXPECT_EQ(answer_of(cache, "k", 1), -1);
-  EXPECT_THAT(cache.reason(), HasSubstr("may be written to by others"));
+  for (const fs::perms shared : {fs::perms::owner_all | fs::perms::group_all, fs::perms::all}) {
+    fs::permissions(folder_.path() + "/shared", shared);
+    KernelCache cache(made);
+    EXPECT_EQ(answer_of(cache, "k", 1), -1);
+    EXPECT_THAT(cache.reason(), HasSubstr("may be written to by others"));
+  }
   fs::create_directory(options().folder);
   fs::permissions(options().folder, fs::perms::owner_all);
   fs::create_directory_symlink(options().folder, folder_.path() + "/shared/link");

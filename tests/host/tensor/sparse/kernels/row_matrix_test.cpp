@@ -174,5 +174,31 @@ TEST(RowMatrix, SumsDuplicatesAndTellsWhatItCannotHold) {
   EXPECT_NO_THROW(row_matrix<double>(CooTensor({2, std::uint64_t{1} << 31}), pool));
 }
 
+TYPED_TEST(RowKernels, SpmmOverRowsIsTheNaiveLoop) {
+  const double epsilon = 64 * static_cast<double>(std::numeric_limits<TypeParam>::epsilon());
+  for (const auto& [rows, columns] : kShapes) {
+    ThreadPool pool(2);
+    const CooTensor tensor = pattern(rows, columns, 400);
+    const auto dense = random_dense<TypeParam>(columns, 19, 8);
+    FactorMatrix<TypeParam> out(rows, 19);
+    std::ranges::fill(out.values, TypeParam{5});
+    row_spmm(row_matrix<TypeParam>(tensor, pool), dense, out, pool);
+    std::vector<double> expected(rows * 19), magnitudes(rows * 19);
+    for (const auto& [index, value] : test::entries_of(tensor)) {
+      for (std::size_t c = 0; c < 19; ++c) {
+        const double term = value * static_cast<double>(dense.row(index[1])[c]);
+        expected[index[0] * 19 + c] += term;
+        magnitudes[index[0] * 19 + c] += std::abs(term);
+      }
+    }
+    for (std::uint64_t row = 0; row < rows; ++row) {
+      for (std::size_t c = 0; c < 19; ++c) {
+        ASSERT_NEAR(static_cast<double>(out.row(row)[c]), expected[row * 19 + c],
+                    epsilon * magnitudes[row * 19 + c]);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tandem::sparse

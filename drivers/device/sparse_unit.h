@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SparseUnit: a device that keeps a sparse matrix and multiplies it with vectors (CPU, card, or
+// several of them by rows).
+//
+// load() copies the rows to the device. start() begins a product and may return before it is done,
+// so that devices work at the same time; finish() waits. Between the two the caller keeps x and y
+// as they are. Rates predict the seconds of a product: a card's come from its own model of a real
+// card, also where the card is emulated; a CPU's are measured. Numerics: f32; every unit states the
+// order of its sums. Threads: one at a time.
+// Errors: Error, with nothing changed, for rows that the unit cannot hold. DeviceError, with the
+// unit lost (every later call fails at once), if started work failed or missed the deadline.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/deadline.h"
+
+namespace tandem::device {
+
+class Device;
+
+// Rows of a matrix: row r has the entries [begins[r], begins[r + 1]) of the two arrays.
+struct SparseRows {
+  std::uint64_t columns = 0;
+  std::span<const std::uint64_t> begins;  // [rows + 1] ascending
+  const std::int32_t* indices = nullptr;  // columns, ascending in a row
+  const float* values = nullptr;
+
+  std::uint64_t rows() const { return begins.empty() ? 0 : begins.size() - 1; }
+  std::uint64_t entries() const { return begins.empty() ? 0 : begins.back() - begins.front(); }
+  SparseRows slice(std::uint64_t first, std::uint64_t last) const {
+    return {columns, begins.subspan(first, last - first + 1), indices, values};
+  }
+};
+
+// The predicted seconds of a product with some rows of a matrix.
+struct SparseRates {
+  double fixed_s = 0, row_s = 0, entry_s = 0;
+  bool is_modelled = false;  // a model of the hardware; else measured on this machine
+
+  double seconds(std::uint64_t rows, std::uint64_t entries) const {
+    return rows == 0 ? 0
+                     : fixed_s + row_s * static_cast<double>(rows) +
+                           entry_s * static_cast<double>(entries);
+  }
+};
+
+// A device's part of a product.
+struct SparsePart {
+  std::string device;
+  std::uint64_t first_row = 0, last_row = 0, entries = 0;
+  double predicted_s = 0;  // by the rates, or by the model of exactly these rows
+  bool is_modelled = false;
+  double host_s = 0;  // from start() until finish() had the result
+};
+
+class SparseUnit {
+ public:
+  virtual ~SparseUnit() = default;
+  virtual std::string name() const = 0;  // "xrt:0"
+
+  // For products with rows of this matrix. Replaces loaded rows where it measures.
+  virtual SparseRates rates(const SparseRows& matrix, Deadline deadline) = 0;
+
+  virtual void load(const SparseRows& rows, Deadline deadline) = 0;
+
+  // x: [columns] of the loaded rows.
+  virtual void start(std::span<const float> x, Deadline deadline) = 0;
+
+  // y: [rows]. Returns the parts in the order of their rows; the last start() is then complete.
+  virtual std::vector<SparsePart> finish(std::span<float> y, Deadline deadline) = 0;
+};
+
+// A device that makes sparse units is one of these, too.
+class SparseDevice {
+ public:
+  virtual ~SparseDevice() = default;
+  virtual std::unique_ptr<SparseUnit> make_sparse_unit() = 0;
+};
+
+// Error, naming the device, if it makes none. The device outlives the unit.
+std::unique_ptr<SparseUnit> make_sparse_unit(Device& device);
+
+// Several units as one. load() gives each unit consecutive rows so that, by their rates, all end at
+// about the same time; a unit whose fixed time is too long gets none. A thread of each unit but the
+// first moves data and waits, so transfers overlap with the work of the others. The first unit
+// works in the caller's thread: put the CPU there. A load that fails leaves no rows.
+std::unique_ptr<SparseUnit> share_sparse_rows(std::vector<std::unique_ptr<SparseUnit>> units);
+
+}  // namespace tandem::device
