@@ -107,7 +107,7 @@ TransportTrace* transport_trace() {
 
 void trace_transport(const Transport& transport) {
   if (TransportTrace* const trace = transport_trace()) {
-    trace->note(transport.kind(), transport.rank(), transport.world());
+    trace->note(transport.kind(), transport.whole_rank(transport.rank()), transport.world());
   }
 }
 
@@ -136,15 +136,17 @@ void ModelledCall::end(const Shape& shape) const {
   std::vector<trace::Flow> flows;
   trace::model_flows(call, me, flows);
   for (const trace::Flow& flow : flows) {
-    trace::process_recorder().add_modelled(
-        {kind, operation, flow.source, flow.destination, flow.bytes, flow.messages});
+    trace::process_recorder().add_modelled({kind, operation, transport_.whole_rank(flow.source),
+                                            transport_.whole_rank(flow.destination), flow.bytes,
+                                            flow.messages});
   }
   const transport::TrafficSnapshot moved = transport_.traffic() - *before_;
   for (int peer = 0; peer < world; ++peer) {
     const transport::PeerTraffic& sent = moved.peers[static_cast<std::size_t>(peer)];
     if (sent.messages_sent == 0) continue;
-    trace::process_recorder().add_carried(
-        {kind, operation, me, peer, sent.bytes_sent, sent.messages_sent});
+    trace::process_recorder().add_carried({kind, operation, transport_.whole_rank(me),
+                                           transport_.whole_rank(peer), sent.bytes_sent,
+                                           sent.messages_sent});
   }
 }
 

@@ -5,8 +5,9 @@
 //
 // Every message is a flow. Its kind is "tandem_" and the transport's kind, its operation is the
 // collective call ("sparse_allreduce"), and its phase is the phase of the scheme ("ring
-// all-gather"). The process writes its record when it ends. A rank is the number in the group when
-// the message is sent; a group that shrinks numbers its ranks again. Threads: any.
+// all-gather"). The process writes its record when it ends. A rank is its number in the whole world
+// when the message is sent, also in a group of a part; a world that shrinks numbers its ranks
+// again. Threads: any.
 #pragma once
 
 #include <cstddef>

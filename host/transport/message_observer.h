@@ -3,7 +3,8 @@
 // MessageObserver: sees every message that the transports of this process send.
 //
 // The observer sees a message when its step has started. A transport over another one
-// (GroupTransport) sends the same message, which is seen once. Without an observer a step costs one
+// (GroupTransport) sends the same message, which is seen once. Ranks are those of the whole world,
+// also where a part of it numbers its own. Without an observer a step costs one
 // load. Ownership: the observer outlives every transport. Threads: any thread that uses a transport
 // may call sent().
 #pragma once

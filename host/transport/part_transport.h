@@ -24,6 +24,9 @@ class PartTransport final : public Transport {
 
   std::string_view kind() const override { return whole_.kind(); }
   std::string node_name() const override { return whole_.node_name(); }
+  int whole_rank(int rank) const override {
+    return whole_.whole_rank(members_[static_cast<std::size_t>(rank)]);
+  }
   bool fails_alone() const override { return false; }
   void set_failure_scope(FailureScope scope) override { whole_.set_failure_scope(scope); }
   void close(int peer, const std::string& reason) noexcept override;

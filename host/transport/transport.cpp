@@ -64,7 +64,8 @@ std::unique_ptr<Exchange> Transport::start(std::vector<Outgoing> sends,
   MessageObserver* const observer = message_observer.load(std::memory_order_acquire);
   if (observer != nullptr && start.is_outermost()) {
     for (const auto& [peer, bytes] : sizes) {
-      observer->sent({kind(), rank_, peer, bytes, message_operation, message_phase});
+      observer->sent(
+          {kind(), whole_rank(rank_), whole_rank(peer), bytes, message_operation, message_phase});
     }
   }
   return exchange;

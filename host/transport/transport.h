@@ -86,6 +86,9 @@ class Transport {
   int rank() const { return rank_; }
   int world() const { return world_; }
 
+  // A rank's number in the whole world that this one is a part of; its own number elsewhere.
+  virtual int whole_rank(int rank) const { return rank; }
+
   // Names the machine this rank runs on; ranks with the same name share a node.
   virtual std::string node_name() const = 0;
 

@@ -209,6 +209,11 @@ class SimulatePipelineTest(PlannerCase):
                     self.assertAlmostEqual(result["speedup"], static / result["dynamic_s"], places=3)
                     self.assertGreaterEqual(result["speedup"], 0.999)
                     self.assertLessEqual(result["speedup"], result["ideal_speedup"])
+                    over = [result["speedup_over_equal_layers"], result["speedup_over_equal_parameters"]]
+                    self.assertEqual(result["speedup"], min(over))
+                    left = result["work_left"]
+                    self.assertTrue(0.2 < left < 1, left)
+                    self.assertIn(f"leaves {left:.2f} of the layers' operations", result["difference"])
                     self.assertLess(result["overhead_share"], 0.03)
                     self.assertIn(f"{published:.2f} published: ", result["difference"])
                     self.assertTrue(all(each["choice"] and each["source"] for each in result["configuration"]))

@@ -5,11 +5,12 @@
 import array
 import json
 import os
+import shlex
 import shutil
 import signal
 import unittest
 
-from daemon import run_json
+from daemon import run, run_json
 from train_runs import SMALL, LightRuns, TrainRuns
 from waiting import wait_for
 
@@ -139,6 +140,8 @@ class TrainPipelineTest(DeepModel, TrainRuns):
         long = ["--context", 256, "--batch", 1]
         sparse = self.expect_moving(*long, "--sparse-attention", 0.4)
         self.assertNotEqual(sparse, self.one_rank(*long))
+        by_depth = self.expect_moving(*long, "--sparse-attention", 0.4, "--sparse-attention-last", 0.05)
+        self.assertNotEqual(by_depth, sparse)
 
     def test_tokens_that_leave_learn(self):
         self.assertNotEqual(self.expect_moving("--early-exit", 0.5), self.one_rank())
@@ -197,6 +200,23 @@ class LightPipelineTest(DeepModel, LightRuns):
         self.assertNotEqual(sparse, found)
         moved = self.from_scratch(*half, "--reduce", "topk@0.2", "--dense-below", 1, "--cuts", 1, "--rebalance", 1, ranks=4)
         self.assertEqual(curve(moved), sparse)
+
+    def test_a_trace_of_replicas_has_the_ranks_of_the_launcher(self):
+        common = ["--model-config", self.folder / "shape.toml", "--text", self.folder / "text.txt", *SMALL, "--accumulate", 2, "--steps", 2,
+                  "--pipeline", 2, "--reduce", "topk@0.2", "--dense-below", 1, "--out", self.folder / "run"]
+        ranks = "".join(f"RANK={rank} WORLD_SIZE=4 LOCAL_WORLD_SIZE=4 {shlex.join(map(str, [self.program, 'train', *common]))} &\n"
+                        for rank in range(4))
+        script = self.folder / "ranks.sh"
+        script.write_text(ranks + "wait\n")
+        run("trace-comm", "--out", self.folder / "traced", "--kind", "transport", "--", "sh", script)
+        report = json.loads((self.folder / "traced.json").read_text())
+        self.assertEqual((report["ranks"], report["missing_ranks"]), (4, []))
+
+        def pairs(operation):  # {(source, destination)}
+            counts = report["by_collective"][operation]["counts"]
+            return {(source, to) for to in range(4) for source in range(4) if counts[to][source] > 0}
+        self.assertEqual(pairs("pipeline"), {(0, 1), (1, 0), (2, 3), (3, 2)})
+        self.assertEqual(pairs("allreduce"), {(0, 2), (2, 0), (1, 3), (3, 1)})
 
     def test_a_step_of_replicas_takes_the_windows_of_all_of_them(self):
         (self.folder / "text.txt").write_text("ab " * 110)  # ten windows; one replica takes eight
@@ -274,6 +294,7 @@ class LightPipelineTest(DeepModel, LightRuns):
                 (["--pipeline", 1, "--early-exit", 0.9, "--depth", 0.5], "--early-exit cannot be combined with --depth"),
                 (["--pipeline", 1, "--early-exit", 0.9, "--sparse-attention", 0.5],
                  "--early-exit cannot be combined with --sparse-attention"),
+                (["--sparse-attention-last", 0.5], "--sparse-attention-last is of --sparse-attention"),
                 (["--expert-capacity", 1], "--expert-capacity and --expert-skew are for a model with experts"),
                 (["--pipeline", 1, "--stages-per-rank", 2], "need --schedule interleaved"),
                 (["--pipeline", 1, "--on-nan", "back", "--out", self.folder / "run"], "--on-nan back cannot be combined")):

@@ -45,6 +45,11 @@ int main(int argc, char** argv) {
   app.add_option("--vocab", shape.vocab_size)->capture_default_str();
   app.add_option("--context", shape.context_length)->capture_default_str();
   app.add_option("--type", type)->check(CLI::IsMember(type_names()))->capture_default_str();
+  app.add_option("--zeros", shape.zeros,
+                 "part of the values that are zero, but for the embeddings; floats")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_flag("--own-output{false}", shape.tied, "the output has a matrix of its own");
   app.add_option("--seed", seed)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {

@@ -18,18 +18,21 @@ import time
 
 TREE = pathlib.Path(__file__).resolve().parents[3]
 RANKS = 4
-SHAPE = {"layers": 14, "width": 128, "heads": 4, "kv_heads": 2, "ffn": 256, "context": 256, "tied": False}
-STEPS = ["--batch", 2, "--accumulate", 4, "--rate", "2e-3", "--threads", 1, "--log-every", 1, "--json"]
-WORKLOADS = {
-    "moe": ({"layers": 22, "width": 96, "ffn": 192, "experts": 8, "experts_used": 2},
-            ["--expert-capacity", 1, "--expert-skew", 3]),
-    # The output is not pruned, so it weighs more and more: it has the words of the demo model.
-    "pruning": ({"width": 192, "ffn": 512, "context": 128, "tokenizer": "stories.gguf"},
-                ["--prune", 0.9, "--prune-from", 0.05, "--prune-to", 0.5]),
-    "freezing": ({}, ["--freeze", 0.05]),
-    "sparse-attention": ({"layers": 10, "width": 64, "ffn": 64, "context": 1024}, ["--sparse-attention", 0.5]),
-    "early-exit": ({}, ["--early-exit", 0.95]),
-    "mixture-of-depths": ({"layers": 11}, ["--depth", 0.125]),
+MICRO_BATCHES = 16  # four per stage, as the published script of DynMo has them
+STEPS = ["--batch", 1, "--accumulate", MICRO_BATCHES, "--threads", 1, "--log-every", 1, "--json"]
+SHAPE = {"layers": 14, "width": 128, "heads": 4, "kv_heads": 2, "ffn": 256, "context": 128, "tied": False}
+WORKLOADS = {  # name: shape (None: the demo model), options, steps
+    # Tokens that an expert has no room for pass by: the more they agree on one expert, the less a block computes.
+    "moe": ({"width": 96, "ffn": 768, "experts": 4, "experts_used": 1}, ["--expert-capacity", 1, "--expert-skew", 1], 60),
+    # A model that has learned: the smallest weights of all its layers are not spread evenly over them.
+    "pruning": (None, ["--prune", 0.9, "--prune-together", "--prune-from", 0, "--prune-to", 0.4, "--rate", "5e-4"], 30),
+    "freezing": ({}, ["--freeze", 0.05], 40),
+    "sparse-attention": ({"layers": 10, "width": 64, "ffn": 64, "context": 768},
+                         ["--sparse-attention", 0.9, "--sparse-attention-last", 0.1], 20),
+    "early-exit": ({}, ["--early-exit", 0.95], 40),
+    # The output computes all tokens, so it weighs more and more: it has the words of the demo model.
+    "mixture-of-depths": ({"layers": 11, "width": 160, "ffn": 448, "context": 192, "tokenizer": "stories.gguf"},
+                          ["--depth", 0.125], 30),
 }
 
 
@@ -39,16 +42,24 @@ def pages():
     return "\n".join(path.read_text() for path in files)
 
 
-def run(program, folder, name, steps, rebalance):
-    shape, options = WORKLOADS[name]
+def model_options(shape, folder):
+    if shape is None:
+        return ["--from", folder / "stories.gguf", "--context", SHAPE["context"]]
     shape = {**SHAPE, **shape}
     (folder / "shape.toml").write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in shape.items()))
+    return ["--model-config", folder / "shape.toml", "--context", shape["context"]]
+
+
+def run(program, folder, name, steps, rebalance):
+    shape, options, _ = WORKLOADS[name]
+    model = model_options(shape, folder)
+    if "--rate" not in options:
+        options = ["--rate", "2e-3", *options]
     meeting = folder / f"{name}-{rebalance}"
     started = []
     for rank in range(RANKS):
-        command = [program, "train", "--pipeline", RANKS, "--model-config", folder / "shape.toml", "--text",
-                   folder / "text.txt", "--context", shape["context"], *STEPS, "--steps", steps, "--store", meeting,
-                   "--layer-times", "processor", "--rebalance", rebalance, *options]
+        command = [program, "train", "--pipeline", RANKS, *model, "--text", folder / "text.txt", *STEPS, "--steps", steps,
+                   "--store", meeting, "--layer-times", "processor", "--rebalance", rebalance, *options]
         place = {"RANK": str(rank), "WORLD_SIZE": str(RANKS), "LOCAL_WORLD_SIZE": str(RANKS)}
         started.append(subprocess.Popen(list(map(str, command)), env={**os.environ, **place}, stderr=subprocess.PIPE,
                                         stdout=subprocess.PIPE if rank == 0 else subprocess.DEVNULL, text=True))
@@ -78,7 +89,7 @@ def sums_of(lines):
 
 def row(program, folder, name, steps):
     begin = time.time()
-    moved = run(program, folder, name, steps, max(2, steps // 30))
+    moved = run(program, folder, name, steps, 1)
     still = run(program, folder, name, steps, 0)
     sums = sums_of(moved)
     windows = [line["layers_us"] for line in moved if "profiled_steps" in line]
@@ -99,7 +110,7 @@ def main():
     parser = argparse.ArgumentParser(description="Gains of moving layers in real runs of four ranks.")
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--only", choices=sorted(WORKLOADS), action="append")
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--steps", type=int, help="default: by workload")
     arguments = parser.parse_args()
     program = pathlib.Path(arguments.build).resolve() / "bin" / "tandem"
     with tempfile.TemporaryDirectory() as name:
@@ -108,7 +119,8 @@ def main():
         models = program.parents[1] / "share" / "tandem" / "models"
         (folder / "stories.gguf").symlink_to(models / "tandem-stories-q8_0.gguf")
         for workload in arguments.only or WORKLOADS:
-            print(json.dumps(row(program, folder, workload, arguments.steps)), flush=True)
+            steps = arguments.steps or WORKLOADS[workload][2]
+            print(json.dumps(row(program, folder, workload, steps)), flush=True)
 
 
 if __name__ == "__main__":

@@ -87,18 +87,23 @@ planner::PipelineStudy study_of(const PipelineOptions& options,
                                                            : planner::BalanceMethod::kDiffusion);
 }
 
-// The difference to the published run, with the share of the output layer.
+// The difference to the published run, with the share of the output layer, and what the workload
+// would have to save for the published speed-up.
 void add_difference(json& object, const PipelineOptions& options,
                     const planner::DynamicWorkload& workload) {
   planner::DecoderShape bare = shape_of(options);
   bare.vocabulary = 0;
   const double without = study_of(options, workload_for(options, bare)).speedup();
+  const double left = planner::work_left(workload), published = workload.published_speedup;
   object["speedup_without_output_layer"] = rounded(without);
+  object["work_left"] = rounded(left);
   object["difference"] = fmt::format(
       "{:.2f} here, {:.2f} published: {}. Layers that could be divided at will would give {:.2f}; "
-      "a model without its output layer gives {:.2f}",
-      object["speedup"].get<double>(), workload.published_speedup, workload.difference,
-      object["ideal_speedup"].get<double>(), without);
+      "a model without its output layer gives {:.2f}. The workload leaves {:.2f} of the layers' "
+      "operations. So, without an output layer, balance makes the slowest of stages with equally "
+      "many layers at most {:.2f} times as fast; {:.2f} times needs at most {:.2f} of them",
+      object["speedup"].get<double>(), published, workload.difference,
+      object["ideal_speedup"].get<double>(), without, left, 1 / left, published, 1 / published);
 }
 
 json study_json(const PipelineOptions& options) {
@@ -110,6 +115,9 @@ json study_json(const PipelineOptions& options) {
   const bool is_near = std::abs(speedup - published) <= kMeansReproduced * published;
   constexpr double kPsPerSecond = 1e12;
   const auto seconds = [](double ps) { return rounded(ps / kPsPerSecond); };
+  const auto over = [&](std::int64_t ps) {
+    return static_cast<double>(ps) / static_cast<double>(study.dynamic_ps);
+  };
   json object{
       {"workload", options.workload},
       {"num_stages", options.stages},
@@ -118,6 +126,8 @@ json study_json(const PipelineOptions& options) {
       {"published", published},
       {"is_reproduced", is_near},
       {"ideal_speedup", rounded(study.ideal_speedup())},
+      {"speedup_over_equal_layers", rounded(over(study.equal_layers_ps))},
+      {"speedup_over_equal_parameters", rounded(over(study.equal_parameters_ps))},
       {"static_equal_layers_s", seconds(static_cast<double>(study.equal_layers_ps))},
       {"static_equal_parameters_s", seconds(static_cast<double>(study.equal_parameters_ps))},
       {"dynamic_s", seconds(static_cast<double>(study.dynamic_ps))},

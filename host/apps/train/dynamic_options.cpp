@@ -12,44 +12,59 @@
 
 namespace tandem::apps {
 
-void add_dynamic_options(CLI::App& command, DynamicChoice& choice) {
-  const char* group = "Work that changes";
-  command
-      .add_option("--expert-capacity", choice.expert_capacity,
-                  "most tokens of an expert, in even shares; it leaves out the others (0: none "
-                  "are left out)")
-      ->check(not_negative())
-      ->group(group);
-  command
-      .add_option("--expert-skew", choice.expert_skew,
-                  "expert i's logit is less by i times this in the last block, and by less in "
-                  "earlier ones; it rises from 0 as --depth falls from 1; needs --pipeline")
-      ->check(not_negative())
-      ->group(group);
+namespace {
+
+constexpr const char* kDynamicGroup = "Work that changes";
+
+void add_attention_options(CLI::App& command, DynamicChoice& choice) {
   command
       .add_option("--sparse-attention", choice.sparse_attention,
                   "share of the attention that is computed: blocks of 64 keys count by an "
                   "estimate, the largest first (0: all of it)")
       ->check(in_range(0, 1))
-      ->group(group);
+      ->group(kDynamicGroup);
+  command
+      .add_option("--sparse-attention-last", choice.sparse_attention_last,
+                  "with --sparse-attention: the share of the last block; blocks in between have "
+                  "shares in between (0: all blocks have the same)")
+      ->check(in_range(0, 1))
+      ->group(kDynamicGroup);
+}
+
+}  // namespace
+
+void add_dynamic_options(CLI::App& command, DynamicChoice& choice) {
+  command
+      .add_option("--expert-capacity", choice.expert_capacity,
+                  "most tokens of an expert, in even shares; it leaves out the others (0: none "
+                  "are left out)")
+      ->check(not_negative())
+      ->group(kDynamicGroup);
+  command
+      .add_option("--expert-skew", choice.expert_skew,
+                  "expert i's logit is less by i times this in the last block, and by less in "
+                  "earlier ones; it rises from 0 as --depth falls from 1; needs --pipeline")
+      ->check(not_negative())
+      ->group(kDynamicGroup);
+  add_attention_options(command, choice);
   command
       .add_option("--early-exit", choice.early_exit,
                   "cosine of a block's output and input at which a token leaves for the output "
                   "(0: none leaves); needs --pipeline")
       ->check(in_range(0, 1))
-      ->group(group);
+      ->group(kDynamicGroup);
   command
       .add_option("--depth", choice.depth,
                   "share of a row's tokens that every second block computes; it falls from 1 "
                   "between a tenth and seven tenths of the run (1: all); needs --pipeline")
       ->check(in_range(0, 1))
-      ->group(group);
+      ->group(kDynamicGroup);
   command
       .add_option("--sparse-products", choice.sparse_products,
                   "with --prune: share of zeros from which products with a matrix are sparse (0: "
                   "never)")
       ->check(in_range(0, 1))
-      ->group(group);
+      ->group(kDynamicGroup);
 }
 
 void check_dynamic_options(const TrainOptions& options, std::optional<int> experts) {
@@ -70,6 +85,10 @@ void check_dynamic_options(const TrainOptions& options, std::optional<int> exper
                 "names one by "
                 "its fields experts and experts_used");
   }
+  if (choice.sparse_attention_last > 0 && choice.sparse_attention == 0) {
+    throw Error("train",
+                "--sparse-attention-last is of --sparse-attention; say the first block's share");
+  }
   if (has_exits && (has_depth || choice.sparse_attention > 0)) {
     throw Error("train", "--early-exit cannot be combined with " +
                              std::string(has_depth ? "--depth" : "--sparse-attention") +
@@ -88,6 +107,7 @@ training::OptionValues described_dynamics(const DynamicChoice& choice) {
   return {{"--expert-capacity", number(choice.expert_capacity)},
           {"--expert-skew", number(choice.expert_skew)},
           {"--sparse-attention", number(choice.sparse_attention)},
+          {"--sparse-attention-last", number(choice.sparse_attention_last)},
           {"--early-exit", number(choice.early_exit)},
           {"--depth", number(choice.depth)},
           {"--sparse-products", number(choice.sparse_products)}};
@@ -98,6 +118,7 @@ training::DynamicBlocks dynamic_blocks(const TrainOptions& options) {
   training::DynamicBlocks blocks;
   blocks.expert_capacity = static_cast<float>(choice.expert_capacity);
   blocks.attention_mass = static_cast<float>(choice.sparse_attention);
+  blocks.attention_mass_last = static_cast<float>(choice.sparse_attention_last);
   blocks.exit_likeness = static_cast<float>(choice.early_exit);
   if (options.pruning.is_on()) blocks.sparse_from = static_cast<float>(choice.sparse_products);
   return blocks;

@@ -143,6 +143,7 @@ training::PipelineOptions pipeline_options(const TrainOptions& all, int replicas
   options.chunks = choice.stages_per_rank;
   options.cuts = choice.cuts;
   options.rebalance_every = choice.rebalance;
+  options.warm_up = 1;
   options.work = {choice.freeze, dynamics.depth, dynamics.expert_skew};
   options.work.drifts = dynamics.expert_capacity > 0 || dynamics.sparse_attention > 0 ||
                         dynamics.early_exit > 0 || all.pruning.is_on();

@@ -130,6 +130,11 @@ void add_pruning_options(CLI::App& command, training::Pruning& pruning) {
           "zero in steps, the smallest first (0: none)")
       ->check(in_range(0, 1))
       ->group(group);
+  command
+      .add_flag("--prune-together", pruning.together,
+                "the smallest weights of all matrices of blocks, so that layers get different "
+                "shares of zeros")
+      ->group(group);
   command.add_option("--prune-from", pruning.begin, "share of the run before the first cut")
       ->check(in_range(0, 1))
       ->group(group);
@@ -340,6 +345,7 @@ training::OptionValues described_options(const TrainOptions& o) {
       {"--momentum", number(o.momentum)},
       {"--clip", number(o.clip)},
       {"--prune", number(o.pruning.share)},
+      {"--prune-together", number(o.pruning.together)},
       {"--prune-from", number(o.pruning.begin)},
       {"--prune-to", number(o.pruning.end)},
       {"--prune-every", number(o.pruning.every)},

@@ -34,6 +34,7 @@ struct PipelineChoice {
 // What the blocks of a decoder leave out while they train.
 struct DynamicChoice {
   double expert_capacity = 0, sparse_attention = 0, early_exit = 0;  // 0: nothing
+  double sparse_attention_last = 0;                                  // 0: as sparse_attention
   double depth = 1, expert_skew = 0;
   double sparse_products = 0.8;
 };

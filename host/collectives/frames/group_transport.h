@@ -24,6 +24,7 @@ class GroupTransport final : public transport::Transport {
 
   std::string_view kind() const override { return connections_->kind(); }
   std::string node_name() const override { return connections_->node_name(); }
+  int whole_rank(int rank) const override { return connections_->whole_rank(rank); }
   bool fails_alone() const override { return false; }
   void set_failure_scope(transport::FailureScope) override {}
   void close(int peer, const std::string& reason) noexcept override;  // as abort()

@@ -15,7 +15,11 @@ constexpr std::size_t kLanes = 8;
 [[gnu::always_inline]] inline void add_products_loop(double* deltas, double u_of_row,
                                                      double v_of_row, const double* u,
                                                      const double* v, std::size_t count) {
+#if defined(__clang__)
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
   for (std::size_t k = 0; k < count; ++k) deltas[k] += (u_of_row - u[k]) * (v_of_row - v[k]);
 }
 

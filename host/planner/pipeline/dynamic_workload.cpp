@@ -166,8 +166,8 @@ DynamicWorkload sparse_attention(const DecoderShape& shape, std::uint64_t seed) 
   made.difference = "attention is " + std::to_string(percent) + " % of a layer's operations at " +
                     std::to_string(shape.tokens) + " tokens and width " +
                     std::to_string(shape.width) +
-                    ", and balance can gain no more than it varies; the published run must have "
-                    "had longer sequences or attention far below the arithmetic rate";
+                    ", and balance can gain no more than it varies; more needs longer sequences, "
+                    "or attention far below the arithmetic rate";
   std::mt19937_64 random(seed);
   for (std::int64_t step = 0; step < kTrainingSteps; step += kDrawnSteps) {
     made.phases.push_back(ops.phase(kDrawnSteps, shape.num_layers, [&](int) {
@@ -218,8 +218,8 @@ DynamicWorkload mixture_of_depths(const DecoderShape& shape) {
        "arXiv 2404.02258"},
       {"capacity is filled in every step", "the same: the router chooses the tokens"}};
   made.difference =
-      "with filled capacity the work of a layer never changes; the published runs must have had "
-      "routing whose load varies between layers or steps";
+      "with filled capacity the work of a layer never changes; routing whose load varies is not "
+      "modelled";
   const DecoderOps ops(shape);
   made.phases.push_back(ops.phase(kTrainingSteps, shape.num_layers, [&](int layer) {
     if (layer % 2 == 0) return ops.matrices + ops.attention;
@@ -273,6 +273,19 @@ DynamicWorkload dynamic_workload(WorkloadKind kind, const DecoderShape& shape, s
       return mixture_of_depths(shape);
   }
   throw Error("simulate-pipeline", "an unknown workload");
+}
+
+double work_left(const DynamicWorkload& workload) {
+  double sum = 0, heaviest = 0, num_layers = 0;
+  for (const WorkloadPhase& phase : workload.phases) {
+    for (std::size_t layer = 0; layer + 1 < phase.layers.size(); ++layer) {
+      const double ops = phase.layers[layer].forward_ops + phase.layers[layer].backward_ops;
+      heaviest = std::max(heaviest, ops);
+      sum += ops * static_cast<double>(phase.num_steps);
+      num_layers += static_cast<double>(phase.num_steps);
+    }
+  }
+  return sum / (heaviest * num_layers);
 }
 
 }  // namespace tandem::planner

@@ -56,6 +56,12 @@ WorkloadKind workload_of(std::string_view name);
 
 DynamicWorkload dynamic_workload(WorkloadKind kind, const DecoderShape& shape, std::uint64_t seed);
 
+// Returns the operations of all layers but the output over all steps, as a share of those if all
+// layers were always like the heaviest one. Of stages that have equally many layers and no output,
+// balance makes the slowest at most the inverse times as fast: no stage is heavier than that, and
+// the slowest is never lighter than the mean.
+double work_left(const DynamicWorkload& workload);
+
 // Returns the sparsity of gradual pruning after the share `done` (0..1) of its steps: last (1 - (1
 // - done)^3). Source: Zhu and Gupta, arXiv 1710.01878.
 double gradual_sparsity(double done, double last);

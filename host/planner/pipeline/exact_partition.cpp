@@ -39,8 +39,10 @@ Cuts filled(const StageLoads& loads, std::int64_t limit_ps) {
 
 }  // namespace
 
+bool has_partition(const StageLoads& loads) { return is_enough(loads, kMostPicoseconds); }
+
 Cuts exact_partition(const StageLoads& loads) {
-  if (!is_enough(loads, kMostPicoseconds)) {
+  if (!has_partition(loads)) {
     throw Error("balance", "no contiguous partition into " +
                                std::to_string(loads.rules().num_stages) + " stages keeps within " +
                                std::to_string(loads.rules().stage_bytes) +

@@ -16,4 +16,7 @@ namespace tandem::planner {
 
 Cuts exact_partition(const StageLoads& loads);
 
+// Whether any contiguous partition keeps within the memory of a stage.
+bool has_partition(const StageLoads& loads);
+
 }  // namespace tandem::planner

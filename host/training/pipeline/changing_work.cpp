@@ -46,17 +46,23 @@ double skew_at(double last, std::uint64_t step, std::uint64_t steps) {
   return last * (1 - change_left(step, steps));
 }
 
-std::uint64_t steps_alike(const ChangingWork& work, int num_layers, std::uint64_t step,
-                          std::uint64_t steps, std::uint64_t every) {
-  const int frozen = frozen_layers(work.freeze, num_layers, step, steps);
-  std::uint64_t same = step, end = steps;
-  while (end - same > 1) {
-    const std::uint64_t middle = same + (end - same) / 2;
-    const bool is_same = frozen_layers(work.freeze, num_layers, middle, steps) == frozen;
-    (is_same ? same : end) = middle;
-  }
+std::vector<WorkAhead> work_ahead(const ChangingWork& work, int num_layers, std::uint64_t step,
+                                  std::uint64_t steps, std::uint64_t every) {
   const bool changes = work.follows_curves() && change_left(step, steps) > 0;
-  return work.drifts || changes ? std::min(end - step, every) : end - step;
+  const std::uint64_t end = work.drifts || changes ? std::min(steps, step + every) : steps;
+  std::vector<WorkAhead> ahead;
+  while (step < end && ahead.size() < kMostPhases) {
+    const int frozen = frozen_layers(work.freeze, num_layers, step, steps);
+    std::uint64_t same = step, other = end;
+    while (other - same > 1) {
+      const std::uint64_t middle = same + (other - same) / 2;
+      const bool is_same = frozen_layers(work.freeze, num_layers, middle, steps) == frozen;
+      (is_same ? same : other) = middle;
+    }
+    ahead.push_back({other - step, frozen});
+    step = other;
+  }
+  return ahead;
 }
 
 }  // namespace tandem::training

@@ -5,7 +5,9 @@
 // Pure; threads: any. Sources: FreezeOut (arXiv 1706.04983), mixture of depths (arXiv 2404.02258).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace tandem::training {
 
@@ -29,9 +31,17 @@ double depth_share(double last, std::uint64_t step, std::uint64_t steps);
 // The skew of step `step`, which rises as the share of tokens falls.
 double skew_at(double last, std::uint64_t step, std::uint64_t steps);
 
-// For how many steps the times of step `step` hold: until layers freeze, or the end; at most
-// `every` where the work drifts, or shares and skews are on their way.
-std::uint64_t steps_alike(const ChangingWork& work, int num_layers, std::uint64_t step,
-                          std::uint64_t steps, std::uint64_t every);
+// Steps with the same frozen layers.
+struct WorkAhead {
+  std::uint64_t steps = 0;
+  int frozen = 0;
+  bool operator==(const WorkAhead&) const = default;
+};
+
+// What can be told of the steps from `step` on, phase by phase: at most kMostPhases, and at most
+// `every` steps where the work drifts, or shares and skews are on their way.
+constexpr std::size_t kMostPhases = 8;
+std::vector<WorkAhead> work_ahead(const ChangingWork& work, int num_layers, std::uint64_t step,
+                                  std::uint64_t steps, std::uint64_t every);
 
 }  // namespace tandem::training

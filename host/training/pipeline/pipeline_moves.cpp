@@ -16,6 +16,28 @@ namespace tandem::training {
 
 namespace {
 
+// Adds the time until it is destroyed.
+class MoveTime {
+ public:
+  MoveTime(double& seconds, double& cost_s, LayerClock clock)
+      : seconds_(seconds),
+        cost_s_(cost_s),
+        clock_(clock),
+        begin_s_(seconds_now(LayerClock::kWall)),
+        begin_cost_s_(seconds_now(clock)) {}
+  ~MoveTime() {
+    seconds_ += seconds_now(LayerClock::kWall) - begin_s_;
+    cost_s_ += seconds_now(clock_) - begin_cost_s_;
+  }
+  MoveTime(const MoveTime&) = delete;
+  MoveTime& operator=(const MoveTime&) = delete;
+
+ private:
+  double &seconds_, &cost_s_;
+  const LayerClock clock_;
+  const double begin_s_, begin_cost_s_;
+};
+
 // A call of the group in which the migration uses its transport.
 template <typename Body>
 void in_call(collectives::Group& group, std::chrono::milliseconds timeout, const Body& body) {
@@ -29,7 +51,8 @@ void in_call(collectives::Group& group, std::chrono::milliseconds timeout, const
 }  // namespace
 
 void PipelineTrainer::begin_moves(const NewStages& found) {
-  const auto begin = Profile::Clock::now();
+  const double begin_s = seconds_now(LayerClock::kWall),
+               begin_cost_s = seconds_now(pipeline_.clock);
   StagePlan after = plan_;
   after.cuts = found.cuts;
   if (found.ranks > 0) after.shape.ranks = found.ranks;
@@ -41,7 +64,8 @@ void PipelineTrainer::begin_moves(const NewStages& found) {
   in_call(*group_, options_.reduce.timeout, [&](transport::Transport& transport, auto call) {
     moves_->migration.begin(transport, call, layers_);
   });
-  moves_->seconds += Profile::seconds_since(begin);
+  moves_->seconds += seconds_now(LayerClock::kWall) - begin_s;
+  moves_->cost_s += seconds_now(pipeline_.clock) - begin_cost_s;
   if (pipeline_.overlap) return;
   send_moving_gradients();
   take_moving_layers();
@@ -51,33 +75,33 @@ void PipelineTrainer::begin_moves(const NewStages& found) {
 
 void PipelineTrainer::send_moving_gradients() {
   if (!moves_) return;
-  const auto begin = Profile::Clock::now();
+  const MoveTime time(moves_->seconds, moves_->cost_s, pipeline_.clock);
   in_call(*group_, options_.reduce.timeout, [&](transport::Transport&, auto call) {
     moves_->migration.send_gradients(call, layers_);
   });
-  moves_->seconds += Profile::seconds_since(begin);
 }
 
 void PipelineTrainer::take_moving_layers() {
   if (!moves_) return;
-  const auto begin = Profile::Clock::now();
+  const MoveTime time(moves_->seconds, moves_->cost_s, pipeline_.clock);
   in_call(*group_, options_.reduce.timeout,
           [&](transport::Transport&, auto) { moves_->migration.take(layers_); });
-  moves_->seconds += Profile::seconds_since(begin);
 }
 
 // After the update, which both owners of a layer have made.
 void PipelineTrainer::finish_moves() {
   if (!moves_) return;
-  const auto begin = Profile::Clock::now();
-  in_call(*group_, options_.reduce.timeout,
-          [&](transport::Transport&, auto call) { moves_->migration.confirm(call, layers_); });
+  {
+    const MoveTime time(moves_->seconds, moves_->cost_s, pipeline_.clock);
+    in_call(*group_, options_.reduce.timeout,
+            [&](transport::Transport&, auto call) { moves_->migration.confirm(call, layers_); });
+  }
   const std::unique_ptr<Moves> moves = std::move(moves_);
   plan_ = moves->after;
-  const double seconds = moves->seconds + Profile::seconds_since(begin);
+  const double seconds = moves->seconds;
   const std::uint64_t bytes = moves->migration.bytes();
   if (bytes > 0) {
-    const double rate = static_cast<double>(bytes) / seconds;
+    const double rate = static_cast<double>(bytes) / moves->cost_s;
     double& slowest = profile_->bytes_per_second;
     if (slowest == 0 || rate < slowest) slowest = rate;
   }

@@ -23,6 +23,7 @@ struct PipelineTrainer::Moves {
   const NewStages found;
   const std::uint64_t decided_after;
   double seconds = 0;  // that the rank did nothing else
+  double cost_s = 0;   // of them by the clock of the layers, which steps are predicted by
 };
 
 }  // namespace tandem::training

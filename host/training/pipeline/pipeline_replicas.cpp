@@ -14,6 +14,7 @@
 #include "common/error.h"
 #include "training/pipeline/pipeline_moves.h"
 #include "training/pipeline/pipeline_profile.h"
+#include "training/pipeline/step_pulse.h"
 #include "transport/part_transport.h"
 
 namespace tandem::training {
@@ -62,12 +63,15 @@ void PipelineTrainer::leave_replicas() {
   all_ = group_ = nullptr;
 }
 
-void PipelineTrainer::sum_over_replicas(int first_trained) {
+// Others wait for the end of the sums, too.
+void PipelineTrainer::sum_over_replicas(int first_trained, StepPulse& pulse) {
   if (!peers_) return;
   const bool is_dense = options_.reduce.choice.sparsifier == "dense" ||
                         step_ < options_.reduce.warmup_steps.value_or(0);
   for (const auto& [number, layer] : layers_) {
-    if (learns(number, first_trained)) layer->sum_over(*peers_, is_dense);
+    if (!learns(number, first_trained)) continue;
+    layer->sum_over(*peers_, is_dense);
+    pulse.beat();
   }
 }
 

@@ -151,8 +151,9 @@ void PipelineTrainer::tell_profile() {
 void PipelineTrainer::save_if_due() {
   const bool last = step_ == options_.steps || stopped_;
   const bool due = options_.save_every > 0 && step_ % options_.save_every == 0;
-  if (options_.out.empty() || !(last || due) || replica_ > 0) return;
-  save();
+  if (options_.out.empty() || !(last || due)) return;
+  const transport::ByteBuffer residuals = gather_residuals();
+  if (replica_ == 0) save(residuals);
 }
 
 nlohmann::ordered_json PipelineTrainer::checkpoint_fields() const {
@@ -167,6 +168,7 @@ nlohmann::ordered_json PipelineTrainer::checkpoint_fields() const {
         {"order", std::vector<std::uint32_t>()},
         {"directions", false}}},
       {"pipeline", {{"ranks", plan_.shape.ranks}, {"cuts", plan_.cuts}}}};
+  if (has_residuals()) fields["residuals"] = residual_fields();
   for (const auto& [name, value] : options_.described) fields["options"][name] = value;
   if (parts_.model != nullptr) {
     fields["family"] = parts_.model->family;
@@ -190,7 +192,7 @@ void PipelineTrainer::write_parts_of(const std::string& folder) {
   write_parts(folder + "/" + kOptimizerFile, state);
 }
 
-void PipelineTrainer::save() {
+void PipelineTrainer::save(const transport::ByteBuffer& residuals) {
   std::unique_ptr<CheckpointWriter> writer;
   const std::string folder = run_with_heartbeat(group_, patience(), [&]() -> std::string {
     if (rank() != 0) return "";
@@ -206,6 +208,7 @@ void PipelineTrainer::save() {
   });
   run_with_heartbeat(group_, patience(), [&] {
     write_parts_of(folder);
+    write_residuals(folder, residuals);
     return "";
   });
   run_with_heartbeat(group_, patience(), [&] {
@@ -244,6 +247,7 @@ void PipelineTrainer::restore(const Checkpoint& checkpoint) {
   read_own(checkpoint.file(kModelFile), model_places(parts_.parameters), values);
   read_own(checkpoint.file(kOptimizerFile), optimizer_places(parts_.parameters, options_.rule),
            state);
+  restore_residuals(checkpoint);
 }
 
 }  // namespace tandem::training

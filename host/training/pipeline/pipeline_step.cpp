@@ -17,12 +17,6 @@ namespace {
 using transport::ByteBuffer;
 using transport::Payload;
 
-double seconds_now(LayerClock clock) {
-  timespec now{};
-  clock_gettime(clock == LayerClock::kWall ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 class Stopwatch {
  public:
   Stopwatch(double& seconds, LayerClock clock)
@@ -60,6 +54,7 @@ class StepRun {
       if (const auto name = needs(passes[at])) message = receive(*name);
       if (at + 1 < passes.size()) expect(passes[at + 1]);
       make(passes[at], message.bytes());
+      if (input_.after_pass) input_.after_pass();
     }
     if (input_.first_trained > 0) add_shared_alone();
     return std::move(outcome_);
@@ -214,6 +209,12 @@ class StepRun {
 int StagePlan::stage_of(int layer) const {
   const auto after = std::ranges::upper_bound(cuts, layer);
   return static_cast<int>(after - cuts.begin());
+}
+
+double seconds_now(LayerClock clock) {
+  timespec now{};
+  clock_gettime(clock == LayerClock::kWall ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
 double seconds_of_reading(LayerClock clock) {

@@ -49,6 +49,7 @@ struct StepInput {
   float skew = 0;         // of the routing to experts
   LayerClock clock = LayerClock::kWall;
   std::function<TokenBatch(int micro_batch)> batch;  // valid until the next call
+  std::function<void()> after_pass = {};
 };
 
 struct StepOutcome {
@@ -57,6 +58,8 @@ struct StepOutcome {
   double waited_seconds = 0;            // for other ranks
   std::uint64_t readings = 0;           // of the clock, for the times
 };
+
+double seconds_now(LayerClock clock);
 
 // What one reading of the clock takes.
 double seconds_of_reading(LayerClock clock);

@@ -15,12 +15,17 @@
 #include "common/error.h"
 #include "training/pipeline/pipeline_moves.h"
 #include "training/pipeline/pipeline_profile.h"
+#include "training/pipeline/step_pulse.h"
 
 namespace tandem::training {
 namespace {
 
-// Work that drifts changes its times slowly: an assumption, in looks at them.
-constexpr std::uint64_t kLooksAlike = 4;
+// Work that drifts changes its times slowly: an assumption, in looks at them and in shares of the
+// rest of the run.
+constexpr std::uint64_t kLooksAlike = 4, kPartOfRest = 4;
+
+// A step that is predicted to be shorter by less may be so by the noise of its times.
+constexpr double kLeastGain = 0.02;
 
 // Numbers of all ranks, one rank's behind the other's.
 std::vector<std::vector<double>> gathered(collectives::Group* group, const std::vector<double>& own,
@@ -82,6 +87,7 @@ void PipelineTrainer::run(collectives::Group* group) {
   share_matrix();
   if (is_first() && parts_.open_logs) logs_ = parts_.open_logs(step_);
   *profile_ = Profile();
+  warm_up_left_ = pipeline_.warm_up;
   while (step_ < options_.steps && !stopped_) {
     train_step();
     const std::uint64_t every = options_.evaluate_every;
@@ -170,7 +176,6 @@ void PipelineTrainer::train_step() {
   const int frozen = frozen_layers(pipeline_.work.freeze, plan_.num_layers, step_, options_.steps);
   if (frozen != profile_->frozen) profile_->clear(frozen, step_);
   const StepOutcome outcome = run_passes(frozen);
-  sum_over_replicas(frozen);
   send_moving_gradients();
   const Sums sums = sum_up(outcome);
   take_moving_layers();
@@ -183,6 +188,7 @@ void PipelineTrainer::train_step() {
     profile_->update_s += Profile::seconds_since(begin);
   }
   ++step_;
+  if (warm_up_left_ > 0 && --warm_up_left_ == 0) profile_->clear(frozen, step_);
   finish_moves();
   share_matrix();
   ++profile_->steps;
@@ -191,36 +197,25 @@ void PipelineTrainer::train_step() {
   if (last || step_ % options_.log_every == 0) log_step(sums);
 }
 
+// The own passes, the sums of their gradients, and the wait until the passes of all ranks are over.
 StepOutcome PipelineTrainer::run_passes(int first_trained) {
   for (const auto& [number, layer] : layers_) layer->parameters().clear_gradients();
-  StepInput input{plan_, rank(), parts_.width, first_trained};
-  input.depth = current_depth();
-  input.skew = current_skew();
-  input.clock = pipeline_.clock;
-  const double losses = static_cast<double>(samples_of_step() * parts_.losses_of_sample);
-  input.scale = static_cast<float>(1.0 / losses);
-  input.batch = [&](int micro) {
-    const int place = replica_ * options_.accumulate + micro;
-    return parts_.batch(samples_ + static_cast<std::uint64_t>(place) *
-                                       static_cast<std::uint64_t>(options_.batch));
-  };
   const auto begin = Profile::Clock::now();
   StepOutcome outcome;
-  const auto passes = [&](transport::Transport* transport, std::uint32_t call) {
-    if (rank() >= plan_.shape.ranks) return;  // freed
-    StageMessages messages(transport, call, plan_.shape, options_.reduce.timeout);
-    outcome = run_step(input, layers_, messages);
-    messages.finish();
-  };
   if (group_ == nullptr) {
-    passes(nullptr, 0);
+    StepPulse alone(nullptr, 0, {});
+    outcome = own_passes(first_trained, nullptr, 0, alone);
   } else {
     collectives::Group::State& state = group_->state();
-    const std::uint64_t ticket = state.take_ticket();
-    state.run("pipeline", ticket, Deadline::after(options_.reduce.timeout),
-              [&](collectives::Call&) {
-                passes(&state.transport(), static_cast<std::uint32_t>(ticket));
-              });
+    const Deadline deadline = Deadline::after(options_.reduce.timeout);
+    const std::uint64_t of_pulse = state.take_ticket(), ticket = state.take_ticket();
+    state.run("pulse", of_pulse, deadline, [](collectives::Call&) {});  // its numbers of messages
+    state.run("pipeline", ticket, deadline, [&](collectives::Call&) {
+      StepPulse pulse(&state.transport(), static_cast<std::uint32_t>(of_pulse),
+                      options_.reduce.timeout);
+      outcome =
+          own_passes(first_trained, &state.transport(), static_cast<std::uint32_t>(ticket), pulse);
+    });
   }
   profile_->passes_s += Profile::seconds_since(begin);
   profile_->waited_s += outcome.waited_seconds;
@@ -232,6 +227,39 @@ StepOutcome PipelineTrainer::run_passes(int first_trained) {
     sum.backward += seconds.backward + seconds.weights;
     sum.weights += seconds.weights;
   }
+  return outcome;
+}
+
+// A freed rank has none, and only waits.
+StepOutcome PipelineTrainer::own_passes(int first_trained, transport::Transport* transport,
+                                        std::uint32_t call, StepPulse& pulse) {
+  StepOutcome outcome;
+  const auto wait = [&] {
+    const auto begin = Profile::Clock::now();
+    sum_over_replicas(first_trained, pulse);
+    pulse.finish();
+    outcome.waited_seconds += Profile::seconds_since(begin);
+  };
+  if (rank() >= plan_.shape.ranks) {
+    wait();
+    return outcome;
+  }
+  StepInput input{plan_, rank(), parts_.width, first_trained};
+  input.depth = current_depth();
+  input.skew = current_skew();
+  input.clock = pipeline_.clock;
+  const double losses = static_cast<double>(samples_of_step() * parts_.losses_of_sample);
+  input.scale = static_cast<float>(1.0 / losses);
+  input.batch = [&](int micro) {
+    const int place = replica_ * options_.accumulate + micro;
+    return parts_.batch(samples_ + static_cast<std::uint64_t>(place) *
+                                       static_cast<std::uint64_t>(options_.batch));
+  };
+  input.after_pass = [&] { pulse.beat(); };
+  StageMessages messages(transport, call, plan_.shape, options_.reduce.timeout);
+  outcome = run_step(input, layers_, messages);
+  wait();  // first, because messages may be sent only when a later rank comes to them
+  messages.finish();
   return outcome;
 }
 
@@ -289,6 +317,7 @@ void PipelineTrainer::update(const Sums& sums, int first_trained) {
     layer->update(factors);
     zeros.restore(step_ + 1, options_.steps);
   }
+  if (options_.pruning.together) cut_together_with_others(first_trained);
 }
 
 void PipelineTrainer::refuse_nan() {
@@ -325,10 +354,26 @@ void PipelineTrainer::log_step(const Sums& sums) {
   profile_->passes_s = profile_->waited_s = profile_->update_s = 0;
 }
 
+// The next step still follows the old plan where layers move during it.
+void PipelineTrainer::look_ahead(RebalanceQuestion& question) const {
+  const std::uint64_t drifting =
+      std::max(kLooksAlike * pipeline_.rebalance_every, (options_.steps - step_) / kPartOfRest);
+  std::vector<WorkAhead> ahead =
+      work_ahead(pipeline_.work, plan_.num_layers, step_ + (pipeline_.overlap ? 1 : 0),
+                 options_.steps, drifting);
+  question.steps = 0;
+  question.least_gain = kLeastGain;
+  if (ahead.empty()) return;
+  question.steps = ahead.front().steps;
+  question.layers = with_frozen(std::move(question.layers), ahead.front().frozen);
+  ahead.erase(ahead.begin());
+  question.later = std::move(ahead);
+}
+
 void PipelineTrainer::rebalance() {
   const std::uint64_t every = pipeline_.rebalance_every;
   if (every == 0 || step_ % every != 0 || step_ >= options_.steps || stopped_) return;
-  if (world() == 1) return;
+  if (world() == 1 || warm_up_left_ > 0) return;
   const auto begin = Profile::Clock::now();
   RebalanceQuestion question{plan_, gather_profile()};
   if (profile_->micro_batches == 0) return;
@@ -337,9 +382,7 @@ void PipelineTrainer::rebalance() {
   question.most_ranks = world();
   question.rank_bytes = pipeline_.rank_bytes;
   if (profile_->bytes_per_second > 0) question.bytes_per_second = profile_->bytes_per_second;
-  question.steps =
-      steps_alike(pipeline_.work, plan_.num_layers, step_, options_.steps, kLooksAlike * every);
-  if (pipeline_.overlap) --question.steps;  // the next step still follows the old plan
+  look_ahead(question);
   const auto found = pipeline_.choose ? pipeline_.choose(step_, question) : choose_stages(question);
   profile_->deciding_s += Profile::seconds_since(begin);
   if (found) return begin_moves(*found);

@@ -33,11 +33,14 @@
 
 namespace tandem::training {
 
+class StepPulse;
+
 struct PipelineOptions {
   PassOrder order = PassOrder::kOneForward;
   int chunks = 1;                     // stages of a rank
   planner::Cuts cuts;                 // of the first step; empty: equal numbers of layers
   std::uint64_t rebalance_every = 0;  // steps; 0: the layers stay
+  std::uint64_t warm_up = 0;          // first steps of the process, whose times do not count
   ChangingWork work;
   LayerClock clock = LayerClock::kWall;
   int replicas = 1;              // of the pipeline, over which gradients are summed
@@ -104,7 +107,7 @@ class PipelineTrainer {
 
   void split_replicas(collectives::Group* all);
   void leave_replicas();
-  void sum_over_replicas(int first_trained);
+  void sum_over_replicas(int first_trained, StepPulse& pulse);
   std::vector<std::vector<double>> of_replicas(const std::vector<double>& own);
   bool learns(int layer, int first_trained) const;
   void make_plan();
@@ -113,12 +116,16 @@ class PipelineTrainer {
   void share_matrix();
   void train_step();
   StepOutcome run_passes(int first_trained);
+  StepOutcome own_passes(int first_trained, transport::Transport* transport, std::uint32_t call,
+                         StepPulse& pulse);
   Sums sum_up(const StepOutcome& outcome);
   void update(const Sums& sums, int first_trained);
+  void cut_together_with_others(int first_trained);
   void refuse_nan();
   void log_step(const Sums& sums);
   void evaluate_now();
   void rebalance();
+  void look_ahead(RebalanceQuestion& question) const;
   std::vector<LayerProfile> gather_profile();
   std::vector<LayerProfile> slowest_of_replicas(std::vector<LayerProfile> profile);
   void begin_moves(const NewStages& found);
@@ -127,9 +134,14 @@ class PipelineTrainer {
   void finish_moves();
   void tell_window(const std::vector<LayerProfile>& profile);
   void tell_profile();
-  void save();
+  void save(const transport::ByteBuffer& residuals);
   void save_if_due();
   void write_parts_of(const std::string& folder);
+  bool has_residuals() const;
+  nlohmann::ordered_json residual_fields() const;
+  transport::ByteBuffer gather_residuals();
+  void write_residuals(const std::string& folder, const transport::ByteBuffer& residuals);
+  void restore_residuals(const Checkpoint& checkpoint);
   nlohmann::ordered_json checkpoint_fields() const;
   void restore(const Checkpoint& checkpoint);
 
@@ -150,7 +162,7 @@ class PipelineTrainer {
   std::unique_ptr<Profile> profile_;
   struct Moves;
   std::unique_ptr<Moves> moves_;  // layers that are on their way
-  std::uint64_t step_ = 0, samples_ = 0;
+  std::uint64_t step_ = 0, samples_ = 0, warm_up_left_ = 0;
   bool stopped_ = false;
 };
 

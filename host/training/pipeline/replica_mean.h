@@ -5,8 +5,8 @@
 // The replicas of a rank have the same layers in the same order. Matrices of at least `dense_below`
 // values go through a sparsifier, whose residual belongs to the layer and moves with it (bytes());
 // the rest is summed densely. Dense steps leave residuals as they are. Gradients that a replica
-// passes are parts of the whole batch's, so their sum is what the step needs. Residuals are not in
-// checkpoints. Ownership: borrows nothing. Threads: one. Errors: those of the sparsifiers.
+// passes are parts of the whole batch's, so their sum is what the step needs. Ownership: borrows
+// nothing. Threads: one. Errors: those of the sparsifiers.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ class ReplicaMean {
   // peers: the replicas of this rank.
   void sum(collectives::Group& peers, bool dense);
 
-  // The residuals, for another rank of the same replica.
+  // The residuals, for another rank of the same replica, or for a checkpoint.
   void append_to(transport::ByteBuffer& bytes) const;
   // Takes its own part from the front of `bytes`.
   void restore(std::span<const std::byte>& bytes);

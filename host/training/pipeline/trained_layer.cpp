@@ -107,6 +107,17 @@ ByteBuffer TrainedLayer::late_bytes() {
   return bytes;
 }
 
+ByteBuffer TrainedLayer::residuals() const {
+  ByteBuffer bytes;
+  if (replicas_) replicas_->append_to(bytes);
+  return bytes;
+}
+
+void TrainedLayer::restore_residuals(std::span<const std::byte> bytes) {
+  if (replicas_) replicas_->restore(bytes);
+  if (!bytes.empty()) throw Error("train", "a layer has other residuals than its checkpoint");
+}
+
 void TrainedLayer::restore_late(std::span<const std::byte> bytes) {
   for (std::size_t parameter = 0; parameter < numbers_.size(); ++parameter) {
     const auto gradient = std::as_writable_bytes(parameters_.gradient(parameter));

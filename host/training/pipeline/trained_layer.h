@@ -52,6 +52,10 @@ class TrainedLayer {
   transport::ByteBuffer late_bytes();
   void restore_late(std::span<const std::byte> bytes);
 
+  // Of sparse sums over replicas; empty where there are none. For checkpoints.
+  transport::ByteBuffer residuals() const;
+  void restore_residuals(std::span<const std::byte> bytes);
+
   // Of the gradients, over the replicas of this rank.
   void sum_over(collectives::Group& peers, bool dense) { replicas_->sum(peers, dense); }
 

@@ -36,10 +36,11 @@ struct DecoderSizes {
 
 // What the blocks of a decoder leave out, depending on what they compute. 0: nothing.
 struct DynamicBlocks {
-  float expert_capacity = 0;  // most tokens of an expert, in even shares
-  float attention_mass = 0;   // share of the estimated attention that is computed
-  float exit_likeness = 0;    // cosine of a block's output and input at which a token leaves
-  float sparse_from = 0;      // share of zeros from which products with a matrix are sparse
+  float expert_capacity = 0;      // most tokens of an expert, in even shares
+  float attention_mass = 0;       // share of the estimated attention that is computed
+  float attention_mass_last = 0;  // of the last block, linear in between; 0: all alike
+  float exit_likeness = 0;        // cosine of a block's output and input at which a token leaves
+  float sparse_from = 0;          // share of zeros from which products with a matrix are sparse
 };
 
 struct ComputationOptions {

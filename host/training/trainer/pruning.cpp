@@ -4,6 +4,7 @@
 #include "training/trainer/pruning.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -14,6 +15,29 @@ namespace tandem::training {
 namespace {
 
 constexpr std::uint64_t kCuts = 20;
+
+// The bits of a magnitude have the order of magnitudes: a search goes through them digit by digit.
+struct Digit {
+  int shift, bits;
+};
+constexpr Digit kDigits[] = {{20, 11}, {10, 10}, {0, 10}};
+
+std::uint32_t magnitude_bits(float value) { return std::bit_cast<std::uint32_t>(std::abs(value)); }
+
+// [2^bits] of the values whose leading digits are those of `prefix`, by their next one.
+std::vector<std::uint64_t> counts_of(std::span<const std::span<const float>> own,
+                                     std::uint32_t prefix, const Digit& digit) {
+  std::vector<std::uint64_t> counts(std::size_t{1} << digit.bits);
+  const int above = digit.shift + digit.bits;
+  for (const std::span<const float> values : own) {
+    for (const float value : values) {
+      const std::uint32_t bits = magnitude_bits(value);
+      if (bits >> above != prefix >> above) continue;
+      ++counts[(bits >> digit.shift) & ((1U << digit.bits) - 1)];
+    }
+  }
+  return counts;
+}
 
 }  // namespace
 
@@ -66,6 +90,46 @@ void prune_values(std::span<float> values, double share) {
   std::for_each(order.begin(), last, [&](std::uint32_t at) { values[at] = 0; });
 }
 
+float magnitude_of_share(double share, std::span<const std::span<const float>> own,
+                         const SumCounts& sum) {
+  std::uint64_t left = 0;  // values up to the wanted one that are not passed yet
+  std::uint32_t prefix = 0;
+  for (const Digit& digit : kDigits) {
+    std::vector<std::uint64_t> counts = counts_of(own, prefix, digit);
+    sum(counts);
+    if (&digit == kDigits) {
+      const auto all = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+      left = static_cast<std::uint64_t>(share * static_cast<double>(all));
+      if (left == 0) return 0;
+    }
+    std::uint32_t next = 0;
+    for (; counts[next] < left; ++next) left -= counts[next];
+    prefix |= next << digit.shift;
+  }
+  return std::bit_cast<float>(prefix);
+}
+
+void cut_together(const Pruning& pruning, CutStep at, std::span<ParameterSet* const> sets,
+                  std::span<ParameterSet* const> counted, const SumCounts& sum) {
+  const std::optional<double> share = cut_after(pruning, at.step, at.steps);
+  if (!share || !pruning.together) return;
+  std::vector<std::span<const float>> own;
+  const auto for_each_matrix = [](std::span<ParameterSet* const> of, const auto& visit) {
+    for (ParameterSet* set : of) {
+      for (std::size_t parameter = 0; parameter < set->size(); ++parameter) {
+        if (is_pruned(set->spec(parameter))) visit(set->values(parameter));
+      }
+    }
+  };
+  for_each_matrix(counted, [&](std::span<float> values) { own.emplace_back(values); });
+  const float most = magnitude_of_share(*share, own, sum);
+  for_each_matrix(sets, [&](std::span<float> values) {
+    for (float& value : values) {
+      if (std::abs(value) <= most) value = 0;
+    }
+  });
+}
+
 double gradient_squares(const ParameterSpec& spec, std::span<const float> values,
                         std::span<const float> gradient, bool prunes) {
   if (!prunes || !is_pruned(spec)) return sum_of_squares(gradient);
@@ -98,7 +162,7 @@ void KeptZeros::restore(std::uint64_t step, std::uint64_t steps) {
     for (std::size_t at = 0; at < values.size(); ++at) {
       if (zeros_[parameter][at]) values[at] = 0;
     }
-    if (share) prune_values(values, *share);
+    if (share && !pruning_.together) prune_values(values, *share);
   }
 }
 

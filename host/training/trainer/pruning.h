@@ -2,7 +2,8 @@
 //
 // Gradual pruning: weights of a decoder's blocks become zero in steps, the smallest first.
 //
-// The share of zeros in a matrix of a block follows the cubic schedule of Zhu and Gupta. A weight
+// The share of zeros in every matrix of a block, or in all of them together, follows the cubic
+// schedule of Zhu and Gupta. Together, layers of small weights get more zeros than others. A weight
 // that is zero stays zero, so the zeros are the whole state: a layer that moves and a run that
 // resumes need nothing else. Gradients of zeros do not count in the norm. The embedding, the
 // output, and vectors are not pruned. Threads: one. Errors: Error("train", ...) naming the option.
@@ -10,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -23,8 +25,13 @@ struct Pruning {
   double begin = 0.1;  // shares of the run
   double end = 0.7;
   std::uint64_t every = 0;  // steps between two cuts; 0: a twentieth of the time from begin to end
+  bool together = false;    // the smallest of all matrices, not of each
 
   bool is_on() const { return share > 0; }
+};
+
+struct CutStep {
+  std::uint64_t step = 0, steps = 0;  // of the run; from 1
 };
 
 void check_pruning(const Pruning& pruning);
@@ -40,6 +47,18 @@ std::optional<double> cut_after(const Pruning& pruning, std::uint64_t step, std:
 // Makes this share of the values zero: the smallest by magnitude, of equal ones the first.
 void prune_values(std::span<float> values, double share);
 
+// Adds the counts of all others that hold some of the weights.
+using SumCounts = std::function<void(std::vector<std::uint64_t>& counts)>;
+
+// The least magnitude that this share of all values does not exceed; 0 for a share of nothing.
+float magnitude_of_share(double share, std::span<const std::span<const float>> own,
+                         const SumCounts& sum);
+
+// With `together`, if step `step` ends with a cut: the smallest weights of all sets become zero.
+// counted: the sets that count; each set of all holders counts once.
+void cut_together(const Pruning& pruning, CutStep at, std::span<ParameterSet* const> sets,
+                  std::span<ParameterSet* const> counted, const SumCounts& sum);
+
 // Of a parameter's gradient. With `prunes`, without the gradients of zeros that are finite.
 double gradient_squares(const ParameterSpec& spec, std::span<const float> values,
                         std::span<const float> gradient, bool prunes);
@@ -50,7 +69,7 @@ class KeptZeros {
   KeptZeros(const Pruning& pruning, ParameterSet& parameters);
 
   // Call it after the update of step `step`. Sets the zeros again, and new ones if the step ends
-  // with a cut.
+  // with a cut of each matrix.
   void restore(std::uint64_t step, std::uint64_t steps);
 
  private:

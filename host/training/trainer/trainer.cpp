@@ -296,6 +296,8 @@ void Trainer::update(double norm) {
   KeptZeros zeros(options_.pruning, parts_.parameters);
   dense_->apply(dense);
   zeros.restore(step_ + 1, options_.steps);
+  ParameterSet* const all[] = {&parts_.parameters};
+  cut_together(options_.pruning, {step_ + 1, options_.steps}, all, all, [](const auto&) {});
   if (!tables_) return;
   Schedule schedule = options_.schedule;
   schedule.rate = options_.table_rate;

@@ -6,12 +6,14 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "collectives/frames/group_transport.h"
 #include "transport/inproc/inproc.h"
+#include "transport/part_transport.h"
 
 namespace tandem::transport {
 namespace {
@@ -59,6 +61,19 @@ TEST(MessageObserver, SeesAMessageOfATransportOverAnotherOnce) {
   const SeenMessages seen;
   group.send(1, 1, payload_of(5), Deadline::after(std::chrono::seconds(10)));
   EXPECT_EQ(seen.lines(), std::vector<std::string>{"inproc 0 1 5 message message"});
+}
+
+// A group of replicas' peers is a part of the world.
+TEST(MessageObserver, SeesTheRanksOfTheWholeWorldInAPartOfIt) {
+  const auto world = inproc::make_world(6);
+  const auto inner = std::make_unique<PartTransport>(*world[4], std::vector<int>{1, 2, 4, 5});
+  collectives::GroupTransport group(
+      std::make_unique<PartTransport>(*inner, std::vector<int>{1, 2, 3}));
+  const SeenMessages seen;
+  group.send(2, 1, payload_of(5), Deadline::after(std::chrono::seconds(10)));
+  group.send(0, 1, payload_of(6), Deadline::after(std::chrono::seconds(10)));
+  EXPECT_EQ(seen.lines(), (std::vector<std::string>{"inproc 4 5 5 message message",
+                                                    "inproc 4 2 6 message message"}));
 }
 
 TEST(MessageObserver, SeesNothingOnceItIsTakenAway) {

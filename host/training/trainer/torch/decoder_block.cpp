@@ -67,6 +67,16 @@ Tensor DecoderBlocks::product(const Tensor& x, const Tensor& w) const {
   return is_sparse ? sparse_linear(x, w) : linear(x, w, bf16_);
 }
 
+// From 0 in the first block to 1 in the last.
+double DecoderBlocks::depth_of(int number) const {
+  return number / std::max(1.0, sizes_.num_layers - 1.0);
+}
+
+double DecoderBlocks::attention_mass(int number) const {
+  const double first = dynamics_.attention_mass, last = dynamics_.attention_mass_last;
+  return last > 0 ? first + (last - first) * depth_of(number) : first;
+}
+
 Tensor DecoderBlocks::block(const BlockWeights& layer, const Tensor& x, const Step& step) const {
   if (has_exits()) return exiting(layer, x, step);
   if (layer.depth_router.defined()) return routed(layer, x, step);
@@ -88,7 +98,7 @@ Tensor DecoderBlocks::whole_block(const BlockWeights& layer, const Tensor& x, co
   const Tensor q = rotate(by_heads(product(normed, layer.wq), sizes_.q_heads, dim), turns);
   const Tensor k = rotate(by_heads(product(normed, layer.wk), sizes_.kv_heads, dim), turns);
   const Tensor v = by_heads(product(normed, layer.wv), sizes_.kv_heads, dim);
-  const double scale = sizes_.attention_scale, mass = dynamics_.attention_mass;
+  const double scale = sizes_.attention_scale, mass = attention_mass(layer.number);
   const Tensor mixed =
       mass > 0 ? sparse_causal_attention(q, k, v, scale, mass) : causal_attention(q, k, v, scale);
   return feed_forward(layer, x + product(mixed.flatten(2), layer.wo), step);
@@ -100,8 +110,8 @@ Tensor DecoderBlocks::feed_forward(const BlockWeights& layer, const Tensor& afte
   const Tensor inner = norm(after, layer.ffn_norm);
   const auto multiply = [this](const Tensor& x, const Tensor& w) { return product(x, w); };
   if (layer.experts.router.defined()) {
-    const double share = layer.number / std::max(1.0, sizes_.num_layers - 1.0);
-    const ExpertChoice choice{sizes_.experts_used, dynamics_.expert_capacity, step.skew * share};
+    const ExpertChoice choice{sizes_.experts_used, dynamics_.expert_capacity,
+                              step.skew * depth_of(layer.number)};
     const Tensor rows = inner.reshape({-1, inner.size(-1)});
     return after + mix_experts(layer.experts, choice, rows, multiply).view(after.sizes());
   }

@@ -48,6 +48,8 @@ class DecoderBlocks {
 
  private:
   bool has_exits() const { return dynamics_.exit_likeness > 0; }
+  double depth_of(int number) const;
+  double attention_mass(int number) const;
   torch::Tensor norm(const torch::Tensor& x, const torch::Tensor& weight) const;
   torch::Tensor product(const torch::Tensor& x, const torch::Tensor& w) const;
   torch::Tensor whole_block(const BlockWeights& layer, const torch::Tensor& x, const Angles& angles,

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/raw_vector.h"
 #include "training/trainer/torch/late_weights.h"
 
 namespace tandem::training::torch_passes {
@@ -24,24 +25,31 @@ constexpr std::int64_t kLanes = 64;
 // Rows of non-zeros, in the order of their columns.
 struct SparseRows {
   std::vector<std::int32_t> begin;  // [rows + 1]
-  std::vector<std::int32_t> columns;
-  std::vector<float> values;
+  RawVector<std::int32_t> columns;
+  RawVector<float> values;
 };
 
+// One pass writes every value, and only a non-zero one is not overwritten by the next.
 SparseRows sparse_rows(const Tensor& w) {
   const std::int64_t rows = w.size(0), columns = w.size(1);
   const auto* from = w.data_ptr<float>();
   SparseRows sparse;
+  const auto zeros = static_cast<std::size_t>(std::count(from, from + w.numel(), 0.0f));
+  const std::size_t most = static_cast<std::size_t>(w.numel()) - zeros + 1;
+  sparse.columns.resize(most);
+  sparse.values.resize(most);
   sparse.begin.push_back(0);
-  for (std::int64_t row = 0; row < rows; ++row) {
+  std::size_t count = 0;
+  for (std::int64_t row = 0; row < rows; ++row, from += columns) {
     for (std::int64_t column = 0; column < columns; ++column) {
-      const float value = from[row * columns + column];
-      if (value == 0) continue;
-      sparse.columns.push_back(static_cast<std::int32_t>(column));
-      sparse.values.push_back(value);
+      sparse.columns[count] = static_cast<std::int32_t>(column);
+      sparse.values[count] = from[column];
+      count += from[column] == 0 ? 0 : 1;
     }
-    sparse.begin.push_back(static_cast<std::int32_t>(sparse.columns.size()));
+    sparse.begin.push_back(static_cast<std::int32_t>(count));
   }
+  sparse.columns.resize(count);
+  sparse.values.resize(count);
   return sparse;
 }
 
@@ -168,8 +176,8 @@ Tensor product(const SparseRows& w, const Tensor& packed_x) {
   return y;
 }
 
-Tensor weight_product(const Tensor& w, const Tensor& packed_dy, const Tensor& packed_x) {
-  const SparseRows sparse = sparse_rows(w);
+Tensor weight_product(const Tensor& w, const SparseRows& sparse, const Tensor& packed_dy,
+                      const Tensor& packed_x) {
   Tensor dw = torch::zeros_like(w);
   auto* values = dw.data_ptr<float>();
   at::parallel_for(0, w.size(0), 16, [&](std::int64_t first, std::int64_t last) {
@@ -181,6 +189,12 @@ Tensor weight_product(const Tensor& w, const Tensor& packed_dy, const Tensor& pa
   return dw;
 }
 
+// The rows of a forward pass, for its backward pass: the weights change after both.
+struct KeptRows : torch::CustomClassHolder {
+  explicit KeptRows(SparseRows of) : rows(std::move(of)) {}
+  const SparseRows rows;
+};
+
 struct SparseLinear : torch::autograd::Function<SparseLinear> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& w) {
     const Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
@@ -189,17 +203,21 @@ struct SparseLinear : torch::autograd::Function<SparseLinear> {
     context->saved_data["sizes"] = x.sizes().vec();
     std::vector<std::int64_t> sizes = x.sizes().vec();
     sizes.back() = w.size(0);
-    return unpacked(product(sparse_rows(w), packed_x), rows.size(0)).view(sizes);
+    const auto kept = c10::make_intrusive<KeptRows>(sparse_rows(w));
+    context->saved_data["rows"] = c10::IValue::make_capsule(kept);
+    return unpacked(product(kept->rows, packed_x), rows.size(0)).view(sizes);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const Tensor packed_x = saved[0], w = saved[1];
     const Tensor dy = gradients[0].reshape({-1, w.size(0)}).contiguous();
     const Tensor packed_dy = packed(dy);
-    const SparseRows columns = transposed(sparse_rows(w), w.size(1));
+    const auto kept =
+        c10::static_intrusive_pointer_cast<KeptRows>(context->saved_data["rows"].toCapsule());
+    const SparseRows columns = transposed(kept->rows, w.size(1));
     const Tensor dx = unpacked(product(columns, packed_dy), dy.size(0));
-    const auto of_weight = [w, packed_dy, packed_x] {
-      return weight_product(w, packed_dy, packed_x);
+    const auto of_weight = [w, kept, packed_dy, packed_x] {
+      return weight_product(w, kept->rows, packed_dy, packed_x);
     };
     Tensor dw;
     if (LateWeights* late = LateWeights::current(); late != nullptr) {

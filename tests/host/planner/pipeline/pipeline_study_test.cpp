@@ -144,6 +144,15 @@ TEST(DynamicWorkloads, TokensThatLeavePassAThirdOfTheLayers) {
   EXPECT_NEAR(sum / 3000, 1.0 / 3, 1e-3);
 }
 
+TEST(DynamicWorkloads, TheWorkThatIsLeftIsThatOfAllLayersButTheOutput) {
+  DynamicWorkload made;
+  const LayerWork full{1, 3, 0}, half{1, 1, 0}, none{0, 0, 0}, output{50, 50, 0};
+  made.phases = {{10, {full, full, output}}, {30, {half, none, output}}};
+  EXPECT_DOUBLE_EQ(work_left(made), (10 * 8 + 30 * 2) / (4.0 * 2 * 40));
+  const DecoderShape shape{300, 64, 128, 1000};
+  EXPECT_NEAR(work_left(dynamic_workload(WorkloadKind::kEarlyExit, shape, 1)), 1.0 / 3, 2e-3);
+}
+
 // Four layers of one operation and a head of none; in the second phase the last two are idle.
 DynamicWorkload two_phases() {
   DynamicWorkload made;

@@ -31,14 +31,24 @@ TEST(Skew, RisesAsTheShareOfTokensFalls) {
   EXPECT_EQ(skew_at(2, 99, 100), 2);
 }
 
-TEST(StepsAlike, EndWithTheNextChangeOrTheNextLook) {
-  EXPECT_EQ(steps_alike({}, 4, 20, 100, 5), 80u);
-  EXPECT_EQ(steps_alike({.freeze = 0.125}, 4, 14, 100, 5), 11u);  // until step 25
-  EXPECT_EQ(steps_alike({.freeze = 0.125, .drifts = true}, 4, 14, 100, 5), 5u);
-  EXPECT_EQ(steps_alike({.depth = 0.5}, 4, 20, 100, 5), 5u);
-  EXPECT_EQ(steps_alike({.depth = 0.5}, 4, 70, 100, 5), 30u);
-  EXPECT_EQ(steps_alike({.skew = 1}, 4, 20, 100, 5), 5u);
-  EXPECT_EQ(steps_alike({.drifts = true}, 4, 98, 100, 5), 2u);
+using Ahead = std::vector<WorkAhead>;
+
+TEST(WorkAhead, EndsWithTheRunOrWhereItsTimesAreNotKnown) {
+  EXPECT_EQ(work_ahead({}, 4, 20, 100, 5), Ahead({{80, 0}}));
+  EXPECT_EQ(work_ahead({}, 4, 100, 100, 5), Ahead());
+  EXPECT_EQ(work_ahead({.depth = 0.5}, 4, 20, 100, 5), Ahead({{5, 0}}));
+  EXPECT_EQ(work_ahead({.depth = 0.5}, 4, 70, 100, 5), Ahead({{30, 0}}));
+  EXPECT_EQ(work_ahead({.skew = 1}, 4, 20, 100, 5), Ahead({{5, 0}}));
+  EXPECT_EQ(work_ahead({.drifts = true}, 4, 98, 100, 5), Ahead({{2, 0}}));
+}
+
+TEST(WorkAhead, APhaseEndsWhereLayersFreeze) {
+  const ChangingWork work{.freeze = 0.125};  // 0.125, 0.244, 0.422 and 0.670 of the run
+  EXPECT_EQ(work_ahead(work, 4, 0, 100, 5), Ahead({{13, 0}, {12, 1}, {18, 2}, {57, 3}}));
+  EXPECT_EQ(work_ahead(work, 4, 14, 100, 5), Ahead({{11, 1}, {18, 2}, {57, 3}}));
+  EXPECT_EQ(work_ahead({.freeze = 0.125, .drifts = true}, 4, 14, 100, 15),
+            Ahead({{11, 1}, {4, 2}}));
+  EXPECT_EQ(work_ahead(work, 40, 0, 1000, 5).size(), kMostPhases);
 }
 
 }  // namespace

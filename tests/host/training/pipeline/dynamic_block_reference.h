@@ -115,7 +115,10 @@ class ReferenceBlock {
     }
     double held = shares[block];
     std::fill(reads.begin(), reads.end() - 1, false);
-    while (held < static_cast<double>(dynamics_.attention_mass)) {
+    const auto first = static_cast<double>(dynamics_.attention_mass),
+               last = static_cast<double>(dynamics_.attention_mass_last);
+    const double mass = last > 0 ? (first + last) / 2 : first;  // of the second of three blocks
+    while (held < mass) {
       std::size_t most = block;
       for (std::size_t at = 0; at < block; ++at) {
         if (!reads[at] && (most == block || shares[at] > shares[most])) most = at;

@@ -196,6 +196,9 @@ INSTANTIATE_TEST_SUITE_P(
         DynamicCase{.name = "SparseAttentionOfAShortBlock",  // of two queries
                     .dynamics = {.attention_mass = 0.3f},
                     .tokens = 194},
+        DynamicCase{.name = "SparseAttentionByDepth",
+                    .dynamics = {.attention_mass = 0.9f, .attention_mass_last = 0.1f},
+                    .tokens = 200},
         DynamicCase{.name = "EarlyExit", .dynamics = {.exit_likeness = 0.3f}},
         DynamicCase{.name = "EarlyExitOfSome", .dynamics = {.exit_likeness = 0.3f}, .some_left = 1},
         DynamicCase{.name = "EarlyExitPutOff",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process that is killed while layers are on their way to it: the old owner, another process, has
-// them as they were, and its run ends with the loss.
+// A process that is killed while layers are on their way to it, or before it confirms them: the old
+// owner, another process, has them as its last update left them, and its run ends with the loss.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ using test::ToyRuns;
 
 constexpr std::uint64_t kMovesAfter = 2;  // steps
 
-enum class Death { kMakingRoom, kDuringPasses };
+enum class Death { kMakingRoom, kDuringPasses, kBeforeConfirming };
 
 [[noreturn]] void die() {
   ::kill(::getpid(), SIGKILL);
@@ -49,6 +49,35 @@ class MortalLayer final : public test::ToyLayer {
  private:
   const bool moves_;
   const Death death_;
+};
+
+// Kills its process when it would confirm layer 2, which it has taken and updated.
+class MortalTransport final : public transport::Transport {
+ public:
+  explicit MortalTransport(std::unique_ptr<Transport> inner)
+      : Transport(inner->rank(), inner->world()), inner_(std::move(inner)) {}
+
+  std::string_view kind() const override { return inner_->kind(); }
+  std::string node_name() const override { return inner_->node_name(); }
+  bool fails_alone() const override { return inner_->fails_alone(); }
+  void set_failure_scope(transport::FailureScope scope) override {
+    inner_->set_failure_scope(scope);
+  }
+  void close(int peer, const std::string& reason) noexcept override { inner_->close(peer, reason); }
+  void abort(const std::string& reason) noexcept override { inner_->abort(reason); }
+  std::unique_ptr<Transport> shrink(Deadline deadline) override { return inner_->shrink(deadline); }
+
+ private:
+  std::unique_ptr<transport::Exchange> do_start(std::vector<transport::Outgoing> sends,
+                                                std::vector<transport::Source> sources) override {
+    for (const transport::Outgoing& send : sends) {
+      const bool is_of_layer = (send.tag & 0xfffu) == 3 * 2 + 2;  // the third message of layer 2
+      if (is_of_layer && send.payload.size() == sizeof(std::uint64_t)) die();
+    }
+    return inner_->start(std::move(sends), std::move(sources));
+  }
+
+  std::unique_ptr<Transport> inner_;
 };
 
 RunOptions two_ranks() {
@@ -83,7 +112,11 @@ void be_victim(Death death, const std::string& folder) {
     return std::make_unique<MortalLayer>(layer, parameters, moves, death);
   };
   PipelineTrainer trainer(ToyRuns::trainer_options(options), options.pipeline, std::move(parts));
-  collectives::Group group(connect(1, folder));
+  std::unique_ptr<transport::Transport> connections = connect(1, folder);
+  if (death == Death::kBeforeConfirming) {
+    connections = std::make_unique<MortalTransport>(std::move(connections));
+  }
+  collectives::Group group(std::move(connections));
   trainer.run(&group);
 }
 
@@ -97,8 +130,9 @@ bool is_same(TrainedLayer& layer, const RunResult& expected) {
 }
 
 // Rank 0. Returns the exit code: 0 if it ends with the loss and has its layers.
-int be_survivor(const std::string& folder) {
-  const RunResult expected = ToyRuns::run({.steps = kMovesAfter});
+int be_survivor(Death death, const std::string& folder) {
+  const std::uint64_t steps = kMovesAfter + (death == Death::kBeforeConfirming ? 1 : 0);
+  const RunResult expected = ToyRuns::run({.steps = steps});
   const RunOptions options = two_ranks();
   test::ToySamples samples;
   test::Figures figures;
@@ -112,7 +146,7 @@ int be_survivor(const std::string& folder) {
   } catch (const transport::TransportError& error) {
     std::fprintf(stderr, "%s\n", error.what());
   }
-  if (trainer.steps_done() != kMovesAfter) return 3;
+  if (trainer.steps_done() != steps) return 3;
   for (const int layer : {0, 1, 2, 3}) {
     if (!trainer.layers().contains(layer)) return 4;
     if (!is_same(*trainer.layers().at(layer), expected)) return 5;
@@ -137,7 +171,7 @@ TEST_P(KilledMigration, LeavesTheLayersWithTheirOldOwner) {
     ::_exit(1);
   }
   const pid_t survivor = ::fork();
-  if (survivor == 0) ::_exit(be_survivor(folder.string()));
+  if (survivor == 0) ::_exit(be_survivor(GetParam(), folder.string()));
   const int died = status_of(victim), ended = status_of(survivor);
   EXPECT_TRUE(WIFSIGNALED(died) && WTERMSIG(died) == SIGKILL) << died;
   ASSERT_TRUE(WIFEXITED(ended)) << ended;
@@ -145,7 +179,8 @@ TEST_P(KilledMigration, LeavesTheLayersWithTheirOldOwner) {
 }
 
 INSTANTIATE_TEST_SUITE_P(When, KilledMigration,
-                         testing::Values(Death::kMakingRoom, Death::kDuringPasses));
+                         testing::Values(Death::kMakingRoom, Death::kDuringPasses,
+                                         Death::kBeforeConfirming));
 
 }  // namespace
 }  // namespace tandem::training

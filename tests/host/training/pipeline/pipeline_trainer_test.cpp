@@ -163,6 +163,17 @@ TEST_F(PipelineTrainerTest, AWindowHasTheStepsSinceTheLastLookWhereWorkFollowsAC
   }
 }
 
+TEST_F(PipelineTrainerTest, TimesOfTheFirstStepsDoNotCount) {
+  RunOptions options{.ranks = 2};
+  options.pipeline.rebalance_every = 1;
+  options.pipeline.warm_up = 2;
+  options.pipeline.choose = [](auto, const auto&) -> std::optional<NewStages> { return {}; };
+  const RunResult found = run(options);
+  ASSERT_EQ(found.windows.size(), 4u);
+  EXPECT_EQ(found.windows[0].at("profiled_steps"), nlohmann::ordered_json({3, 3}));
+  EXPECT_EQ(found.windows[3].at("profiled_steps"), nlohmann::ordered_json({3, 6}));
+}
+
 TEST_F(PipelineTrainerTest, AStepInWhichLayersMoveGainsNothing) {
   for (const bool overlap : {true, false}) {
     std::mutex mutex;
@@ -203,6 +214,32 @@ TEST_F(PipelineTrainerTest, FrozenLayersStayAndCostNoBackwardPass) {
   }
 }
 
+// As the output's matrix it has the output's gradient, and learns.
+TEST_F(PipelineTrainerTest, AFrozenEmbeddingLearnsAsTheOutput) {
+  RunOptions options{.tied = true, .steps = 2};
+  options.pipeline.work.freeze = 0.45;  // in the second step the embedding alone
+  test::ToySamples samples;
+  test::Figures figures;
+  RunResult result;
+  PipelineParts parts = parts_of(options, samples, figures, result);
+  std::vector<float> before;  // the second step
+  PipelineTrainer* running = nullptr;
+  parts.batch = [&](std::uint64_t first) {
+    if (first == 8 && running->steps_done() == 1) {
+      const auto values = running->layers().at(0)->parameters().values(0);
+      before.assign(values.begin(), values.end());
+    }
+    return samples.at(first);
+  };
+  PipelineTrainer trainer(trainer_options(options), options.pipeline, std::move(parts));
+  running = &trainer;
+  trainer.run(nullptr);
+  ParameterSet& embedding = trainer.layers().at(0)->parameters();
+  EXPECT_TRUE(std::ranges::any_of(embedding.gradient(0), [](float value) { return value != 0; }));
+  ASSERT_EQ(before.size(), embedding.values(0).size());
+  EXPECT_FALSE(std::ranges::equal(embedding.values(0), before));
+}
+
 TEST_F(PipelineTrainerTest, PrunedWeightsStayZeroWhereverTheirLayersMove) {
   RunOptions options;
   options.pruning = {0.75, 0, 0.6, 1};
@@ -217,6 +254,25 @@ TEST_F(PipelineTrainerTest, PrunedWeightsStayZeroWhereverTheirLayersMove) {
   options.pipeline.rebalance_every = 1;
   options.pipeline.choose = restless;
   expect_same(one, run(options));
+}
+
+TEST_F(PipelineTrainerTest, WeightsOfAllLayersThatArePrunedTogetherAreTheSameOnAnyRanks) {
+  RunOptions options{.steps = 20};
+  options.pruning = {.share = 0.8, .begin = 0, .end = 1, .every = 1, .together = true};
+  const RunResult one = run(options);
+  std::vector<std::ptrdiff_t> zeros;
+  for (const auto& [name, values] : one.weights) {
+    if (name.starts_with("blk.")) zeros.push_back(std::ranges::count(values, 0.0f));
+  }
+  EXPECT_EQ(std::accumulate(zeros.begin(), zeros.end(), std::ptrdiff_t{0}), 20);  // of 25
+  EXPECT_LT(std::ranges::min(zeros), std::ranges::max(zeros));
+  for (const bool overlap : {true, false}) {
+    options.ranks = 3;
+    options.pipeline.rebalance_every = 1;
+    options.pipeline.overlap = overlap;
+    options.pipeline.choose = restless;
+    expect_same(one, run(options));
+  }
 }
 
 TEST_F(PipelineTrainerTest, APrunedRunResumesWithItsZeros) {

@@ -3,7 +3,10 @@
 // New stages are taken where they gain more than their layers' way costs, and only there.
 #include "training/pipeline/rebalance.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "common/error.h"
 
 namespace tandem::training {
 namespace {
@@ -49,6 +52,85 @@ TEST(ChooseStages, AMigrationMustPayWithinTheStepsThatTheProfileHolds) {
   EXPECT_DOUBLE_EQ(found->migration_seconds, 30);
   skewed.question.seconds_per_layer = 5;
   EXPECT_FALSE(choose_stages(skewed.question));
+}
+
+// 18 seconds, 12 of them in the first three layers; half as much there when two are frozen.
+struct Freezing {
+  StagePlan plan{{PassOrder::kOneForward, 2, 8}, {3}, 6};
+  RebalanceQuestion question{
+      plan, {layer_of(6), layer_of(3), layer_of(3), layer_of(3), layer_of(3), layer_of(0)}};
+  Freezing() {
+    question.bytes_per_second = 1;
+    question.seconds_per_layer = 0;
+    question.steps = 4;
+  }
+  double step(int cut) const {
+    StagePlan other = plan;
+    other.cuts = {cut};
+    return predicted_step(other, question.layers);
+  }
+};
+
+TEST(ChooseStages, LayersThatWillComeBackMustPayForBothMigrations) {
+  Freezing freezing;
+  const double gain = 4 * (freezing.step(3) - freezing.step(2));
+  ASSERT_GT(gain, 0);
+  freezing.question.layers[2].bytes = static_cast<std::uint64_t>(0.75 * gain);
+  const auto found = choose_stages(freezing.question);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->cuts, planner::Cuts({2}));
+  freezing.question.later = {{100, 2}};  // 6 and 6 seconds as the stages are
+  EXPECT_FALSE(choose_stages(freezing.question));
+  freezing.question.layers[2].bytes = static_cast<std::uint64_t>(0.45 * gain);
+  EXPECT_TRUE(choose_stages(freezing.question));
+}
+
+TEST(ChooseStages, ALaterPhaseDecidesWhetherAMigrationPays) {
+  Freezing freezing;
+  const double gain = freezing.step(3) - freezing.step(2);
+  freezing.question.layers[2].bytes = static_cast<std::uint64_t>(5 * gain);
+  EXPECT_FALSE(choose_stages(freezing.question));
+  freezing.question.later = {{2, 0}};
+  EXPECT_TRUE(choose_stages(freezing.question));
+}
+
+TEST(ChooseStages, LayersThatFreezeLaterMoveLater) {
+  Freezing freezing;
+  freezing.plan.cuts = {2};
+  freezing.question.later = {{100, 2}};
+  EXPECT_FALSE(choose_stages(freezing.question));
+  freezing.question.layers = with_frozen(freezing.question.layers, 2);
+  const auto found = choose_stages(freezing.question);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->cuts, planner::Cuts({3}));
+}
+
+TEST(ChooseStages, StagesThatGainLessThanTheNoiseStay) {
+  Skewed skewed;  // 13 in place of 18 seconds
+  skewed.question.least_gain = 0.27;
+  EXPECT_TRUE(choose_stages(skewed.question));
+  skewed.question.least_gain = 0.28;
+  EXPECT_FALSE(choose_stages(skewed.question));
+}
+
+TEST(Repacking, StagesOnAsManyRanksMustGainMoreThanTheNoise) {
+  Skewed skewed;  // one rank takes 18 seconds too
+  skewed.question.repack = 0;
+  skewed.question.most_ranks = 2;
+  skewed.question.least_gain = 0.27;
+  ASSERT_TRUE(choose_stages(skewed.question));
+  EXPECT_EQ(choose_stages(skewed.question)->ranks, 2);
+  skewed.question.least_gain = 0.28;
+  EXPECT_FALSE(choose_stages(skewed.question));
+}
+
+TEST(ChooseStages, FrozenLayersHaveNoBackwardPass) {
+  const auto layers = with_frozen({layer_of(3, 7), layer_of(6, 8)}, 1);
+  EXPECT_EQ(layers[0].seconds.forward, 1);
+  EXPECT_EQ(layers[0].seconds.backward, 0);
+  EXPECT_EQ(layers[0].seconds.weights, 0);
+  EXPECT_EQ(layers[0].bytes, 7u);
+  EXPECT_EQ(layers[1].seconds.backward, 4);
 }
 
 TEST(ChooseStages, TheBottleneckIsTheSlowestRanksSum) {
@@ -106,6 +188,17 @@ TEST(Repacking, LayersMustFitTheMemoryOfFewerRanks) {
   EXPECT_EQ(choose_stages(even.question)->ranks, 3);
   even.question.rank_bytes = 9;  // a layer has 10
   EXPECT_FALSE(best_stages(even.question, 4));
+}
+
+// Other errors than a lack of memory are not a reason to stay.
+TEST(BestStages, TimesThatCannotBeAreAnError) {
+  Even even;
+  even.question.layers[3].seconds.forward = -3;
+  EXPECT_THAT([&] { best_stages(even.question, 4); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("layer 3 has a negative time")));
+  even.question.layers[3].seconds.forward = 9e6;  // beyond the picoseconds that are counted
+  EXPECT_THAT([&] { best_stages(even.question, 4); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("us together")));
 }
 
 TEST(Repacking, KeepsToWhatTheScheduleAllows) {

@@ -4,11 +4,14 @@
 // move with the layers.
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "common/error.h"
 #include "host/training/pipeline/toy_run.h"
+#include "support/scratch_path.h"
 
 namespace tandem::training {
 namespace {
@@ -96,6 +99,54 @@ TEST_F(Replicas, ResidualsMoveWithTheirLayers) {
       EXPECT_EQ(moved.told.back().at("pipeline").at("migrations"), overlap ? 4 : 7);
     }
   }
+}
+
+// Also on other ranks than those that saved.
+TEST_F(Replicas, AResumedRunHasTheResidualsOfTheWholeOne) {
+  for (const char* sparsifier : {"topk", "exdyna", "dgc"}) {
+    const test::ScratchPath folder("residuals");
+    RunOptions options = two_by_two(sparsifier, 0.3);
+    options.out = folder.string();
+    const RunResult whole = run(options);
+    const auto resumed = [&](const auto& change) {
+      RunOptions second = two_by_two(sparsifier, 0.3);
+      second.resume = folder.string() + "/step-00000003";
+      change(second);
+      return run(second);
+    };
+    SCOPED_TRACE(sparsifier);
+    for (const int cut : {2, 5}) {
+      const RunResult found = resumed([&](RunOptions& second) { second.pipeline.cuts = {cut}; });
+      EXPECT_EQ(found.weights, whole.weights) << cut;
+      ASSERT_EQ(found.losses.size(), 3u);
+      for (const auto& [step, loss] : found.losses) EXPECT_EQ(loss, whole.losses.at(step));
+    }
+    // Others begin with none: four replicas of one rank, and a larger limit for dense sums.
+    EXPECT_NE(resumed([](RunOptions& second) {
+                second.pipeline.replicas = 4;
+                second.accumulate = 1;
+              }).weights,
+              whole.weights);
+    EXPECT_NE(resumed([](RunOptions& second) { second.reduce.dense_below = 20; }).weights,
+              whole.weights);
+  }
+}
+
+TEST_F(Replicas, ARunFromAnOlderCheckpointBeginsWithoutResiduals) {
+  const test::ScratchPath folder("older");
+  RunOptions options = two_by_two("topk", 0.3);
+  options.out = folder.string();
+  const RunResult whole = run(options);
+  const std::string checkpoint = folder.string() + "/step-00000003";
+  nlohmann::json fields = nlohmann::json::parse(std::ifstream(checkpoint + "/checkpoint.json"));
+  ASSERT_EQ(fields.erase("residuals"), 1u);
+  std::ofstream(checkpoint + "/checkpoint.json") << fields;
+  RunOptions second = two_by_two("topk", 0.3);
+  second.resume = checkpoint;
+  const RunResult found = run(second);
+  ASSERT_EQ(found.losses.size(), 3u);
+  EXPECT_EQ(found.losses.at(4), whole.losses.at(4));
+  EXPECT_NE(found.weights, whole.weights);
 }
 
 // Other decisions than the other replica's would leave a rank waiting for ever.

@@ -70,6 +70,7 @@ struct RunOptions {
   int accumulate = 4;
   training::ReduceOptions reduce = {};
   training::Pruning pruning = {};
+  training::MakeLayer make = make_toy;
 };
 
 class ToyRuns : public testing::Test {
@@ -95,7 +96,7 @@ class ToyRuns : public testing::Test {
     parts.num_blocks = kToyBlocks;
     parts.width = kToyWidth;
     parts.losses_of_sample = kToyColumns;
-    parts.make = make_toy;
+    parts.make = options.make;
     parts.fill = [specs = parts.parameters](const auto& wanted) {
       training::ParameterSet whole(specs);
       whole.draw(11);

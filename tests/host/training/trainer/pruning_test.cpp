@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "common/error.h"
 
@@ -99,6 +100,65 @@ TEST(Pruning, ZerosStayZeroAndOnlyMatricesOfBlocksAreCut) {
   update(4);
   EXPECT_EQ(zeros(0), 4);
   EXPECT_EQ(zeros(1) + zeros(2), 0);
+}
+
+TEST(Pruning, TheMagnitudeOfAShareIsThatOfTheSortedValues) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> draw;
+  for (const std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{500}}) {
+    std::vector<float> values(count);
+    for (float& value : values) value = draw(random) * (random() % 3 == 0 ? 1e-4f : 1.0f);
+    values[0] = 0;
+    const std::size_t half = count / 2;
+    const std::vector<std::span<const float>> own = {{values.data(), half}};
+    const std::vector<std::span<const float>> other = {{values.data() + half, count - half}};
+    const std::vector<std::span<const float>> all = {own[0], other[0]};
+    std::vector<float> sorted;
+    for (const float value : values) sorted.push_back(std::abs(value));
+    std::ranges::sort(sorted);
+    for (const double share : {0.0, 0.001, 0.3, 0.5, 0.99}) {
+      const auto place = static_cast<std::size_t>(share * static_cast<double>(count));
+      const float expected = place == 0 ? 0 : sorted[place - 1];
+      EXPECT_EQ(magnitude_of_share(share, all, [](const auto&) {}), expected) << share;
+    }
+  }
+}
+
+TEST(Pruning, TheMagnitudeOfAShareIsFoundByTheCountsOfAllHolders) {
+  const std::vector<float> small = {0.1f, -0.2f, 0.3f}, large = {1, 2, -3};
+  const std::vector<std::span<const float>> first = {small}, second = {large};
+  // The other holder answers as if it made the same search.
+  std::vector<std::vector<std::uint64_t>> rounds;
+  magnitude_of_share(0.5, std::vector<std::span<const float>>{small, large},
+                     [&](const auto& counts) { rounds.push_back(counts); });
+  ASSERT_EQ(rounds.size(), 3u);
+  for (const auto& own : {first, second}) {
+    std::size_t round = 0;
+    EXPECT_EQ(magnitude_of_share(0.5, own, [&](auto& counts) { counts = rounds[round++]; }), 0.3f);
+  }
+}
+
+TEST(Pruning, TogetherTheSmallestOfAllMatricesAreCut) {
+  ParameterSet first(block_and_output()), second({{"blk.1.ffn_up.weight", {2, 4}, 1, 0}});
+  for (std::size_t parameter : {1, 2}) std::ranges::fill(first.values(parameter), 0.01f);
+  std::ranges::fill(first.values(0), 0.5f);
+  second.draw(3);
+  for (float& value : second.values(0)) value = value < 0 ? value - 1 : value + 1;
+  const Pruning pruning{.share = 0.5, .begin = 0, .end = 1, .every = 2, .together = true};
+  ParameterSet* const sets[] = {&first, &second};
+  const auto zeros = [](ParameterSet& set, std::size_t parameter) {
+    return std::ranges::count(set.values(parameter), 0.0f);
+  };
+  cut_together(pruning, {3, 4}, sets, sets, [](const auto&) {});
+  EXPECT_EQ(zeros(first, 0), 0) << "no cut";
+  KeptZeros(pruning, second).restore(4, 4);
+  EXPECT_EQ(zeros(second, 0), 0) << "not of each matrix";
+  cut_together({.share = 0.5, .begin = 0, .end = 1, .every = 2}, {4, 4}, sets, sets,
+               [](const auto&) {});
+  EXPECT_EQ(zeros(first, 0), 0) << "not together";
+  cut_together(pruning, {4, 4}, sets, sets, [](const auto&) {});
+  EXPECT_EQ(zeros(first, 0), 8);
+  EXPECT_EQ(zeros(first, 1) + zeros(first, 2) + zeros(second, 0), 0);
 }
 
 TEST(Pruning, GradientsOfZerosDoNotCount) {

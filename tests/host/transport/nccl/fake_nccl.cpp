@@ -240,7 +240,7 @@ ncclResult_t window_register(ncclComm_t comm, void* memory, std::size_t, tandem:
   world.windows.resize(static_cast<std::size_t>(world.size));
   world.windows[static_cast<std::size_t>(comm->rank)] = static_cast<std::byte*>(memory);
   ++world.registered;
-  comm->window = std::make_unique<ncclWindow_vidmem>(comm->world);
+  comm->window.reset(new ncclWindow_vidmem{comm->world});
   *window = comm->window.get();
   ++tandem::fake_counts().windows;
   return ncclInProgress;
