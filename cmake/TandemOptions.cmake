@@ -37,4 +37,15 @@ if(TANDEM_SANITIZE)
   target_compile_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE}
     -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   target_link_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # The sources ask for g++'s macros, which clang 14 does not define.
+    if(TANDEM_SANITIZE MATCHES "address")
+      target_compile_definitions(tandem_options INTERFACE __SANITIZE_ADDRESS__=1)
+    elseif(TANDEM_SANITIZE MATCHES "thread")
+      target_compile_definitions(tandem_options INTERFACE __SANITIZE_THREAD__=1)
+    endif()
+    # clang links its runtime into programs only; a shared library finds it in the program that loads it.
+    target_link_options(tandem_options INTERFACE
+      $<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>>:LINKER:-z,undefs>)
+  endif()
 endif()

@@ -64,11 +64,18 @@ endfunction()
 # Of tests that are built without the others.
 set(TANDEM_TEST_LEVELS 1)
 set(TANDEM_TEST_LEVEL 1)
+# tandem_test_level(target level): how a build that has levels optimises the target.
+function(tandem_test_level name level)
+  if(CMAKE_BUILD_TYPE STREQUAL Release OR TANDEM_SANITIZE)
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O${level}>)
+  endif()
+endfunction()
+
 # tandem_compile_test(target): with the folder's TANDEM_TEST_LEVEL (tests/CMakeLists.txt); and a fast build parses GoogleTest
 # and the standard headers once for all tests of a level. Precompiled headers are valid for one set of code options, hence
 # the PIC. CMake shares none with a target that has a source in C.
 function(tandem_compile_test name)
-  target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O${TANDEM_TEST_LEVEL}>)
+  tandem_test_level(${name} ${TANDEM_TEST_LEVEL})
   get_target_property(sources ${name} SOURCES)
   if(TANDEM_UNITY AND NOT "${sources}" MATCHES "\\.c(;|$)")
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)

@@ -36,9 +36,6 @@ class FastRandom {
       std::memcpy(out + at, &value, size - at < 8 ? size - at : 8);
     }
   }
-  float uniform() {  // [-1, 1)
-    return static_cast<float>(static_cast<std::int64_t>(next()) >> 40) * 0x1p-23f;
-  }
 
  private:
   std::uint64_t state_;
@@ -75,22 +72,34 @@ void fill_blocks(const BlockShape& shape, float deviation, FastRandom& random, s
   }
 }
 
-void fill_floats(DType dtype, float peak, FastRandom& random, std::byte* data, std::size_t size) {
+// One draw gives a value, and by its lowest bits whether it is zero.
+struct FloatDraw {
+  float peak = 0;
+  double zeros = 0;
+  float operator()(FastRandom& random) const {
+    const std::uint64_t bits = random.next();
+    const float value = static_cast<float>(static_cast<std::int64_t>(bits) >> 40) * 0x1p-23f;
+    return static_cast<double>(bits & 0xffff) < zeros * 0x1p16 ? 0.0f : peak * value;
+  }
+};
+
+void fill_floats(DType dtype, const FloatDraw& draw, FastRandom& random, std::byte* data,
+                 std::size_t size) {
   if (dtype == DType::kF32) {
     for (std::size_t at = 0; at < size; at += 4) {
-      const float value = peak * random.uniform();
+      const float value = draw(random);
       std::memcpy(data + at, &value, 4);
     }
     return;
   }
   for (std::size_t at = 0; at < size; at += 2) {
-    const float value = peak * random.uniform();
+    const float value = draw(random);
     const std::uint16_t half = dtype == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
     std::memcpy(data + at, &half, 2);
   }
 }
 
-GgufWriter::Fill random_matrix(DType dtype, int columns, std::uint64_t seed) {
+GgufWriter::Fill random_matrix(DType dtype, int columns, double zeros, std::uint64_t seed) {
   return [=](std::byte* data, std::size_t size) {
     FastRandom random(seed);
     const float deviation = 1.0f / std::sqrt(static_cast<float>(columns));
@@ -98,7 +107,7 @@ GgufWriter::Fill random_matrix(DType dtype, int columns, std::uint64_t seed) {
     if (shape != std::end(kBlockShapes)) {
       fill_blocks(*shape, deviation, random, data, size);
     } else {
-      fill_floats(dtype, deviation * std::sqrt(3.0f), random, data, size);
+      fill_floats(dtype, {deviation * std::sqrt(3.0f), zeros}, random, data, size);
     }
   };
 }
@@ -199,15 +208,17 @@ GgufWriter random_llama(const RandomLlama& shape, DType dtype, std::uint64_t see
   GgufWriter writer;
   set_metadata(writer, shape);
   std::uint64_t tensor_seed = seed * 1000003;
+  double zeros = 0;
   const auto matrix = [&](const std::string& name, int columns, int rows) {
     writer.add_tensor(name, {static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows)},
-                      dtype, random_matrix(dtype, columns, ++tensor_seed));
+                      dtype, random_matrix(dtype, columns, zeros, ++tensor_seed));
   };
   const auto ones = [&](const std::string& name) {
     writer.add_tensor(name, {static_cast<std::uint64_t>(shape.width)},
                       std::vector<float>(static_cast<std::size_t>(shape.width), 1.0f));
   };
   matrix("token_embd.weight", shape.width, shape.vocab_size);
+  zeros = shape.zeros;
   if (!shape.tied) matrix("output.weight", shape.width, shape.vocab_size);
   ones("output_norm.weight");
   const int q_width = shape.q_heads * shape.head_dim, kv_width = shape.kv_heads * shape.head_dim;
