@@ -4,9 +4,6 @@
 // update, its result, and the model of its cycles.
 //
 // A table is a sequence of records in the card's memory, one per row, of record_words() words.
-// kSgd: the weights, 16 per word. kRowwiseAdagrad: a word whose first value is the accumulator,
-// then the weights. kRowAdam: for every 16 weights three words: weights, first moments, second
-// moments. Values after the row's last one are 0.
 // The input is one InputHeader word, one word of factors (order: Factor), the row table (RowEntry,
 // eight per word, rows ascending), and the gradients. Each entry has `count` gradient rows of
 // row_words() words; the kernel adds them in this order. The result is one ResultHeader word, then
@@ -31,6 +28,9 @@ constexpr std::uint32_t kMaxWidth = 4096;  // upper limit of the values of a row
 constexpr std::uint32_t kMaxRowWords = kMaxWidth / kWordValues;
 constexpr std::uint32_t kMaxInputs = 1u << 28;  // upper limit of the gradient rows of one call
 
+// A record of each rule. kSgd: the weights, 16 per word. kRowwiseAdagrad: a word whose first value
+// is the accumulator, then the weights. kRowAdam: for every 16 weights three words: weights, first
+// moments, second moments. Values after the row's last one are 0.
 enum Rule : std::uint32_t { kSgd = 0, kRowwiseAdagrad = 1, kRowAdam = 2 };
 enum DecayMode : std::uint32_t { kNoDecay = 0, kL2 = 1, kDecoupled = 2 };
 

@@ -4,9 +4,7 @@
 // vector, the result, and the model of its cycles.
 //
 // A matrix is a sequence of 64-byte words: MatrixHeader, Segment table, then lengths and groups of
-// every segment. Rows are cut into blocks of kBlockRows and columns into tiles of kTileColumns;
-// segment b * tiles + t has the entries of block b in tile t. lengths: a u32 per row, its groups in
-// the segment. A group is one word: 8 columns within the tile (kNoEntry: none), then 8 f32 values.
+// every segment. Rows are cut into blocks of kBlockRows and columns into tiles of kTileColumns.
 // The vector is [columns] f32. A result is one ResultHeader word, then [rows] f32.
 // Sums: the 8 products of a group are added as a tree; group g of a row is added to partial sum g
 // mod 8; the 8 partial sums are added as a tree, and the tiles in their order to +0. Little-endian.
@@ -58,7 +56,9 @@ struct MatrixHeader {
 };
 static_assert(sizeof(MatrixHeader) == kWordBytes, "one word");
 
-// 4 u32 fields in this order; four segments a word.
+// 4 u32 fields in this order; four segments a word. Segment b * tiles + t has the entries of block
+// b in tile t. Its lengths: a u32 per row, the number of its groups. A group is one word: 8 columns
+// within the tile (kNoEntry: none), then 8 f32 values.
 struct Segment {
   std::uint32_t lengths_word;
   std::uint32_t groups_word;

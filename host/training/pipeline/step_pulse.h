@@ -3,12 +3,12 @@
 // StepPulse: keeps ranks that wait for the end of a step's passes from giving the others up.
 //
 // A freed rank has no passes, and one whose layers are frozen ends early: both may wait for longer
-// than the timeout. So every rank tells all others that it works, between its passes and its sums,
-// a quarter of the timeout after it last did, and that its passes are over. finish() waits for
-// these words. A rank is lost if it is silent for three times the timeout: it may wait nearly once
-// for a message, then compute a pass for as long, and it may have told a quarter before. Cost: a
-// message from every rank to every other one per step. Ownership: borrows the transport. Without
-// finish() the destructor aborts it. Threads: one. Errors: TransportError.
+// than the timeout. So every rank sends all others a word at most every quarter of the timeout,
+// between its passes and its sums, and one when its passes are over. finish() waits for the last.
+// A rank is lost after three timeouts of silence: it may wait for a message for one timeout and
+// compute a pass for another, and its last word may be a quarter older. Cost: a message from every
+// rank to every other one per step. Ownership: borrows the transport. Without finish() the
+// destructor aborts it. Threads: one. Errors: TransportError.
 #pragma once
 
 #include <chrono>
