@@ -43,7 +43,8 @@ double mean_square_of(const Moments& moments) {
 
 double upper_gamma(double shape, double x) {
   if (x <= 0) return 1;
-  const double factor = std::exp(shape * std::log(x) - x - std::lgamma(shape));
+  int sign = 0;  // lgamma() would write it to a global, and every rank's thread comes here
+  const double factor = std::exp(shape * std::log(x) - x - lgamma_r(shape, &sign));
   if (x < shape + 1) {
     double term = 1 / shape, sum = term;
     for (int i = 1; i < kGammaTerms && term > kGammaPrecision * sum; ++i) {

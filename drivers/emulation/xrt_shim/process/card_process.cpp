@@ -25,6 +25,15 @@ namespace {
 constexpr std::chrono::milliseconds kRetryPause{1};
 constexpr size_t kMaxRequestBytes = kMaxMessageBytes - 32;  // room for its number
 
+// The message becomes the answer: "error" and a reason, or what was asked for.
+void take_text(Message& message, CardAnswer& answer) {
+  const std::string refused = "error ";
+  const bool is_refused = message.text.compare(0, refused.size(), refused) == 0;
+  answer.problem = is_refused ? message.text.substr(refused.size()) : "";
+  answer.text = is_refused ? "" : message.text;
+  answer.descriptors = std::move(message.descriptors);
+}
+
 }  // namespace
 
 uint64_t CardAnswer::number(size_t index) const {
@@ -154,6 +163,21 @@ bool CardProcess::post(const std::string& request) {
   return result != SendResult::kGone;
 }
 
+bool CardProcess::take_turn(Clock::time_point deadline) {
+  std::unique_lock lock(turn_mutex_);
+  if (!turn_ended_.wait_until(lock, deadline, [this] { return !is_calling_; })) return false;
+  is_calling_ = true;
+  return true;
+}
+
+void CardProcess::end_turn() {
+  {
+    std::lock_guard lock(turn_mutex_);
+    is_calling_ = false;
+  }
+  turn_ended_.notify_one();
+}
+
 CardAnswer CardProcess::leave() {
   leaving_.store(true);
   return call("leave", {}, kLeaveTimeout);
@@ -182,8 +206,11 @@ CardAnswer CardProcess::call(const std::string& request, const std::vector<int>&
                    std::to_string(timeout.count()) +
                    " ms; it is stopped or busy: continue it, or end it (tandem-card)";
   answer.is_missing = true;
-  std::unique_lock lock(call_mutex_, deadline);
-  if (!lock.owns_lock()) return answer;
+  if (!take_turn(deadline)) return answer;
+  const struct Turn {
+    CardProcess& process;
+    ~Turn() { process.end_turn(); }
+  } turn{*this};
   const uint64_t number = ++last_number_;
   Message message;
   SendResult result = send_before(deadline, std::to_string(number) + " " + request, descriptors);
@@ -196,11 +223,7 @@ CardAnswer CardProcess::call(const std::string& request, const std::vector<int>&
   answer.is_missing = false;
   answer.problem = "the emulated card's process has ended";
   if (result == SendResult::kGone) return answer;
-  const std::string refused = "error ";
-  const bool is_refused = message.text.compare(0, refused.size(), refused) == 0;
-  answer.problem = is_refused ? message.text.substr(refused.size()) : "";
-  answer.text = is_refused ? "" : message.text;
-  answer.descriptors = std::move(message.descriptors);
+  take_text(message, answer);
   return answer;
 }
 

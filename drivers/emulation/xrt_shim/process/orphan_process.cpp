@@ -23,6 +23,10 @@
 
 extern char** environ;
 
+// clone() by glibc's other name. The thread sanitizer wraps clone() and takes the child for a fork:
+// in the memory that both share it would then ignore every lock of the parent too.
+extern "C" int __clone(int (*run)(void*), void* stack, int flags, void* argument, ...);
+
 namespace tandem::emulation {
 namespace {
 
@@ -68,8 +72,8 @@ int run_parent(Start& order) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int id = clone(start, static_cast<std::byte*>(stack) + kStackBytes,
-                       CLONE_VM | CLONE_VFORK | CLONE_FILES, &order);
+  const int id = __clone(start, static_cast<std::byte*>(stack) + kStackBytes,
+                         CLONE_VM | CLONE_VFORK | CLONE_FILES, &order);
   const int code = id < 0 ? errno : 0;
   while (id > 0 && waitpid(id, nullptr, __WCLONE) < 0 && errno == EINTR) {
   }
