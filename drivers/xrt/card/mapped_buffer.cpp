@@ -12,7 +12,9 @@ namespace tandem::device::xrt_card {
 
 void MappedBuffer::allocate(const xrt::device& device, std::size_t bytes, int memory_group) {
   *this = {};
-  xrt::bo fresh(device, bytes, memory_group);
+  // XRT takes host memory of this size by aligned_alloc(), which wants a multiple of the alignment.
+  const std::size_t pages = (bytes + kSmallestBufferBytes - 1) / kSmallestBufferBytes;
+  xrt::bo fresh(device, pages * kSmallestBufferBytes, memory_group);
   host = {fresh.map<std::byte*>(), bytes};
   buffer = std::move(fresh);
 }
