@@ -27,6 +27,14 @@
 
 namespace tandem::emulation_test {
 
+// The thread sanitizer takes a thread of a forked child for the parent's one at the same address,
+// and delivers a signal to a loop at its next library call.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kThreadSanitizer = true;
+#else
+inline constexpr bool kThreadSanitizer = false;
+#endif
+
 // One end of a channel between two processes.
 class Line {
  public:
