@@ -70,6 +70,9 @@ class Memory {
     const std::lock_guard lock(*turns());
     cudaMalloc(&gpu_, host_.size());
     cudaMemcpy(gpu_, host_.data(), host_.size(), cudaMemcpyHostToDevice);
+    // A copy of pageable memory returns once it is staged, and a null queue promises that it is
+    // done.
+    cudaStreamSynchronize(nullptr);
   }
   ~Memory() {
     const std::lock_guard lock(*turns());
