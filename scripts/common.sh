@@ -15,7 +15,7 @@ tandem_packages=(
   ocl-icd-opencl-dev opencl-headers pocl-opencl-icd tcl pybind11-dev libpython3-dev
   libopenmpi-dev openmpi-bin iproute2 libgloo-dev libmetis-dev libscotch-dev coinor-libclp-dev libsqlite3-dev
 )
-test_packages=(debootstrap gdb procps chromium chromium-driver python3-selenium python3-venv python3-pip python3-setuptools python3-wheel python3-torch libtorch-dev clang-format clang-tidy redis-server g++-aarch64-linux-gnu qemu-user)
+test_packages=(debootstrap gdb procps verilator chromium chromium-driver python3-selenium python3-venv python3-pip python3-setuptools python3-wheel python3-torch libtorch-dev clang-format clang-tidy redis-server g++-aarch64-linux-gnu qemu-user)
 
 # What runs here talks to loopback only, never through a proxy.
 export no_proxy="127.0.0.1,localhost${no_proxy:+,$no_proxy}"
