@@ -127,11 +127,13 @@ constexpr std::uint64_t result_words(std::uint32_t rule, std::uint32_t width,
 // MHz.
 constexpr std::uint32_t kClockMhz = 300;
 constexpr std::uint32_t kPortBytesPerCycle = 44;
-constexpr std::uint32_t kAddCycles = 6;  // latency of an addition, after which its sum can be used
+// Of `measure`, per word: an addition, which the next word's waits for. A loop has one interval, so
+// that holds for rules that add nothing there too.
+constexpr std::uint32_t kAddCycles = 9;
 // Of `sum`, beyond a cycle per word: its pipeline fills and drains for every gradient row.
 constexpr std::uint32_t kInputCycles = 17;
-constexpr std::uint32_t kRowCycles = 2;      // the same per row of the table
-constexpr std::uint32_t kStartCycles = 600;  // latency of memory and of all stages, filled once
+constexpr std::uint32_t kRowCycles = 2;       // the same per row of the table
+constexpr std::uint32_t kStartCycles = 1200;  // latency of memory and of all stages, filled once
 
 // Cycles in which `words` words pass a port.
 constexpr std::uint64_t port_cycles(std::uint64_t words) {

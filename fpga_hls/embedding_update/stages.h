@@ -6,9 +6,9 @@
 // 16 values. Rows are different, so a record is written long after it was read, and no read depends
 // on a write. `sum` ends its pipeline between gradient rows, so it adds to no word that is not
 // written yet. `measure` adds the squares of a row word after word, which is the order of
-// host/training/optimizer, so it takes kAddCycles per word. The factors of a row need two quotients
-// and a root: `divide` takes a row per cycle, and the rows wait in FIFOs of kDepth words. FIFOs of
-// a unit: 5 of 512 words (75 BRAM36).
+// host/training/optimizer, so it takes kAddCycles per word, for the other rules too. The factors of
+// a row need two quotients and a root: `divide` takes a row per cycle, and the rows wait in FIFOs
+// of kDepth words. FIFOs of a unit: 5 of 512 words (75 BRAM36).
 #pragma once
 
 #include "../exact_f32/arithmetic.h"
@@ -177,7 +177,7 @@ measure_words:
       k = 0;
     }
   }
-  cycles = shape.num_entries * (by_row ? 1 + shape.words * kAddCycles : shape.record);
+  cycles = count * kAddCycles;
 }
 
 inline void divide_rows(const Shape& shape, const Word& factors, MeasureStream& measures,

@@ -112,47 +112,51 @@ LinearIndex Addresses::linear(const std::string& text) const {
   return linear_within(text, steps);
 }
 
+// The sum's parts behind the first are added to the result; the walk goes on with the first.
 LinearIndex Addresses::linear_within(const std::string& text, int& steps) const {
-  std::string word = text;
-  LinearIndex result;
-  long factor = 1;
-  const auto finish = [&result](bool is_low_word) {
-    if (is_low_word && result.constant > INT32_MAX) result.constant -= 1L << 32;
-    return result;
-  };
-  bool is_low_word = false;
+  Walk walk{text};
   for (; steps > 0; --steps) {
-    if (is_number(word)) {
-      result.constant += factor * std::atol(word.c_str());
-      return finish(is_low_word);
+    if (is_number(walk.word)) {
+      walk.result.constant += walk.factor * std::atol(walk.word.c_str());
+      return walk.finished();
     }
-    const auto found = definitions_.find(word);
-    const IrInstruction* const by =
-        found == definitions_.end() ? nullptr : found->second.instruction;
-    const std::string op = by == nullptr ? "" : by->opcode;
-    const std::vector<std::string> parts =
-        by == nullptr ? std::vector<std::string>() : parts_of(by->text);
-    const std::string second = parts.size() > 1 ? last_word(parts[1]) : "";
-    if (op == "sext" || op == "zext" || op == "trunc") {
-      word = by->operands.empty() ? word : by->operands[0];
-      if (by->operands.empty()) break;
-    } else if (op == "and" && second == "4294967295") {  // an index of 32 bits that may be negative
-      is_low_word = true;
-      word = last_word(parts[0]);
-    } else if ((op == "add" || op == "sub" || (op == "or" && is_number(second))) &&
-               parts.size() > 1) {
-      result = sum(result, scaled(linear_within(second, --steps), op == "sub" ? -factor : factor));
-      word = last_word(parts[0]);
-    } else if ((op == "mul" || op == "shl") && is_number(second)) {
-      const long by_number = std::atol(second.c_str());
-      factor *= op == "mul" ? by_number : 1L << std::min(by_number, 40L);
-      word = last_word(parts[0]);
-    } else {
-      break;
-    }
+    if (!step_back(walk, steps)) break;
   }
-  result = sum(result, LinearIndex{{{word, factor}}, 0});
-  return finish(is_low_word);
+  walk.result = sum(walk.result, LinearIndex{{{walk.word, walk.factor}}, 0});
+  return walk.finished();
+}
+
+LinearIndex Addresses::Walk::finished() const {
+  LinearIndex index = result;
+  if (is_low_word && index.constant > INT32_MAX) index.constant -= 1L << 32;
+  return index;
+}
+
+bool Addresses::step_back(Walk& walk, int& steps) const {
+  const IrInstruction* const by = definition(walk.word);
+  if (by == nullptr) return false;
+  const std::string& op = by->opcode;
+  const std::vector<std::string> parts = parts_of(by->text);
+  const std::string second = parts.size() > 1 ? last_word(parts[1]) : "";
+  if (op == "sext" || op == "zext" || op == "trunc") {
+    if (by->operands.empty()) return false;
+    walk.word = by->operands[0];
+    return true;
+  }
+  if (op == "and" && second == "4294967295") {  // an index of 32 bits that may be negative
+    walk.is_low_word = true;
+  } else if ((op == "add" || op == "sub" || (op == "or" && is_number(second))) &&
+             parts.size() > 1) {
+    const long factor = op == "sub" ? -walk.factor : walk.factor;
+    walk.result = sum(walk.result, scaled(linear_within(second, --steps), factor));
+  } else if ((op == "mul" || op == "shl") && is_number(second)) {
+    const long by_number = std::atol(second.c_str());
+    walk.factor *= op == "mul" ? by_number : 1L << std::min(by_number, 40L);
+  } else {
+    return false;
+  }
+  walk.word = last_word(parts[0]);
+  return true;
 }
 
 void Addresses::add_indices(const IrInstruction& element, MemoryAddress& address) const {

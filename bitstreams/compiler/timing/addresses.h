@@ -48,6 +48,16 @@ class Addresses {
     const IrInstruction* instruction = nullptr;
     int block = -1;
   };
+  // From a value back to those that it is made of.
+  struct Walk {
+    std::string word;
+    LinearIndex result;
+    long factor = 1;  // of the word
+    bool is_low_word = false;
+    LinearIndex finished() const;
+  };
+  // False: the word is a term.
+  bool step_back(Walk& walk, int& steps) const;
   // steps: left for the index and all values that it adds up; then they are terms.
   LinearIndex linear_within(const std::string& text, int& steps) const;
   void add_indices(const IrInstruction& element, MemoryAddress& address) const;

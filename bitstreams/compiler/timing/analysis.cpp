@@ -4,7 +4,6 @@
 #include "bitstreams/compiler/timing/analysis.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -14,6 +13,7 @@
 #include "bitstreams/compiler/timing/body_schedule.h"
 #include "bitstreams/compiler/timing/dependences.h"
 #include "bitstreams/compiler/timing/loop_pipelining.h"
+#include "bitstreams/compiler/timing/loop_places.h"
 #include "bitstreams/compiler/timing/loop_tree.h"
 #include "bitstreams/compiler/timing/operators.h"
 #include "bitstreams/compiler/timing/phases.h"
@@ -21,6 +21,8 @@
 
 namespace tandem::timing {
 namespace {
+
+constexpr double kMostWordBytes = 512;  // of an hls::vector
 
 class Analyser {
  public:
@@ -46,21 +48,6 @@ class Analyser {
   }
 
  private:
-  // Called functions, and those that a region of processes starts.
-  static std::vector<std::pair<std::string, bool>> callees(const IrInstruction& call) {
-    std::vector<std::pair<std::string, bool>> names;
-    if (call.callee.starts_with("tandem_region_start")) {
-      for (const std::string& name : call.globals) names.emplace_back(name.substr(1), true);
-    } else if (library_function(call.callee) == Library::kNone) {
-      names.emplace_back(call.callee, false);
-    }
-    return names;
-  }
-
-  static bool is_call(const IrInstruction& each) {
-    return each.opcode == "call" || each.opcode == "invoke";
-  }
-
   void visit(const std::string& name) {
     const auto found = by_name_.find(name);
     if (found == by_name_.end() || !seen_.insert(name).second) return;
@@ -77,6 +64,7 @@ class Analyser {
     function_ = &function;
     loops_ = find_loops(function);
     local_bodies_.clear();
+    note_bodies();
     FunctionModel model;
     model.name = function.name;
     first_counter_ = result_.model.num_counters;
@@ -88,7 +76,7 @@ class Analyser {
     for (size_t index = 0; index < loops_.size(); ++index) {
       model.loops.push_back(loop_model(static_cast<int>(index), addresses));
     }
-    apply_pragmas(model.loops, pragmas_.loops, last_lines_);
+    apply_pragmas(model.loops, pragmas_.loops, last_lines_, loops_that_call_loops());
     join_nests(model.loops, local_bodies_);
     add_array_uses(model, addresses);
     const BodySchedule top(function, loops_, -1, result_.model.clock_mhz, latencies_);
@@ -104,6 +92,31 @@ class Analyser {
                       first_counter_, latencies_, result_);
     if (loops_.empty() && model.sites.empty()) latencies_[function.name] = model.depth;
     result_.model.functions.push_back(std::move(model));
+  }
+
+  void note_bodies() {
+    bodies_.clear();
+    for (size_t index = 0; index < loops_.size(); ++index) {
+      bodies_.emplace_back(*function_, loops_, static_cast<int>(index), result_.model.clock_mhz,
+                           latencies_);
+    }
+  }
+
+  // Also notes whether the function has loops itself.
+  std::set<int> loops_that_call_loops() {
+    std::set<int> found;
+    if (!loops_.empty()) with_loops_.insert(function_->name);
+    for (size_t block = 0; block < function_->blocks.size(); ++block) {
+      for (const IrInstruction& each : function_->blocks[block].instructions) {
+        if (!is_call(each)) continue;
+        for (const auto& [callee, is_process] : callees(each)) {
+          if (!with_loops_.contains(callee)) continue;
+          with_loops_.insert(function_->name);
+          found.insert(innermost_loop(loops_, static_cast<int>(block)));
+        }
+      }
+    }
+    return found;
   }
 
   // The variables that it and the functions that it calls use.
@@ -157,13 +170,15 @@ class Analyser {
     model.tests_first = exits && !is_latch;
     place(loop, model);
     count_entries(loop, model);
-    const BodySchedule body(*function_, loops_, index, result_.model.clock_mhz, latencies_);
+    const BodySchedule& body = bodies_[static_cast<size_t>(index)];
     model.depth = body.depth();
-    unknown_.insert(body.unknown().begin(), body.unknown().end());
-    const DependenceFinder finder(*function_, loops_, index, addresses, body, pragmas_.independent);
+    const LocalMemory memory{pragmas_.independent,
+                             [this](const MemoryAddress& address) { return banks(address) == 0; }};
+    const DependenceFinder finder(*function_, loops_, index, addresses, bodies_, memory);
     model.recurrences = finder.find();
     for (Recurrence& each : model.recurrences) each.line = line_of(each.line);
     model.chain = finder.chain(model.balanced);
+    unknown_.insert(body.unknown().begin(), body.unknown().end());
     model.fixed_trips = fixed_trips(*function_, loop, addresses);
     model.perfect = is_perfect(body);
     if (!model.perfect && is_local(body, addresses)) local_bodies_.insert(index);
@@ -178,13 +193,10 @@ class Analyser {
   }
 
   void place(const IrLoop& loop, LoopModel& model) {
-    for (const int latch : loop.latches) {
-      const auto found = module_.loop_ends.find(block_at(latch).loop);
-      if (found == module_.loop_ends.end()) continue;
-      model.file = found->second.first.file;
-      model.line = found->second.first.line;
-      last_lines_[model.header] = found->second.second.line;
-    }
+    const LoopPlace found = loop_place(module_, *function_, loop);
+    model.file = found.first.file;
+    model.line = found.first.line;
+    last_lines_[model.header] = found.last;
   }
 
   // The counter adds a value that is 1 when the loop is entered.
@@ -236,13 +248,8 @@ class Analyser {
     const bool moves = std::any_of(address.indices.begin(), address.indices.end(),
                                    [](const LinearIndex& each) { return !each.terms.empty(); });
     if (address.type.empty() && !address.local && !moves) return 0;
-    std::string name = source_name(address.root);
-    auto found = pragmas_.partitions.find(name);
-    while (found == pragmas_.partitions.end() && !name.empty() && std::isdigit(name.back()) != 0) {
-      name.pop_back();  // a further variable of that name
-      found = pragmas_.partitions.find(name);
-    }
-    return found == pragmas_.partitions.end() ? 1 : banks_of(found->second, address.type);
+    const std::vector<Partition>* const found = partition_of(pragmas_, source_name(address.root));
+    return found == nullptr ? 1 : banks_of(*found, address.type);
   }
 
   void add_accesses(FunctionModel& model, const Addresses& addresses) {
@@ -318,21 +325,31 @@ class Analyser {
     result_.sites.push_back({each.line, last_site(), pointer, type, std::to_string(bytes)});
   }
 
+  // A copy between variables that are no arrays: a word passes from registers to registers.
+  static bool is_move(const Addresses& addresses, const IrInstruction& copy,
+                      const std::string& size) {
+    const double bytes = std::atof(size.c_str());
+    return bytes > 0 && bytes <= kMostWordBytes &&
+           std::all_of(copy.operands.begin(), copy.operands.begin() + 2,
+                       [&addresses](const std::string& pointer) {
+                         const MemoryAddress address = addresses.address_of_value(pointer);
+                         return !address.type.empty() && !address.type.starts_with('[');
+                       });
+  }
+
   // Operands of a copy: destination, source, and the size if it is not a constant.
   void add_copy(FunctionModel& model, const Addresses& addresses, const IrInstruction& each,
                 int block, int loop) {
     if (each.operands.size() < 2) return;
     const std::string arguments = each.text.substr(each.text.find('(') + 1);
     const size_t last = arguments.rfind("i64 ", arguments.find(')'));
-    size_t size_at = last == std::string::npos ? std::string::npos : last;
-    for (size_t at = 0; (at = arguments.find(", i64 ", at)) != std::string::npos; ++at) {
-      size_at = at + 2;
-      break;
-    }
+    const size_t second = arguments.find(", i64 ");
+    const size_t size_at = second == std::string::npos ? last : second + 2;
     if (size_at == std::string::npos) return;
     std::string size =
         arguments.substr(size_at + 4, arguments.find_first_of(",)", size_at) - size_at - 4);
     size = size.substr(size.rfind(' ') + 1);
+    if (is_move(addresses, each, size)) return;
     double element = 0;
     for (int side = 0; side < 2; ++side) {
       const MemoryAddress address =
@@ -351,29 +368,15 @@ class Analyser {
     }
   }
 
-  // Of an element of an array of which `size` bytes are copied: all of it, as a rule.
-  static double copied_bytes(const std::string& type, const std::string& size) {
-    double elements = 1;
-    for (size_t at = 0; at < type.size() && type[at] == '['; at = type.find('[', at)) {
-      elements *= std::max(1.0, std::atof(type.c_str() + at + 1));
-      at = type.find(" x ", at) + 2;
-      if (at + 1 >= type.size() || type[at + 1] != '[') break;
-    }
-    const double bytes = std::atof(size.c_str());
-    const double each = bytes / elements;
-    if (each >= 1 && each == static_cast<double>(static_cast<long>(each))) return each;
-    const size_t inner = type.rfind(" x ");
-    if (inner == std::string::npos) return bytes_of_type(type);
-    return bytes_of_type(type.substr(inner + 3, type.find(']', inner) - inner - 3));
-  }
-
   const IrModule& module_;
   const KernelPragmas& pragmas_;
   std::map<std::string, const IrFunction*> by_name_;
   Analysis result_;
   std::set<std::string> seen_;
   std::set<std::string> unknown_;
+  std::set<std::string> with_loops_;  // functions that have loops or call some
   std::map<std::string, double> latencies_;
+  std::vector<BodySchedule> bodies_;                      // of the function's loops
   std::set<int> local_bodies_;                            // loops of the function, by index
   std::map<int, int> last_lines_;                         // of a loop, by its header's counter
   std::map<std::string, std::set<std::string>> globals_;  // by function

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,8 +65,9 @@ Analysis analyse(const IrModule& module, const KernelPragmas& pragmas, const std
 bool is_function(const std::string& ir_name, const std::string& name);
 
 // Marks the functions that the analysis must find as functions (the kernel, reads, writes and
-// tests of streams) as ones that are not inlined, and those of ap_int and ap_fixed as ones that
-// are. `ir`: before any optimisation.
-std::string keep_functions(const std::string& ir, const std::string& kernel);
+// tests of streams) as ones that are not inlined, and those of ap_int and ap_fixed and `inlined` as
+// ones that are. `ir`: before any optimisation.
+std::string keep_functions(const std::string& ir, const std::string& kernel,
+                           const std::set<std::string>& inlined = {});
 
 }  // namespace tandem::timing

@@ -85,12 +85,22 @@ double BodySchedule::cycle_of(const IrInstruction& instruction) const {
   return found == starts_.end() ? 0 : found->second;
 }
 
+BodySchedule::Reached BodySchedule::next(const Reached& before,
+                                         const IrInstruction& instruction) const {
+  Reached reached = before;
+  reached.at = after(before.at, instruction);
+  const double cost = reached.at.cycle - before.at.cycle;
+  if (cost > reached.slowest) {
+    reached.slowest = cost;
+    reached.path.slowest = instruction.opcode == "call" ? instruction.callee : instruction.opcode;
+    reached.path.location = instruction.location;
+  }
+  if (cost != 0 || reached.at.ns != before.at.ns) reached.path.operations += 1;
+  if (instruction.opcode == "load") reached.path.loads.push_back(&instruction);
+  return reached;
+}
+
 std::optional<Path> BodySchedule::path(const std::string& from, const std::string& to) const {
-  struct Reached {
-    Instant at;
-    double slowest = 0;
-    Path path;
-  };
   std::map<std::string, Reached> reached = {{from, {}}};
   for (const int block : blocks_) {
     for (const IrInstruction& each : function_.blocks[static_cast<size_t>(block)].instructions) {
@@ -102,20 +112,7 @@ std::optional<Path> BodySchedule::path(const std::string& from, const std::strin
         if (found == reached.end()) continue;
         if (latest == nullptr || is_later(found->second.at, latest->at)) latest = &found->second;
       }
-      if (latest == nullptr) continue;
-      Reached next = *latest;
-      next.at = after(latest->at, each);
-      const double cost = next.at.cycle - latest->at.cycle;
-      if (cost > next.slowest) {
-        next.slowest = cost;
-        next.path.slowest = each.opcode == "call" ? each.callee : each.opcode;
-        next.path.location = each.location;
-      }
-      if (next.at.cycle != latest->at.cycle || next.at.ns != latest->at.ns) {
-        next.path.operations += 1;
-      }
-      if (each.opcode == "load") next.path.loads.push_back(&each);
-      reached[each.result] = std::move(next);
+      if (latest != nullptr) reached.emplace(each.result, next(*latest, each));
     }
   }
   const auto end = reached.find(to);

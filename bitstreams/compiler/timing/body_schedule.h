@@ -52,6 +52,12 @@ class BodySchedule {
   const std::set<std::string>& unknown() const { return unknown_; }
 
  private:
+  struct Reached {
+    Instant at;
+    double slowest = 0;
+    Path path;
+  };
+  Reached next(const Reached& before, const IrInstruction& instruction) const;
   // What an instruction waits for: its operands; a phi also for the branches that choose.
   std::vector<std::string> inputs(const IrInstruction& instruction, int block) const;
   void order_blocks(const std::vector<IrLoop>& loops, int loop);

@@ -85,31 +85,98 @@ double DependenceFinder::chain(bool& balanced) const {
   return longest;
 }
 
-void DependenceFinder::add_memory(std::vector<Recurrence>& found) const {
+std::vector<DependenceFinder::Update> DependenceFinder::updates_in(const BodySchedule& body) const {
   std::vector<const IrInstruction*> loads, stores;
-  for (const int block : body_.blocks()) {
+  for (const int block : body.blocks()) {
     for (const IrInstruction& each : function_.blocks[static_cast<size_t>(block)].instructions) {
       if (each.opcode == "load") loads.push_back(&each);
       if (each.opcode == "store" && !each.operands.empty()) stores.push_back(&each);
     }
   }
+  std::vector<Update> updates;
   for (const IrInstruction* const load : loads) {
     const MemoryAddress from = addresses_.address_of(*load);
-    if (independent_.contains(source_name(from.root))) continue;
+    if (memory_.independent.contains(source_name(from.root)) || begins_here(from.root)) continue;
     for (const IrInstruction* const store : stores) {
       const MemoryAddress to = addresses_.address_of(*store);
       if (to.root != from.root || to.local != from.local) continue;
-      const auto path = body_.path(load->result, store->operands[0]);
-      if (!path) continue;
-      const Carried by = carried(from, to);
-      if (by.distance <= 0) continue;
-      // The load takes one cycle; the store ends in the cycle in which its value is ready.
-      const double cycles = std::max(path->cycles, 1.0) + 1;
-      found.push_back({cycles, by.distance, -1, by.certain,
-                       path->slowest.empty() ? "memory" : path->slowest, store->location,
-                       device_reads(*path) + (from.local ? 0 : 1)});
+      const auto path = body.path(load->result, store->operands[0]);
+      if (path) updates.push_back({from, to, store->location, *path});
     }
   }
+  return updates;
+}
+
+// The variable is declared in the loop, so each iteration has a new one.
+bool DependenceFinder::begins_here(const std::string& variable) const {
+  const IrLoop& loop = loops_[static_cast<size_t>(loop_)];
+  for (size_t block = 0; block < function_.blocks.size(); ++block) {
+    if (!loop.blocks[block]) continue;
+    for (const IrInstruction& each : function_.blocks[block].instructions) {
+      if (each.callee.starts_with("llvm.lifetime.start") && !each.operands.empty() &&
+          addresses_.address_of_value(each.operands.back()).root == variable) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// A load of memory takes one cycle; the store ends in the cycle in which its value is ready.
+double DependenceFinder::cycles_of(const Update& update) const {
+  if (update.from.local && memory_.is_registers(update.from)) return update.path.cycles;
+  return std::max(update.path.cycles, 1.0) + 1;
+}
+
+void DependenceFinder::add_memory(std::vector<Recurrence>& found) const {
+  for (const Update& each : updates_in(body_)) {
+    const Carried by = carried(each.from, each.to);
+    const double cycles = cycles_of(each);
+    const double reads = device_reads(each.path) + (each.from.local ? 0 : 1);
+    if (by.distance <= 0 || (cycles <= 1 && reads == 0)) continue;
+    found.push_back({cycles, by.distance, -1, by.certain,
+                     each.path.slowest.empty() ? "memory" : each.path.slowest, each.store, reads});
+  }
+  for (size_t inner = 0; inner < loops_.size(); ++inner) {
+    const bool is_inside =
+        loops_[static_cast<size_t>(loop_)].blocks[static_cast<size_t>(loops_[inner].header)];
+    if (is_inside && static_cast<int>(inner) != loop_) {
+      add_copies(static_cast<int>(inner), found);
+    }
+  }
+}
+
+// Of an index that steps inside, each copy has its own place; without one all copies use one place,
+// one after the other.
+void DependenceFinder::add_copies(int inner, std::vector<Recurrence>& found) const {
+  for (const Update& each : updates_in(bodies_[static_cast<size_t>(inner)])) {
+    if (!each.from.local || each.from.indices != each.to.indices) continue;
+    bool stays = true, is_own = false;
+    for (const LinearIndex& index : each.from.indices) {
+      for (const auto& [value, factor] : index.terms) {
+        if (!changes(value)) continue;
+        stays = stays && step_of(value) == 0 && is_index(value);
+        is_own = true;
+      }
+    }
+    const double cycles = cycles_of(each);
+    if (!stays || (is_own && cycles <= 1)) continue;
+    const std::string what = each.path.slowest.empty() ? "memory" : each.path.slowest;
+    if (is_own) {
+      found.push_back({cycles, 1, -1, true, what, each.store});
+    } else {
+      const bool registers = memory_.is_registers(each.from);
+      found.push_back({registers ? each.path.length : cycles, 1, inner, true, what, each.store});
+    }
+  }
+}
+
+// Of a loop in this one.
+bool DependenceFinder::is_index(const std::string& value) const {
+  const int block = addresses_.block_of(value);
+  return addresses_.step_of(value) != 0 &&
+         std::any_of(loops_.begin(), loops_.end(),
+                     [block](const IrLoop& each) { return each.header == block; });
 }
 
 long DependenceFinder::step_of(const std::string& phi) const {

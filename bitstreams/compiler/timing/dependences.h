@@ -6,9 +6,12 @@
 // Values: from a phi of the loop header to the value that returns to it. Local arrays: from a load
 // to a store, if the store's address equals the load's address in a later iteration or in all
 // iterations, depends on data, or cannot be compared. In the last case the dependence is uncertain.
-// A `dependence` pragma excludes its variable. Pure.
+// The loops inside count as unrolled: a copy waits for the same copy of the iteration before where
+// both use one place. A `dependence` pragma excludes its variable; one that is declared in the loop
+// is new in each iteration. Pure.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,17 +23,24 @@
 
 namespace tandem::timing {
 
+struct LocalMemory {
+  const std::set<std::string>& independent;                // variables of `dependence ... false`
+  std::function<bool(const MemoryAddress&)> is_registers;  // which are read in no time
+};
+
 class DependenceFinder {
  public:
+  // `bodies`: of all loops.
   DependenceFinder(const IrFunction& function, const std::vector<IrLoop>& loops, int loop,
-                   const Addresses& addresses, const BodySchedule& body,
-                   const std::set<std::string>& independent)
+                   const Addresses& addresses, const std::vector<BodySchedule>& bodies,
+                   const LocalMemory& memory)
       : function_(function),
         loops_(loops),
         loop_(loop),
         addresses_(addresses),
-        body_(body),
-        independent_(independent) {}
+        bodies_(bodies),
+        body_(bodies[static_cast<std::size_t>(loop)]),
+        memory_(memory) {}
 
   // `line` of the result is a !dbg number. Dependences that delay no iteration are not listed.
   std::vector<Recurrence> find() const;
@@ -44,7 +54,19 @@ class DependenceFinder {
     bool certain = true;
   };
   void add_values(std::vector<Recurrence>& found) const;
+  // A load, and a store of a value that depends on it, of one variable.
+  struct Update {
+    MemoryAddress from, to;
+    int store = -1;  // location
+    Path path;
+  };
+  std::vector<Update> updates_in(const BodySchedule& body) const;
   void add_memory(std::vector<Recurrence>& found) const;
+  void add_copies(int inner, std::vector<Recurrence>& found) const;
+  // The cycles from a load to the next one that can read what was stored.
+  double cycles_of(const Update& update) const;
+  bool is_index(const std::string& value) const;
+  bool begins_here(const std::string& variable) const;
   Carried carried(const MemoryAddress& load, const MemoryAddress& store) const;
   // The step of the induction variable in this loop; 0 if it is not one.
   long step_of(const std::string& phi) const;
@@ -55,8 +77,9 @@ class DependenceFinder {
   const std::vector<IrLoop>& loops_;
   const int loop_;
   const Addresses& addresses_;
+  const std::vector<BodySchedule>& bodies_;
   const BodySchedule& body_;
-  const std::set<std::string>& independent_;
+  const LocalMemory& memory_;
 };
 
 }  // namespace tandem::timing

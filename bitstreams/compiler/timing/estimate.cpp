@@ -15,7 +15,7 @@ constexpr double kUnknownShare = 0.5;  // by which unknown functions may lengthe
 // Shares of the run that shallow streams cost: worth telling, and limiting it.
 constexpr double kShallowShare = 0.02;
 constexpr double kLimitingShare = 0.1;
-constexpr double kMissesMatter = 1.01;  // times the run, for closed pages to give a range
+constexpr double kMatters = 1.01;  // times the run, for a slower card to give a range
 
 std::vector<PortTime> ports_of(const std::vector<PortUse>& uses, double kernel_us,
                                const TimedCard& card) {
@@ -108,6 +108,11 @@ void add_streams(const ReplayedRun& replayed, const TimedCard& card, RunTime& ti
     ReplayedStream& stream = time.streams[index];
     stream.most = replayed.unbounded.streams[index].most;
     if (longest == nullptr || stream.full_cycles > longest->full_cycles) longest = &stream;
+    if (stream.uncounted) {
+      time.unknown.push_back(stream_name(stream) + " is written more than " +
+                             number(static_cast<double>(kMostPending)) +
+                             " times before its reader begins: waits for its room are not counted");
+    }
     if (!stream.stuck) continue;
     time.unknown.push_back(stream_name(stream) + " has a depth of " + number(stream.depth) +
                            ", with which the design stands still: its time is that with more");
@@ -122,6 +127,35 @@ void add_streams(const ReplayedRun& replayed, const TimedCard& card, RunTime& ti
   time.limit = name;
   time.why = "its depth is " + number(longest->depth) + ": its writer waits " +
              number(longest->full_cycles) + " cycles for room";
+}
+
+// What is not known makes a range, each part with its reason. The replay of streams knows none.
+void add_range(const KernelModel& model, const RunCounts& counts,
+               const std::vector<TimedArgument>& arguments, const TimedCard& card, RunTime& time) {
+  const double same = Estimator(model, counts, arguments, card, true).run();
+  double low = Estimator(model, counts, arguments, card, false).run();
+  if (same > 0) low *= time.cycles / same;
+  time.modelled_us_low = low / card.clock_mhz + time.launch_us;
+  time.modelled_us_high = time.modelled_us;
+  for (const std::string& name : model.unknown) {
+    time.unknown.push_back("the latency of " + name + " is not known");
+  }
+  if (!model.unknown.empty()) time.modelled_us_high += time.kernel_us * kUnknownShare;
+  if (low < time.cycles) {
+    time.unknown.push_back("addresses that may be equal are taken for a dependence");
+  }
+  const auto add_slower = [&](const TimedCard& slower, const char* why) {
+    const double cycles = Estimator(model, counts, arguments, slower, true).run();
+    if (cycles <= same * kMatters) return;
+    time.modelled_us_high += (cycles - same) / card.clock_mhz;
+    time.unknown.push_back(why);
+  };
+  TimedCard slower = card;
+  slower.pages_miss = true;
+  add_slower(slower, "each access outside a burst may find its page closed");
+  slower = card;
+  slower.banks_far = true;
+  add_slower(slower, "a port of several HBM banks is beside one of them at most");
 }
 
 }  // namespace
@@ -142,28 +176,10 @@ RunTime estimate(const KernelModel& model, const RunCounts& counts,
   Estimator expected(model, counts, arguments, card, true, regions);
   RunTime time;
   time.cycles = expected.run();
-  double low = Estimator(model, counts, arguments, card, false).run();
-  const double same = Estimator(model, counts, arguments, card, true).run();
-  if (same > 0) low *= time.cycles / same;  // the replay knows no range
   time.kernel_us = time.cycles / card.clock_mhz;
   time.launch_us = card.launch_us;
   time.modelled_us = time.kernel_us + time.launch_us;
-  time.modelled_us_low = low / card.clock_mhz + time.launch_us;
-  time.modelled_us_high = time.modelled_us;
-  for (const std::string& name : model.unknown) {
-    time.unknown.push_back("the latency of " + name + " is not known");
-  }
-  if (!model.unknown.empty()) time.modelled_us_high += time.kernel_us * kUnknownShare;
-  if (low < time.cycles) {
-    time.unknown.push_back("addresses that may be equal are taken for a dependence");
-  }
-  TimedCard missing_card = card;
-  missing_card.pages_miss = true;
-  const double missing = Estimator(model, counts, arguments, missing_card, true).run();
-  if (missing > same * kMissesMatter) {
-    time.modelled_us_high += (missing - same) / card.clock_mhz;
-    time.unknown.push_back("each access outside a burst may find its page closed");
-  }
+  add_range(model, counts, arguments, card, time);
   time.limit = expected.limit();
   time.why = expected.why();
   time.loops = expected.loops();

@@ -24,7 +24,33 @@ double Estimator::run() {
   const auto found = functions_.find(model_.kernel);
   if (found != functions_.end()) cycles_ = total(*found->second).cycles;
   bound_by_channels();
+  for (WorkCost& each : costs_) {
+    const double share = share_of_calls(model_.functions[static_cast<size_t>(each.function)]);
+    each.per_trip *= share;
+    each.per_entry *= share;
+    each.prologue *= share;
+  }
   return cycles_;
+}
+
+double Estimator::copies(const LoopModel& loop) const {
+  if (is_pipelined(loop)) return 1;
+  const double steps =
+      loop.unroll == 0 ? count(loop.entries) : intervals_.iterations(loop, loop.unroll);
+  return std::max(1.0, trips(loop) / std::max(1.0, steps));
+}
+
+double Estimator::share_of_calls(const FunctionModel& function) const {
+  double calls = 0, steps = 0;
+  for (const FunctionModel& caller : model_.functions) {
+    for (const CallModel& call : caller.calls) {
+      if (call.callee != function.name) continue;
+      const double times = count(call.block);
+      calls += times;
+      steps += call.loop < 0 ? times : times / copies(caller.loops[static_cast<size_t>(call.loop)]);
+    }
+  }
+  return calls > 0 ? steps / calls : 1;
 }
 
 Estimator::Total Estimator::total(const FunctionModel& function) {
@@ -197,13 +223,10 @@ double Estimator::loop_cycles(const FunctionModel& function, int index) {
   costs_.push_back({number_of(function), index, index,
                     (cycles - entries * fixed) / std::max(1.0, trips(loop)), fixed + kStepCycles,
                     kStepCycles / 2});
-  // What copies of the body call runs side by side.
-  const double steps = loop.unroll == 0 ? entries : std::max(1.0, iterations);
-  const double copies = std::max(1.0, trips(loop) / steps);
-  cycles += phases_cycles(function, index) / copies;
+  cycles += phases_cycles(function, index) / copies(loop);
   Total calls;
   add_calls(function, index, true, calls);
-  cycles += calls.cycles / copies;
+  cycles += calls.cycles / copies(loop);
   loops_.push_back(
       {loop.file, loop.line, entries, trips(loop), 0, loop.depth, cycles,
        loop.pipeline == "off" ? "its pipelining is switched off" : "it is not pipelined"});

@@ -61,6 +61,13 @@ class Estimator {
     return static_cast<int>(&function - model_.functions.data());
   }
 
+  // How many copies of an unrolled loop's body run side by side.
+  double copies(const LoopModel& loop) const;
+
+  // The share of a function's cycles that its calls take, of which copies of a body make some at
+  // the same time.
+  double share_of_calls(const FunctionModel& function) const;
+
   // Its latency is part of the schedule around it.
   static bool is_operation(const FunctionModel& function);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <set>
 
 #include "common/text_parts.h"
@@ -119,6 +120,7 @@ class IrReader {
     IrFunction function;
     size_t end = 0;
     function.name = name_at(line, line.find('@') + 1, &end);
+    function.location = number_after(line, "!dbg !");
     for (size_t at = end; at < line.size(); ++at) {
       if (line[at] != '%') continue;
       size_t after = 0;
@@ -261,7 +263,19 @@ class IrReader {
       loops_[number] = {first, last};
     } else if (value.find("file: !") != std::string_view::npos) {
       scopes_[number] = number_after(value, "file: !");
+      const bool is_function = value.find("!DISubprogram(") != std::string_view::npos;
+      if (is_function) locations_[number] = {number_after(value, "line: "), number};
+      if (!is_function) parents_[number] = number_after(value, "scope: !");
     }
+  }
+
+  // The function that a scope is, or is a block of.
+  int owner_of(int scope) const {
+    for (auto found = parents_.find(scope); found != parents_.end();) {
+      scope = found->second;
+      found = parents_.find(scope);
+    }
+    return scope;
   }
 
   void resolve_places() {
@@ -270,6 +284,7 @@ class IrReader {
       const auto file = scope == scopes_.end() ? files_.end() : files_.find(scope->second);
       module_.places[number] = {file == files_.end() ? "" : file->second,
                                 std::max(location.first, 0)};
+      module_.owners[number] = owner_of(location.second);
     }
     for (const auto& [number, ends] : loops_) {
       const auto first = module_.places.find(ends.first);
@@ -284,6 +299,7 @@ class IrReader {
   size_t line_ = 0;
   std::map<int, std::pair<int, int>> locations_;  // line, scope
   std::map<int, int> scopes_;                     // file
+  std::map<int, int> parents_;                    // of a block: the scope around it
   std::map<int, std::string> files_;
   std::map<int, std::pair<int, int>> loops_;  // locations of begin and end
 };
@@ -311,6 +327,21 @@ unsigned bytes_of_type(const std::string& type) {
     return static_cast<unsigned>(std::max(count, 1)) * bytes_of_type(element);
   }
   return 8;
+}
+
+double copied_bytes(const std::string& type, const std::string& size) {
+  double elements = 1;
+  for (size_t at = 0; at < type.size() && type[at] == '['; at = type.find('[', at)) {
+    elements *= std::max(1.0, std::atof(type.c_str() + at + 1));
+    at = type.find(" x ", at) + 2;
+    if (at + 1 >= type.size() || type[at + 1] != '[') break;
+  }
+  const double bytes = std::atof(size.c_str());
+  const double each = bytes / elements;
+  if (each >= 1 && each == static_cast<double>(static_cast<long>(each))) return each;
+  const size_t inner = type.rfind(" x ");
+  if (inner == std::string::npos) return bytes_of_type(type);
+  return bytes_of_type(type.substr(inner + 3, type.find(']', inner) - inner - 3));
 }
 
 }  // namespace tandem::timing

@@ -49,13 +49,15 @@ struct IrFunction {
   std::string name;
   std::vector<std::string> parameters;
   std::vector<IrBlock> blocks;
+  int location = -1;  // number of the !dbg, which has a place too
 };
 
 struct IrModule {
   std::vector<std::string> lines;
   std::vector<IrFunction> functions;
-  std::set<std::string> constants;                             // global ones, without '@'
-  std::map<int, SourceLine> places;                            // by !dbg number
+  std::set<std::string> constants;   // global ones, without '@'
+  std::map<int, SourceLine> places;  // by !dbg number
+  std::map<int, int> owners;         // the !dbg of the function that has a place, by the place's
   std::map<int, std::pair<SourceLine, SourceLine>> loop_ends;  // by !llvm.loop: first, last line
 };
 
@@ -63,5 +65,7 @@ IrModule read_ir(std::string_view text);
 
 // The size of a value of this type in memory; 8 if it is not known.
 unsigned bytes_of_type(const std::string& type);
+// Of an element of an array of this type of which `size` bytes are copied: all of it, as a rule.
+double copied_bytes(const std::string& type, const std::string& size);
 
 }  // namespace tandem::timing

@@ -28,7 +28,8 @@ bool is_function(const std::string& ir_name, const std::string& name) {
   return ir_name == name || ir_name.starts_with("_Z" + std::to_string(name.size()) + name);
 }
 
-std::string keep_functions(const std::string& ir, const std::string& kernel) {
+std::string keep_functions(const std::string& ir, const std::string& kernel,
+                           const std::set<std::string>& inlined) {
   const std::set<int> stay_out = groups_that_are_not_inlined(ir);
   std::string result;
   result.reserve(ir.size() + ir.size() / 64);
@@ -38,14 +39,17 @@ std::string keep_functions(const std::string& ir, const std::string& kernel) {
     begin = end + 1;
     if (line.starts_with("define ")) {
       const size_t at = line.find('@') + 1;
-      const std::string name = line.substr(at, line.find('(', at) - at);
+      const size_t begin_name = line[at] == '"' ? at + 1 : at;
+      const std::string name =
+          line.substr(begin_name, line.find_first_of("(\"", begin_name) - begin_name);
       const Library library = library_function(name);
       const bool is_stream = library == Library::kStreamRead || library == Library::kStreamWrite ||
                              library == Library::kStreamTest;
       const size_t group = line.rfind(" #");
       if ((is_stream || is_function(name, kernel)) && group != std::string::npos) {
         line.insert(group, " noinline");
-      } else if (library == Library::kWide && group != std::string::npos &&
+      } else if ((library == Library::kWide || inlined.contains(name)) &&
+                 group != std::string::npos &&
                  !stay_out.contains(std::atoi(line.c_str() + group + 2))) {
         line.insert(group, " alwaysinline");
       }

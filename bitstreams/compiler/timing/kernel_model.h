@@ -25,7 +25,7 @@ struct ArrayUse {
 };
 
 // A value that a later iteration needs: it is ready after `cycles`, and needed `distance`
-// iterations later.
+// iterations later. Through an inner loop: `cycles` of each copy of it, or, of 0, of its own.
 struct Recurrence {
   double cycles = 0;
   double distance = 1;

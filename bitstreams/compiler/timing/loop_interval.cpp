@@ -65,7 +65,9 @@ void LoopIntervals::raise_by_dependences(const FunctionModel& function, const Lo
     std::string what = each.what;
     if (each.inner >= 0) {
       const LoopModel& inner = function.loops[static_cast<size_t>(each.inner)];
-      cycles = longest_recurrence(inner, read_latency, &what) * copies(inner, loop);
+      const double of_copy =
+          each.cycles > 0 ? each.cycles : longest_recurrence(inner, read_latency, &what);
+      cycles = of_copy * copies(inner, loop);
     }
     const bool any_order = loop.balanced && each.device_reads == 0 && each.inner < 0;
     const double chained = any_order ? copies_in_order(loop, unroll) : unroll;
@@ -151,6 +153,23 @@ void LoopIntervals::raise_by_streams(const FunctionModel& function, int index, d
   }
 }
 
+// Copies of loop `each` that one iteration of loop `index` makes and of which each waits for the
+// one before: those of loops around it too where they pass on its value.
+double LoopIntervals::copies_in_line(const FunctionModel& function, int each, int index) const {
+  double times = 1;
+  while (each != index) {
+    const LoopModel& inner = function.loops[static_cast<size_t>(each)];
+    const LoopModel& outer = function.loops[static_cast<size_t>(inner.parent)];
+    times *= copies(inner, outer);
+    const bool passes_on = std::any_of(
+        outer.recurrences.begin(), outer.recurrences.end(),
+        [each](const Recurrence& value) { return value.inner == each && value.cycles == 0; });
+    if (!passes_on) break;
+    each = inner.parent;
+  }
+  return times;
+}
+
 // Copies of a body run beside each other but for what one waits for from the one before.
 double LoopIntervals::depth(const FunctionModel& function, int index, double unroll) const {
   const LoopModel& loop = function.loops[static_cast<size_t>(index)];
@@ -164,7 +183,8 @@ double LoopIntervals::depth(const FunctionModel& function, int index, double unr
       continue;
     }
     const LoopModel& inner = function.loops[each];
-    depth += inner.depth - 1 + lengthened(inner, copies(inner, loop));
+    depth += inner.depth - 1 +
+             lengthened(inner, copies_in_line(function, static_cast<int>(each), index));
   }
   return depth;
 }

@@ -45,6 +45,7 @@ class LoopIntervals {
 
  private:
   double copies(const LoopModel& inner, const LoopModel& outer) const;
+  double copies_in_line(const FunctionModel& function, int each, int index) const;
   static double copies_in_order(const LoopModel& loop, double unroll);
   double longest_recurrence(const LoopModel& loop, double read_latency,
                             std::string* what = nullptr) const;

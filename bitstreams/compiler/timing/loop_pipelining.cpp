@@ -11,8 +11,6 @@ namespace {
 
 constexpr double kUnrolledTrips = 64;
 
-std::string name_of_file(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 // The innermost loop of the source that holds the pragma's line.
 LoopModel* loop_at(std::vector<LoopModel>& loops, const SourceLine& at,
                    const std::map<int, int>& last_lines) {
@@ -21,9 +19,8 @@ LoopModel* loop_at(std::vector<LoopModel>& loops, const SourceLine& at,
   for (LoopModel& loop : loops) {
     const auto found = last_lines.find(loop.header);
     const int last = found == last_lines.end() ? loop.line : found->second;
-    if (name_of_file(loop.file) != name_of_file(at.file) || at.line < loop.line || at.line > last) {
-      continue;
-    }
+    const bool holds = at.line >= loop.line && at.line <= last;
+    if (!holds || !in_same_file({loop.file, loop.line}, at)) continue;
     if (best != nullptr && last - loop.line > best_span) continue;
     best = &loop;
     best_span = last - loop.line;
@@ -31,23 +28,29 @@ LoopModel* loop_at(std::vector<LoopModel>& loops, const SourceLine& at,
   return best;
 }
 
-bool is_innermost(const std::vector<LoopModel>& loops, size_t index) {
+// `callers`: loops that call functions with loops.
+bool is_innermost(const std::vector<LoopModel>& loops, size_t index, const std::set<int>& callers) {
+  if (callers.contains(static_cast<int>(index))) return false;
   return std::none_of(loops.begin(), loops.end(), [index](const LoopModel& each) {
     return each.parent == static_cast<int>(index);
   });
 }
 
 // All loops in it are innermost ones of few trips that no pragma names.
-bool takes_inner_loops(const std::vector<LoopModel>& loops, size_t index) {
+bool takes_inner_loops(const std::vector<LoopModel>& loops, size_t index,
+                       const std::set<int>& callers) {
   const LoopModel& loop = loops[index];
-  if (loop.perfect || !loop.pipeline.empty() || loop.unroll != 1) return false;
+  if (callers.contains(static_cast<int>(index)) || loop.perfect || !loop.pipeline.empty() ||
+      loop.unroll != 1)
+    return false;
   bool any = false;
   for (size_t each = 0; each < loops.size(); ++each) {
     const LoopModel& inner = loops[each];
     if (inner.parent != static_cast<int>(index)) continue;
     any = true;
     const bool few = inner.fixed_trips > 0 && inner.fixed_trips < kUnrolledTrips;
-    if (!few || !is_innermost(loops, each) || !inner.pipeline.empty() || inner.unroll > 1) {
+    if (!few || !is_innermost(loops, each, callers) || !inner.pipeline.empty() ||
+        inner.unroll > 1) {
       return false;
     }
   }
@@ -57,7 +60,7 @@ bool takes_inner_loops(const std::vector<LoopModel>& loops, size_t index) {
 }  // namespace
 
 void apply_pragmas(std::vector<LoopModel>& loops, const std::vector<LoopPragma>& pragmas,
-                   const std::map<int, int>& last_lines) {
+                   const std::map<int, int>& last_lines, const std::set<int>& callers) {
   for (const LoopPragma& each : pragmas) {
     LoopModel* const loop = loop_at(loops, each.place, last_lines);
     if (loop == nullptr) continue;
@@ -69,11 +72,11 @@ void apply_pragmas(std::vector<LoopModel>& loops, const std::vector<LoopPragma>&
     }
   }
   for (size_t index = 0; index < loops.size(); ++index) {
-    if (takes_inner_loops(loops, index)) loops[index].pipeline = "auto";
+    if (takes_inner_loops(loops, index, callers)) loops[index].pipeline = "auto";
   }
   for (size_t index = 0; index < loops.size(); ++index) {
     LoopModel& loop = loops[index];
-    const bool is_inner = is_innermost(loops, index);
+    const bool is_inner = is_innermost(loops, index, callers);
     const bool is_taken = pipelined_around(loops, static_cast<int>(index)) >= 0;
     if (loop.pipeline.empty() && is_inner && !is_taken && loop.unroll != 0) loop.pipeline = "auto";
   }
@@ -118,6 +121,7 @@ int flattened(const std::vector<LoopModel>& loops, int loop) {
       only = static_cast<int>(each);
     }
     if (!outer.perfect || only < 0 || outer.unroll != 1) return -1;
+    if (loops[static_cast<size_t>(only)].fixed_trips == 0) return -1;
     loop = only;
   }
   return loop;

@@ -19,9 +19,10 @@
 
 namespace tandem::timing {
 
-// `last_lines`: of loops in the source, by the counter of their header.
+// `last_lines`: of loops in the source, by the counter of their header. `callers`: loops that call
+// functions with loops, by index; they are not innermost ones.
 void apply_pragmas(std::vector<LoopModel>& loops, const std::vector<LoopPragma>& pragmas,
-                   const std::map<int, int>& last_lines);
+                   const std::map<int, int>& last_lines, const std::set<int>& callers = {});
 
 // Makes one loop of a nest whose outer loop has code beside a single inner one, pipelined and of
 // constant trips: the code becomes part of the inner loop's iterations. `local`: loops whose code
@@ -34,7 +35,8 @@ double fixed_trips(const IrFunction& function, const IrLoop& loop, const Address
 // The pipelined loop that `loop` is or is in; -1: none.
 int pipelined_around(const std::vector<LoopModel>& loops, int loop);
 
-// The pipelined loop that `loop` becomes: itself, or the innermost one of a perfect nest; -1: none.
+// The pipelined loop that `loop` becomes: itself, or the innermost one of a perfect nest, where
+// only the outermost loop may have trips that are not constant; -1: none.
 int flattened(const std::vector<LoopModel>& loops, int loop);
 
 bool is_pipelined(const LoopModel& loop);

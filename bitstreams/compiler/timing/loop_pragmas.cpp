@@ -34,11 +34,12 @@ void add_partition(const HlsPragma& pragma, KernelPragmas& found) {
 }
 
 void add_pragma(const HlsPragma& pragma, const SourceLine& place, KernelPragmas& found) {
+  const bool off = has_word(pragma, "off") || lower_case(pragma.value("off")) == "true";
   if (pragma.kind == "pipeline") {
-    const bool off = has_word(pragma, "off") || lower_case(pragma.value("off")) == "true";
     found.loops.push_back({place, true, off, std::atof(pragma.value("ii").c_str()), 0});
+  } else if (pragma.kind == "inline") {
+    if (!off) found.inlined.push_back(place);
   } else if (pragma.kind == "unroll") {
-    const bool off = has_word(pragma, "off") || lower_case(pragma.value("off")) == "true";
     found.loops.push_back({place, false, off, 0, std::atoi(pragma.value("factor").c_str())});
   } else if (pragma.kind == "array_partition" || pragma.kind == "array_reshape") {
     add_partition(pragma, found);
@@ -79,6 +80,26 @@ KernelPragmas find_pragmas(std::string_view preprocessed) {
     if (!pragma.kind.empty()) add_pragma(pragma, place, found);
   }
   return found;
+}
+
+const std::vector<Partition>* partition_of(const KernelPragmas& pragmas, const std::string& name) {
+  const auto end = pragmas.partitions.end();
+  std::string plain = name;
+  auto found = pragmas.partitions.find(plain);
+  while (found == end && !plain.empty() && std::isdigit(plain.back()) != 0) {
+    plain.pop_back();
+    found = pragmas.partitions.find(plain);
+  }
+  if (found == end) {
+    found = pragmas.partitions.lower_bound(name + ".");
+    if (found != end && !found->first.starts_with(name + ".")) found = end;
+  }
+  return found == end ? nullptr : &found->second;
+}
+
+bool in_same_file(const SourceLine& a, const SourceLine& b) {
+  const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  return name(a.file) == name(b.file);
 }
 
 double banks_of(const std::vector<Partition>& partitions, const std::string& type) {

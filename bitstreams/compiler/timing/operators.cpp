@@ -102,9 +102,9 @@ OperatorTime of_call(const IrInstruction& instruction, double clock_mhz) {
   const std::string stem = function_stem(instruction.callee);
   if (const FloatTime* const time = float_time(stem))
     return of_float(*time, instruction, clock_mhz);
-  for (const char* cheap :
-       {"llvm.fabs", "llvm.smax", "llvm.smin", "llvm.umax", "llvm.umin", "llvm.abs", "llvm.ctpop",
-        "llvm.bswap", "llvm.fshl", "llvm.fshr", "llvm.bitreverse", "llvm.copysign", "fabs"}) {
+  for (const char* cheap : {"llvm.fabs", "llvm.smax", "llvm.smin", "llvm.umax", "llvm.umin",
+                            "llvm.abs", "llvm.ctpop", "llvm.ctlz", "llvm.cttz", "llvm.bswap",
+                            "llvm.fshl", "llvm.fshr", "llvm.bitreverse", "llvm.copysign", "fabs"}) {
     if (instruction.callee.starts_with(cheap)) return {0, 1.0, true};
   }
   if (stem == "floor" || stem == "ceil" || stem == "fmax" || stem == "fmin" || stem == "round" ||
@@ -127,6 +127,20 @@ bool is_wide(const std::string& name) {
 }
 
 }  // namespace
+
+bool is_call(const IrInstruction& instruction) {
+  return instruction.opcode == "call" || instruction.opcode == "invoke";
+}
+
+std::vector<std::pair<std::string, bool>> callees(const IrInstruction& call) {
+  std::vector<std::pair<std::string, bool>> names;
+  if (call.callee.starts_with("tandem_region_start")) {
+    for (const std::string& name : call.globals) names.emplace_back(name.substr(1), true);
+  } else if (library_function(call.callee) == Library::kNone) {
+    names.emplace_back(call.callee, false);
+  }
+  return names;
+}
 
 double usable_ns(double clock_mhz) { return 1000.0 / clock_mhz * 0.73; }
 

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "bitstreams/compiler/timing/ir_text.h"
 
@@ -28,5 +30,9 @@ double usable_ns(double clock_mhz);
 enum class Library { kNone, kStreamRead, kStreamWrite, kStreamTest, kCopy, kFill, kWide, kIgnored };
 // What a called function of a library is. `name` as in the IR, also mangled.
 Library library_function(const std::string& name);
+
+bool is_call(const IrInstruction& instruction);
+// The functions that it calls, or, as a region of processes does, starts (true).
+std::vector<std::pair<std::string, bool>> callees(const IrInstruction& call);
 
 }  // namespace tandem::timing

@@ -95,6 +95,7 @@ struct TimedCard {
   double outstanding = 16;   // bursts
   double burst_beats = 16;   // of a burst
   bool pages_miss = false;   // each access outside a burst opens a page
+  bool banks_far = false;    // a port of several HBM banks reaches each through a hop
   double widest_bytes = 64;  // to which a port of narrower elements is widened
   std::vector<TimedBank> banks;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <tuple>
 
 #include "bitstreams/compiler/timing/body_schedule.h"
 #include "bitstreams/compiler/timing/operators.h"
@@ -109,6 +110,8 @@ void add_stream_points(const IrFunction& function, const std::vector<IrLoop>& lo
                        int first_counter, const std::map<std::string, double>& latencies,
                        Analysis& result) {
   std::map<int, std::unique_ptr<BodySchedule>> schedules;
+  // The first cycle in which a stream is free again: it passes a value per cycle.
+  std::map<std::tuple<int, std::string, bool>, double> free;
   for (size_t block = 0; block < function.blocks.size(); ++block) {
     if (function.blocks[block].unwinds) continue;
     for (const IrInstruction& each : function.blocks[block].instructions) {
@@ -130,10 +133,14 @@ void add_stream_points(const IrFunction& function, const std::vector<IrLoop>& lo
       if (const IrInstruction* const store = store_before(function.blocks[block], each)) {
         offset = std::max(offset, schedule->cycle_of(*store));
       }
+      const bool writes = library == Library::kStreamWrite;
+      double& next = free[{loop, stream.value, writes}];
+      offset = std::max(offset, next);
+      next = offset + 1;
       result.streams.push_back(
           {each.line, static_cast<int>(result.model.points.size()), stream.value, stream.type});
-      result.model.points.push_back({number, loop, library == Library::kStreamWrite, offset,
-                                     first_counter + static_cast<int>(block), stream.value});
+      result.model.points.push_back(
+          {number, loop, writes, offset, first_counter + static_cast<int>(block), stream.value});
     }
   }
 }

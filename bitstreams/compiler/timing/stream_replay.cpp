@@ -9,8 +9,7 @@
 namespace tandem::timing {
 namespace {
 
-constexpr std::uint64_t kMostPending = std::uint64_t{1} << 25;  // accesses that wait undecided
-constexpr std::size_t kMostShown = 256;                         // processes
+constexpr std::size_t kMostShown = 256;  // processes
 constexpr std::size_t kMostShownInWaves = std::size_t{1} << 14;
 constexpr double kRegisterDepth = 2;  // up to it a stream is made of registers
 
@@ -95,8 +94,8 @@ void StreamReplay::run(bool is_last) {
       ready_.pop_back();
       run_process(index);
     }
-    if (pending_ == 0 || (!is_last && pending_ < kMostPending)) return;
-    if (!unlock()) return;
+    if (pending_ == 0 || (!is_last && pending_ < most_pending_)) return;
+    if (!unlock(is_last)) return;
   }
 }
 
@@ -254,8 +253,9 @@ void StreamReplay::finish_process(Process& process, double at) {
   }
 }
 
-// Nothing goes on: lets one process continue. False if there is none.
-bool StreamReplay::unlock() {
+// Nothing goes on: lets one process continue. False if there is none. Before the last access,
+// readers may come that would have freed a place.
+bool StreamReplay::unlock(bool is_last) {
   for (Process& process : processes_) {
     if (process.events.empty() || process.ended) continue;
     const Event event = process.events.front();
@@ -264,7 +264,7 @@ bool StreamReplay::unlock() {
     Stream& stream = streams_[event.what / 8];
     if (!stream.bounded || stream.writer < 0) continue;
     stream.bounded = false;
-    stream.told.stuck = true;
+    (is_last ? stream.told.stuck : stream.told.uncounted) = true;
     stream.freed.clear();
     return true;
   }

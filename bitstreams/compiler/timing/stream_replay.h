@@ -23,6 +23,7 @@
 namespace tandem::timing {
 
 constexpr std::size_t kMostWaved = std::size_t{1} << 20;
+constexpr std::uint64_t kMostPending = std::uint64_t{1} << 25;  // accesses that wait undecided
 constexpr double kDefaultDepth = 2;  // of a stream without a pragma (config_dataflow -fifo_depth)
 
 struct ReplayedStream {
@@ -35,6 +36,7 @@ struct ReplayedStream {
   double full_cycles = 0;   // that its writer waited
   double most = 0;          // values held at a time; 0: not counted
   bool stuck = false;       // with this depth the design stands still
+  bool uncounted = false;   // its waits are not known: too many accesses came before their readers
 };
 
 struct ReplayedProcess {
@@ -65,7 +67,11 @@ struct ReplayedRun {
 class StreamReplay {
  public:
   // `bounded`: streams have their depths; else they hold any number of values, and `most` counts.
-  explicit StreamReplay(bool bounded) : bounded_(bounded) { processes_.emplace_back(); }
+  // With `most_pending` undecided accesses, a stream that is full grows and is `uncounted`.
+  explicit StreamReplay(bool bounded, std::uint64_t most_pending = kMostPending)
+      : bounded_(bounded), most_pending_(most_pending) {
+    processes_.emplace_back();
+  }
 
   // Keeps what waveforms need, up to kMostWaved accesses and waits.
   void record_waves() { records_waves_ = true; }
@@ -137,12 +143,13 @@ class StreamReplay {
   bool may_begin(Process& process);
   void begin(Process& parent, int child, double at);
   void finish_process(Process& process, double at);
-  bool unlock();
+  bool unlock(bool is_last);
   bool keeps_wave(double at);
   void note_wait(Process& process, double from, double to);
   static void count_held(Stream& stream, bool is_last);
 
   const bool bounded_;
+  const std::uint64_t most_pending_;
   bool records_waves_ = false;
   std::size_t num_waved_ = 0;
   double waves_end_ = std::numeric_limits<double>::infinity();

@@ -94,6 +94,37 @@ TEST(TimeAnalysis, ALoopHasItsPlaceDepthAndAccumulation) {
   EXPECT_EQ(model.sites[1].loop, -1);
 }
 
+// The loop with another operation behind the addition.
+LoopModel loop_with(const std::string& operation, const std::string& type) {
+  std::string ir = kSumIr;
+  const auto replace = [&ir](const std::string& from, const std::string& to) {
+    for (size_t at = 0; (at = ir.find(from, at)) != std::string::npos; at += to.size()) {
+      ir.replace(at, from.size(), to);
+    }
+  };
+  replace("[ %add, %for.body ]", "[ %then, %for.body ]");
+  replace("  %i.next =", "  %then = " + operation + "\n  %i.next =");
+  if (type == "i32") {
+    replace("float", "i32");
+    replace("fadd", "add");
+    replace("0.000000e+00", "0");
+  }
+  return model_of(ir, "sum").functions.at(0).loops.at(0);
+}
+
+TEST(TimeAnalysis, APathIsNamedAfterItsSlowestOperation) {
+  const LoopModel loop = loop_with("fmul float %add, %0", "float");
+  ASSERT_EQ(loop.recurrences.size(), 1u);
+  EXPECT_EQ(loop.recurrences[0].what, "fadd");
+  EXPECT_EQ(loop.recurrences[0].cycles, 9);
+}
+
+TEST(TimeAnalysis, OneOperationCanBeDoneInAnyOrderTwoCannot) {
+  EXPECT_TRUE(loop_with("add i32 %add, 0", "i32").chain > 0);
+  EXPECT_FALSE(loop_with("xor i32 %add, %0", "i32").balanced);
+  EXPECT_TRUE(loop_with("freeze i32 %add", "i32").balanced);
+}
+
 TEST(TimeAnalysis, ASlowerClockNeedsFewerCycles) {
   const Analysis slow = analyse(read_ir(kSumIr), {}, "sum", 100);
   EXPECT_EQ(slow.model.functions[0].loops[0].recurrences[0].cycles, 4);
@@ -137,6 +168,13 @@ TEST(TimeAnalysis, AnElementStoredForALaterIterationIsADependence) {
       "  %j = add nsw i64 %i, -2\n"
       "  %to = getelementptr inbounds [64 x i32], [64 x i32]* %a, i64 0, i64 %j\n";
   EXPECT_TRUE(recurrences_of(behind + kLoadAdd + "  store i32 %w, i32* %to, align 4").empty());
+  for (const std::string less :
+       {"  %j = sub nsw i64 %i, 2\n",
+        "  %sum = add i64 %i, 4294967294\n  %j = and i64 %sum, 4294967295\n"}) {
+    const std::string at =
+        less + "  %to = getelementptr inbounds [64 x i32], [64 x i32]* %a, i64 0, i64 %j\n";
+    EXPECT_TRUE(recurrences_of(at + kLoadAdd + "  store i32 %w, i32* %to, align 4").empty()) << at;
+  }
 }
 
 TEST(TimeAnalysis, AnIndexFromDataIsADependenceUnlessAPragmaDeniesIt) {
@@ -313,6 +351,8 @@ TEST(TimeAnalysis, AProcessWaitsForTheOneThatHasTheSameVariable) {
     const std::vector<PhaseModel>& phases = model.functions.back().phases;
     ASSERT_EQ(phases.size(), 2u) << pointer;
     EXPECT_EQ(phases[1].after, std::vector<int>({0})) << pointer;
+    ASSERT_EQ(model.functions.back().calls.size(), 2u);
+    EXPECT_TRUE(model.functions.back().calls[0].process);
   }
 }
 

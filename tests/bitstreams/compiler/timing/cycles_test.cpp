@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <ostream>
 
 #include "benchmarks/bitstreams/kernel_time/cosimulated.h"
@@ -73,6 +74,25 @@ TEST(ComparedKernels, ArePinned) {
       return std::string(pinned.name) == each.name;
     })) << each.name;
   }
+}
+
+// A loop in order, two processes joined by a stream, and the same with a buffer.
+TEST(DirectiveKernels, AreAsPinned) {
+  if (const std::string why = why_not_pinned(); !why.empty()) GTEST_SKIP() << why;
+  const std::map<std::string, double> pinned = {
+      {"sum", 36}, {"processes, sum", 59}, {"processes, product, buffer", 114}};
+  const ScratchFolder folder("time", "tandem-kernel-cycles.");
+  size_t found = 0;
+  for (const DirectiveKernel& each : directive_kernels()) {
+    const auto cycles = pinned.find(each.variant);
+    if (cycles == pinned.end()) continue;
+    ++found;
+    const timing::RunTime time =
+        time_kernel(std::string(TANDEM_KERNELS) + "/directives.cpp", folder.path(),
+                    TANDEM_HLS_HEADERS, cosimulation(300.3), each.flags, each.depth);
+    EXPECT_NEAR(time.cycles, cycles->second, 1) << each.variant;
+  }
+  EXPECT_EQ(found, pinned.size());
 }
 
 class SynthesisedVariants : public testing::TestWithParam<SynthesisedKernel> {};

@@ -219,6 +219,60 @@ TEST(TimeEstimate, RandomAccessesOfDdrHaveARange) {
   EXPECT_EQ(kernel.time().modelled_us_high, kernel.time().modelled_us);
 }
 
+// Eight copies of a body that each call a function of 5 cycles: one step, also for the replay.
+TEST(TimeEstimate, CallsByCopiesOfABodyRunSideBySide) {
+  OneLoop kernel(8, 2);
+  kernel.loop().pipeline = "off";
+  kernel.loop().unroll = 0;
+  kernel.model.num_counters = 4;
+  kernel.counts.counters = {1, 8, 1, 8};
+  FunctionModel callee;
+  callee.name = "f";
+  callee.entry = 3;
+  callee.depth = 5;
+  callee.sites = {0};
+  kernel.add_site(0, 0, false, 0);
+  kernel.model.functions[0].sites.clear();
+  kernel.model.functions[0].calls = {{"f", 1, 0, false}};
+  kernel.model.functions.push_back(callee);
+  const auto cost_of_callee = [&kernel] {
+    for (const WorkCost& each :
+         work_costs(kernel.model, kernel.counts, kernel.arguments, kernel.card)) {
+      if (each.function == 1) return each.per_entry;
+    }
+    return 0.0;
+  };
+  PhaseModel call;
+  call.home = 0;
+  call.call = 0;
+  kernel.model.functions[0].phases.push_back(call);
+  EXPECT_EQ(cost_of_callee(), 5.0 / 8);
+  kernel.loop().unroll = 1;
+  EXPECT_EQ(cost_of_callee(), 5);
+}
+
+// Where the port is on the card is not known.
+TEST(TimeEstimate, APortOfSeveralHbmBanksHasARange) {
+  OneLoop kernel(100'000, 3);
+  kernel.add_site(400'000, 100'000, false, 0, 100'000);
+  kernel.card.banks = {timed_bank("HBM[0]", 0, 1 << 20), timed_bank("HBM[1]", 1 << 20, 1 << 20)};
+  EXPECT_EQ(kernel.time().modelled_us_high, kernel.time().modelled_us);  // a port for each
+  kernel.arguments[1].bundle = kernel.arguments[0].bundle;
+  const RunTime time = kernel.time();
+  // 139 ns more per access, 16 of them at a time, and once until the first value.
+  EXPECT_NEAR(time.modelled_us_high - time.modelled_us, 100'000 * 0.139 / 16 + 0.139, 0.01);
+  EXPECT_EQ(time.unknown.back(), "a port of several HBM banks is beside one of them at most");
+  kernel.counts.sites[0].runs = 1;  // bursts hide it but for the first
+  EXPECT_EQ(kernel.time().modelled_us_high, kernel.time().modelled_us);
+  kernel.counts.sites[0].runs = 100'000;
+  kernel.arguments[1].address = 1 << 19;  // both in one bank
+  EXPECT_EQ(kernel.time().modelled_us_high, kernel.time().modelled_us);
+  kernel.arguments[1].address = 1 << 20;
+  kernel.card.banks = {timed_bank("PLRAM[0]", 0, 1 << 20),
+                       timed_bank("PLRAM[1]", 1 << 20, 1 << 20)};
+  EXPECT_EQ(kernel.time().modelled_us_high, kernel.time().modelled_us);
+}
+
 TEST(TimeEstimate, TwoArgumentsOfOneBundleHaveNoBursts) {
   OneLoop kernel(10'000, 3);
   kernel.arguments = {{"a", "gmem", 0}, {"b", "gmem", 1 << 20}};

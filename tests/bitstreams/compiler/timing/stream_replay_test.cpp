@@ -165,6 +165,27 @@ TEST(StreamReplay, ADesignThatStandsStillNamesItsStream) {
   EXPECT_GT(times.regions.at(1), 16);
 }
 
+// The run's own order lets a process write all its values before another reads the first one.
+TEST(StreamReplay, TooManyAccessesThatWaitAreNoStandstill) {
+  StreamReplay replay(true, 16);
+  const int stream = replay.add_stream(stream_of("s", 2));
+  const int maker = replay.add_process("maker", 0, 0, 1, {});
+  const int taker = replay.add_process("taker", 0, 0, 1, {});
+  for (int value = 0; value < 64; ++value) {
+    replay.access(maker, stream, true, 1);
+    replay.advance();
+  }
+  for (int value = 0; value < 64; ++value) replay.access(taker, stream, false, 4);
+  replay.end(maker, 0);
+  replay.end(taker, 0);
+  replay.join(0, 0);
+  const StreamTimes times = replay.finish();
+  EXPECT_FALSE(times.streams.at(0).stuck);
+  EXPECT_TRUE(times.streams.at(0).uncounted);
+  EXPECT_NEAR(times.regions.at(1), 64 * 4, 8) << "its reader decides";
+  EXPECT_FALSE(pipe(true, 2, 64, 1, 4).streams.at(0).uncounted);
+}
+
 TEST(StreamReplay, AProcessBeginsAfterThoseItIsBehind) {
   StreamReplay replay(true);
   const int first = replay.add_process("first", 0, 0, 1, {});
