@@ -68,9 +68,11 @@ typename FixedResults<A, B>::Quotient fixed_quotient(const A& a, const B& b) {
 template <typename A, typename B>
 int fixed_compare(const A& a, const B& b) {
   constexpr int kFraction = larger(A::kFraction, B::kFraction);
-  typedef ap_int_base<A::width + kFraction - A::kFraction, A::is_signed> Left;
+  // The vendor's headers give a left operand that is shifted one bit more.
+  constexpr int kMore = A::kFraction < kFraction ? 1 : 0;
+  typedef ap_int_base<A::width + kFraction - A::kFraction + kMore, A::is_signed> Left;
   typedef ap_int_base<B::width + kFraction - B::kFraction, B::is_signed> Right;
-  return compare(aligned<Left>(a, kFraction), aligned<Right>(b, kFraction));
+  return compare_as_c(aligned<Left>(a, kFraction), aligned<Right>(b, kFraction));
 }
 
 // Converts integers to fixed-point numbers.

@@ -237,6 +237,21 @@ int compare(const A& a, const B& b) {
   return Compute<kind_of(R::kCommon)>::template compare<R::kSigned>(a, b);
 }
 
+// Compares as C does: operands of different signs are first converted to unsigned, unless the
+// signed type is wider, or both have less bits than an int. Source: the operators of ap_private in
+// the vendor's open headers, and their synthesis with C's own operators.
+template <typename A, typename B>
+int compare_as_c(const A& a, const B& b) {
+  constexpr int kWidth = larger(A::width, B::width);
+  constexpr int kSignedWidth = A::is_signed ? A::width : B::width;
+  constexpr int kUnsignedWidth = A::is_signed ? B::width : A::width;
+  constexpr bool kConverts =
+      A::is_signed != B::is_signed && kWidth >= 32 && kUnsignedWidth >= kSignedWidth;
+  typedef ap_int_base<kConverts ? kWidth : A::width, kConverts ? false : A::is_signed> Left;
+  typedef ap_int_base<kConverts ? kWidth : B::width, kConverts ? false : B::is_signed> Right;
+  return compare(Left(a), Right(b));
+}
+
 // A signed quotient needs one bit more than its operands: the lowest number divided by -1.
 template <typename R, typename A, typename B>
 R quotient_as(const A& a, const B& b) {

@@ -4,10 +4,9 @@
 //
 // Arithmetic gives the full-width result that HLS documents (Results in ap_int_compute.h). A shift
 // keeps the left operand's type; a negative amount shifts the other way. With a floating-point
-// operand the result has that operand's type. Comparisons compare the mathematical values, unlike
-// C's comparisons of mixed signs. Lookup finds the operators by the argument's type only, so other
-// code pays nothing for them. Source: Vitis HLS user guide (UG1399), "Class Methods and Operators".
-// C++11.
+// operand the result has that operand's type. Comparisons of mixed signs follow C's conversions
+// (compare_as_c()). Lookup finds the operators by the argument's type only, so other code pays
+// nothing for them. Source: Vitis HLS user guide (UG1399), "Class Methods and Operators". C++11.
 #pragma once
 
 #include "ap_int_ref.h"
@@ -66,19 +65,19 @@ TANDEM_AP_REAL(-)
 TANDEM_AP_REAL(*)
 TANDEM_AP_REAL(/)
 
-#define TANDEM_AP_COMPARE(op)                                \
-  template <typename A, typename B>                          \
-  bool operator op(const Number<A>& a, const Number<B>& b) { \
-    return compare(a.self().value(), b.self().value()) op 0; \
-  }                                                          \
-  template <typename A, typename T, IfInt<T> = 0>            \
-  bool operator op(const Number<A>& a, T b) {                \
-    return compare(a.self().value(), as_number(b)) op 0;     \
-  }                                                          \
-  template <typename A, typename T, IfInt<T> = 0>            \
-  bool operator op(T a, const Number<A>& b) {                \
-    return compare(as_number(a), b.self().value()) op 0;     \
-  }                                                          \
+#define TANDEM_AP_COMPARE(op)                                     \
+  template <typename A, typename B>                               \
+  bool operator op(const Number<A>& a, const Number<B>& b) {      \
+    return compare_as_c(a.self().value(), b.self().value()) op 0; \
+  }                                                               \
+  template <typename A, typename T, IfInt<T> = 0>                 \
+  bool operator op(const Number<A>& a, T b) {                     \
+    return compare_as_c(a.self().value(), as_number(b)) op 0;     \
+  }                                                               \
+  template <typename A, typename T, IfInt<T> = 0>                 \
+  bool operator op(T a, const Number<A>& b) {                     \
+    return compare_as_c(as_number(a), b.self().value()) op 0;     \
+  }                                                               \
   TANDEM_AP_REAL(op)
 TANDEM_AP_COMPARE(==)
 TANDEM_AP_COMPARE(!=)

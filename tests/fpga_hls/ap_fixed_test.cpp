@@ -214,6 +214,7 @@ TEST(ApFixed, ConvertsWideNumbers) {
 template <typename A, typename B>
 void check_arithmetic(std::mt19937_64& random) {
   const int fraction = std::max(A::kFraction, B::kFraction);
+  const int width = fraction + std::max(A::width - A::kFraction, B::width - B::kFraction);
   for (int i = 0; i < 3000; ++i) {
     const A a = random_fixed<A>(random);
     const B b = random_fixed<B>(random);
@@ -222,9 +223,13 @@ void check_arithmetic(std::mt19937_64& random) {
     ASSERT_TRUE(big(a + b) == x + y);
     ASSERT_TRUE(big(a - b) == x - y);
     ASSERT_TRUE(big(a * b) == big(a) * big(b));
-    ASSERT_EQ(a < b, x < y);
-    ASSERT_EQ(a == b, x == y);
-    ASSERT_EQ(a >= b, x >= y);
+    // Of wide numbers with and without a sign, a negative one is converted: ap_compare_test.
+    const bool converts = A::is_signed != B::is_signed && width >= 32 && (x < 0 || y < 0);
+    if (!converts) {
+      ASSERT_EQ(a < b, x < y);
+      ASSERT_EQ(a == b, x == y);
+      ASSERT_EQ(a >= b, x >= y);
+    }
     if (big(b) != 0) {
       ASSERT_TRUE(big(a / b) == big(a) * (Big(1) << std::max(B::kFraction, 0)) / big(b));
     }

@@ -169,20 +169,46 @@ class Compiler {
   }
 
   void compile_halves(const std::vector<KernelSignature>& kernels,
-                      const std::vector<std::uint32_t>& pipe_bytes) const {
+                      const std::vector<std::uint32_t>& pipe_bytes) {
     xclbin::write_text(stem_ + ".cl", source_.text + opencl_half(kernels));
     std::vector<std::string> opencl = compile_command();
     opencl.insert(opencl.end(), {"-w", "-c", "-o", stem_ + ".kernel.o", stem_ + ".cl"});
     tool(opencl);
+    const std::string entries = cpp_half(kernels, source_.pipes, pipe_bytes);
+    join_halves(kernels, stem_, entries, options_.object);
+    if (options_.checked.object.empty() || !compiles_checked()) return;
+    join_halves(kernels, stem_ + ".checked", entries + options_.checked.functions,
+                options_.checked.object);
+    result_.has_checked_copy = true;
+  }
+
+  bool compiles_checked() const {
+    const std::string assembly = stem_ + ".checked.s";
+    std::vector<std::string> command = compile_command();
+    command.insert(command.end(), options_.checked.flags.begin(), options_.checked.flags.end());
+    command.insert(command.end(), {"-w", "-S", "-o", assembly, stem_ + ".cl"});
+    try {
+      tool(command);
+    } catch (const Error&) {
+      return false;
+    }
+    xclbin::write_text(assembly, options_.checked.change_assembly(xclbin::read_text(assembly)));
+    tool({clang_, "-c", assembly, "-o", stem_ + ".checked.kernel.o"});
+    return true;
+  }
+
+  // `stem`.kernel.o is what clang compiled; `entries` is the other half.
+  void join_halves(const std::vector<KernelSignature>& kernels, const std::string& stem,
+                   const std::string& entries, const std::string& object) const {
     // The kernel's own functions must not replace those of the C library.
     std::vector<std::string> hide = {"objcopy", "--redefine-sym", "printf=tandem_cl_printf"};
     for (const KernelSignature& kernel : kernels) {
       hide.insert(hide.end(), {"--keep-global-symbol", "tandem_cl_invoke_" + kernel.name,
                                "--keep-global-symbol", "tandem_cl_sizes_" + kernel.name});
     }
-    hide.push_back(stem_ + ".kernel.o");
+    hide.push_back(stem + ".kernel.o");
     tool(hide);
-    xclbin::write_text(stem_ + ".cpp", cpp_half(kernels, source_.pipes, pipe_bytes));
+    xclbin::write_text(stem + ".cpp", entries);
     std::vector<std::string> entry = {options_.cxx_compiler,
                                       "-std=c++14",
                                       "-O1",
@@ -193,10 +219,10 @@ class Compiler {
     // GCC's unique symbols would be shared by kernel objects, and by units.
     const std::string not_unique = "-fno-gnu-unique";
     if (xclbin::accepts_flag(options_.cxx_compiler, not_unique)) entry.push_back(not_unique);
-    entry.insert(entry.end(), {"-c", stem_ + ".cpp", "-o", stem_ + ".entry.o"});
+    entry.insert(entry.end(), {"-c", stem + ".cpp", "-o", stem + ".entry.o"});
     tool(entry);
-    tool({options_.cxx_compiler, "-r", "-nostdlib", stem_ + ".kernel.o", stem_ + ".entry.o", "-o",
-          options_.object});
+    tool({options_.cxx_compiler, "-r", "-nostdlib", stem + ".kernel.o", stem + ".entry.o", "-o",
+          object});
   }
 
   Kernel describe(const KernelSignature& signature) const {

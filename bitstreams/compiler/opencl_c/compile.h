@@ -10,10 +10,20 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tandem::opencl_c {
+
+// A second object of the same kernels, whose accesses call functions: vpp/kernel_checks.h.
+struct CheckedCopy {
+  std::string object;              // object file to write; empty: none
+  std::vector<std::string> flags;  // clang's flags that make the calls
+  std::function<std::string(std::string_view)> change_assembly;
+  std::string functions;  // C++ text with the functions
+};
 
 struct CompileOptions {
   std::string source;                // the .cl file
@@ -26,6 +36,7 @@ struct CompileOptions {
   std::string cxx_compiler = "c++";
   std::string clang;     // TANDEM_CLANG; empty: the first of clang, clang-14, ...
   bool verbose = false;  // prints the commands
+  CheckedCopy checked;
 };
 
 struct Argument {
@@ -55,6 +66,7 @@ struct CompileResult {
   std::vector<Kernel> kernels;
   std::vector<std::string> dependencies;  // files the source includes, and itself
   std::vector<std::string> messages;      // clang's warnings
+  bool has_checked_copy = false;          // clang could compile it
 };
 
 // Whether v++ passes `path` to compile_opencl_c(): it ends in .cl.

@@ -107,10 +107,7 @@ class KernelCompiler {
     }
     flags_ = flags();
     checks_ = toolchain_.checks && xclbin::accepts_flags(toolchain_.compiler, check_flags());
-    if (checks_ && !toolchain_.loop_checks.empty()) {
-      loop_flags_ = loop_flags(toolchain_.loop_checks);
-      if (!xclbin::accepts_flags(toolchain_.compiler, loop_flags_)) loop_flags_.clear();
-    }
+    if (checks_ && !toolchain_.loop_checks.empty()) choose_loop_flags();
     if (toolchain_.times) clang_ = find_timing_clang(toolchain_.clang);
     macros_ = take_macros(flags_);
     const size_t home = find_home();
@@ -119,6 +116,17 @@ class KernelCompiler {
       objects.push_back(compile_source(index, index == home));
     }
     return objects;
+  }
+
+  void choose_loop_flags() {
+    loop_flags_ = loop_flags(toolchain_.loop_checks);
+    if (xclbin::accepts_flags(toolchain_.compiler, loop_flags_)) return;
+    loop_flags_.clear();
+    warn({"kernel '" + options_.kernels[0] +
+          "': all loops keep their checks, so checked runs take "
+          "longer: " +
+          toolchain_.compiler + " does not load the plugin " + toolchain_.loop_checks +
+          "; build Tandem with this compiler"});
   }
 
   // The index of the source that defines the kernel; 0 when there is one source only.
@@ -321,7 +329,17 @@ class KernelCompiler {
     wanted.hls_folder = toolchain_.own_hls_folder;
     wanted.cxx_compiler = toolchain_.compiler;
     wanted.clang = toolchain_.clang;
+    if (toolchain_.checks) {
+      wanted.checked = {folder_.file("checked.o"), opencl_check_flags(), inline_checks,
+                        check_stubs()};
+    }
     const opencl_c::CompileResult compiled = opencl_c::compile_opencl_c(wanted);
+    if (compiled.has_checked_copy) {
+      checked_.push_back(wanted.checked.object);
+    } else if (toolchain_.checks) {
+      warn({"kernels of " + options_.inputs[0] +
+            " get no checks of their memory accesses: clang cannot compile them with them"});
+    }
     for (const opencl_c::Kernel& kernel : compiled.kernels) kernels_.push_back(describe(kernel));
     result_.dependencies = compiled.dependencies;
     result_.messages = compiled.messages;

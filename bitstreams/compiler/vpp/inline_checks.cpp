@@ -28,7 +28,7 @@ bool take(std::string_view& text, std::string_view prefix) {
 
 // The name of the function that a line calls by its name; empty: none.
 std::string_view called_function(std::string_view line) {
-  if (!take(line, "\tcall\t")) return {};
+  if (!take(line, "\tcall\t") && !take(line, "\tcallq\t")) return {};
   const size_t end = line.find("@PLT");
   return end != std::string_view::npos && end + 4 != line.size() ? std::string_view()
                                                                  : line.substr(0, end);

@@ -99,6 +99,26 @@ std::vector<std::string> check_flags() {
           "--param=use-after-scope-direct-emission-threshold=0"};
 }
 
+// LLVM's redzones are marked in the same shadow bytes. Without the marks of scopes it knows no
+// variable that has no value yet. Atomic functions of two units are no race.
+std::vector<std::string> opencl_check_flags() {
+  return {"-O1",
+          "-g1",
+          "-fsanitize=kernel-address,array-bounds,integer-divide-by-zero,alignment",
+          "-mllvm",
+          "-asan-instrumentation-with-call-threshold=0",
+          "-mllvm",
+          std::string("-asan-mapping-offset=") + kShadowOffsetText,
+          "-mllvm",
+          "-asan-stack=1",
+          "-mllvm",
+          "-asan-globals=1",
+          "-mllvm",
+          "-asan-instrument-atomics=0",
+          "-mllvm",
+          "-asan-use-after-scope=0"};
+}
+
 // The flags are those of -O3 that matter after the plugin's place among g++'s passes.
 std::vector<std::string> loop_flags(const std::string& plugin) {
   return {"-fplugin=" + plugin,
@@ -148,7 +168,7 @@ std::string join_checked(const std::vector<std::string>& objects,
   for (const std::string& kernel : kernels) {
     rename.push_back("--redefine-sym=tandem_kernel_" + kernel + "=" + entry_name(kernel));
   }
-  for (const char* section : {".init_array", ".init_array.00099"}) {
+  for (const char* section : {".init_array", ".init_array.00099", ".init_array.1"}) {
     rename.push_back(std::string("--rename-section=") + section + "=tandem_init");
   }
   rename.insert(rename.end(), {joined, renamed});

@@ -6,8 +6,9 @@
 // g++ generates the calls (-fsanitize=kernel-address, bounds, alignment, integer-divide-by-zero).
 // They are renamed from __asan_... and __ubsan_... to tandem_check_..., so that no sanitizer
 // runtime receives them. If its checks are on, the card starts tandem_checked_<kernel> instead of
-// tandem_kernel_<kernel>. Without a card the calls go to empty functions in the object. With other
-// compilers there is no checked copy. Errors: Error("v++", ...). Threads: any.
+// tandem_kernel_<kernel>. Without a card the calls go to empty functions in the object. Kernels of
+// OpenCL C have the copy by clang; C++ has none with other compilers. Errors: Error("v++", ...).
+// Threads: any.
 #pragma once
 
 #include <string>
@@ -17,6 +18,8 @@ namespace tandem::vpp {
 
 // The compiler flags for the checked copy; they follow all others.
 std::vector<std::string> check_flags();
+// The same for clang, which compiles OpenCL C.
+std::vector<std::string> opencl_check_flags();
 // Further flags, with which loops also get a version without checks (loop_checks/loop_version.h),
 // if g++ can load the plugin.
 std::vector<std::string> loop_flags(const std::string& plugin);

@@ -72,9 +72,8 @@ class ObjectReader {
     const auto* text = reinterpret_cast<const char*>(bytes_.data());
     if (bytes_.size() >= 2 && text[0] == 'P' && text[1] == 'K') {
       fail(
-          "is a zip archive: an RTL kernel, or one that the vendor's tools compiled. Only kernels "
-          "whose "
-          "source is compiled here can be emulated: run this v++ -c on it");
+          "is a zip archive, made by the vendor's tools. Only kernels that are made here can be "
+          "emulated: run this v++ -c on the source, or this vivado on an RTL kernel's scripts");
     }
     if (bytes_.size() < sizeof(Elf64_Ehdr) || std::memcmp(text, ELFMAG, SELFMAG) != 0 ||
         text[EI_CLASS] != ELFCLASS64) {
@@ -168,16 +167,6 @@ class ObjectReader {
   std::string file_name_;
 };
 
-// The options of objcopy that keep what a card looks up by name.
-std::vector<std::string> plain_symbols(const std::vector<std::string>& kernels) {
-  std::vector<std::string> options;
-  for (const std::string& name : kernels) {
-    options.push_back("--keep-global-symbol=tandem_kernel_" + name);
-    options.push_back("--keep-global-symbol=" + coverage_symbol(name));
-  }
-  return options;
-}
-
 void keep_symbols(std::vector<std::string> objcopy, const std::vector<std::string>& keep,
                   const std::string& from, const std::string& to, const std::string& failure) {
   objcopy.insert(objcopy.end(), keep.begin(), keep.end());
@@ -186,6 +175,15 @@ void keep_symbols(std::vector<std::string> objcopy, const std::vector<std::strin
 }
 
 }  // namespace
+
+std::vector<std::string> plain_symbols(const std::vector<std::string>& kernels) {
+  std::vector<std::string> options;
+  for (const std::string& name : kernels) {
+    options.push_back("--keep-global-symbol=tandem_kernel_" + name);
+    options.push_back("--keep-global-symbol=" + coverage_symbol(name));
+  }
+  return options;
+}
 
 std::string describe_kernels(const std::vector<KernelDescription>& kernels) {
   json list = json::array();

@@ -54,6 +54,9 @@ std::string describe_kernels(const std::vector<KernelDescription>& kernels);
 std::vector<KernelDescription> read_kernel_object(std::span<const std::byte> bytes,
                                                   const std::string& file_name);
 
+// The options of objcopy that keep what a card looks up by name.
+std::vector<std::string> plain_symbols(const std::vector<std::string>& kernels);
+
 // Makes the kernel object `output` of compiled `objects`. All symbols but the kernels' exports
 // become local, so that objects whose functions share names link together. `folder`: for
 // intermediate files. `checked`: the objects of the checked copy (kernel_checks.h), or none.

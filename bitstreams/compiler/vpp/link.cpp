@@ -13,6 +13,7 @@
 #include "bitstreams/compiler/vpp/connectivity.h"
 #include "bitstreams/compiler/vpp/kernel_coverage.h"
 #include "bitstreams/compiler/vpp/kernel_object.h"
+#include "bitstreams/compiler/vpp/rtl_object.h"
 #include "bitstreams/compiler/vpp/stages.h"
 #include "bitstreams/compiler/vpp/work_folder.h"
 #include "bitstreams/tools/xclbin_report.h"
@@ -88,24 +89,40 @@ class Linker {
   void read_object(const std::string& path) {
     if (!fs::is_regular_file(path)) throw Error("v++", "no such kernel object: " + path);
     const std::string text = xclbin::read_text(path);
-    coverage_ = coverage_ || counts_coverage(text);
-    const std::span bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
-    for (KernelDescription& kernel : read_kernel_object(bytes, path)) {
-      const auto [known, is_new] = homes_.emplace(kernel.name, path);
-      if (!is_new) {
-        throw Error("v++", "kernel '" + kernel.name + "' is in " + known->second + " and in " +
-                               path + "; link one of them");
+    if (rtl::is_rtl_archive(text)) {
+      const rtl::RtlArchive archive = rtl::read_rtl_archive(text, path);
+      check_home(archive.kernel, path);
+      RtlObject built = build_rtl_object(archive, options_, toolchain_, folder_.path());
+      objects_.push_back(built.path);
+      add_kernel(std::move(built.kernel));
+    } else {
+      coverage_ = coverage_ || counts_coverage(text);
+      const std::span bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
+      for (KernelDescription& kernel : read_kernel_object(bytes, path)) {
+        check_home(kernel.name, path);
+        add_kernel(std::move(kernel));
       }
-      result_.kernels.push_back(kernel.name);
-      kernels_.push_back(std::move(kernel));
+      objects_.push_back(path);
     }
     result_.dependencies.push_back(path);
+  }
+
+  void check_home(const std::string& kernel, const std::string& path) {
+    const auto [known, is_new] = homes_.emplace(kernel, path);
+    if (is_new) return;
+    throw Error("v++", "kernel '" + kernel + "' is in " + known->second + " and in " + path +
+                           "; link one of them");
+  }
+
+  void add_kernel(KernelDescription kernel) {
+    result_.kernels.push_back(kernel.name);
+    kernels_.push_back(std::move(kernel));
   }
 
   void link_library(const std::string& library) {
     std::vector<std::string> command = {toolchain_.compiler,  "-shared", "-Wl,--no-undefined",
                                         "-Wl,-z,noexecstack", "-o",      library};
-    command.insert(command.end(), options_.inputs.begin(), options_.inputs.end());
+    command.insert(command.end(), objects_.begin(), objects_.end());
     command.push_back("-lm");
     if (coverage_) command.push_back("-lgcov");
     xclbin::run_tool(command, "the kernel objects do not link");
@@ -182,6 +199,7 @@ class Linker {
   WorkFolder folder_;
   bool coverage_ = false;                     // an object counts for gcov
   std::map<std::string, std::string> homes_;  // kernel to object
+  std::vector<std::string> objects_;          // to link
   std::vector<KernelDescription> kernels_;
   StageResult result_;
 };

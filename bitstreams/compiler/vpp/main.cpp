@@ -43,7 +43,8 @@ int main(int argc, char** argv) {
   }
   tandem::xclbin::clean_up_on_interruption();
   return tandem::vpp::run_program(
-      arguments, {value("TANDEM_CXX"), value("TANDEM_HLS_INCLUDE"), value("TANDEM_KERNEL_FLAGS"),
-                  value("TANDEM_CLANG"), tree(), value("TANDEM_KERNEL_CHECKS"),
-                  value("TANDEM_KERNEL_TIME"), value("TANDEM_KERNEL_COVERAGE")});
+      arguments,
+      {value("TANDEM_CXX"), value("TANDEM_HLS_INCLUDE"), value("TANDEM_KERNEL_FLAGS"),
+       value("TANDEM_CLANG"), tree(), value("TANDEM_KERNEL_CHECKS"), value("TANDEM_KERNEL_TIME"),
+       value("TANDEM_KERNEL_COVERAGE"), value("TANDEM_VERILATOR")});
 }

@@ -45,6 +45,8 @@ Toolchain find_toolchain(const Options& options, const Environment& environment)
   Toolchain toolchain;
   if (!environment.compiler.empty()) toolchain.compiler = environment.compiler;
   toolchain.clang = environment.clang;
+  if (!environment.verilator.empty()) toolchain.verilator = environment.verilator;
+  toolchain.rtl_macros = (vitis / "rtl/xpm").lexically_normal().string();
   toolchain.coverage = switched_on("TANDEM_KERNEL_COVERAGE", environment.coverage, false);
   const bool copies = !toolchain.coverage;
   toolchain.checks = switched_on("TANDEM_KERNEL_CHECKS", environment.checks, true) && copies;

@@ -24,6 +24,8 @@ struct Toolchain {
   std::string own_hls_folder;             // Tandem's HLS headers
   std::vector<std::string> hls_includes;  // folders of the HLS headers to use
   std::string loop_checks;                // g++'s plugin, loop_checks/plugin.cpp; empty: none
+  std::string verilator = "verilator";    // for RTL kernels
+  std::string rtl_macros;                 // models of the vendor's macros, in Verilog
   bool checks = true;                     // a checked copy of each kernel: kernel_checks.h
   bool times = true;                      // a copy with counters of each kernel: timed_copy.h
   bool coverage = false;                  // neither, but kernels for gcov: kernel_coverage.h
@@ -43,14 +45,15 @@ StageResult package(const Options& options);
 
 // The variables that the program reads from its environment.
 struct Environment {
-  std::string compiler;       // TANDEM_CXX; empty: c++
-  std::string hls_includes;   // TANDEM_HLS_INCLUDE, folders between ':'
-  std::string kernel_flags;   // TANDEM_KERNEL_FLAGS, flags between blanks
-  std::string clang;          // TANDEM_CLANG, for OpenCL C; empty: the first one found
-  std::string tree;           // the folder of bin/v++, with the headers that kernels get
-  std::string checks = {};    // TANDEM_KERNEL_CHECKS: on (also empty) or off
-  std::string times = {};     // TANDEM_KERNEL_TIME: the same
-  std::string coverage = {};  // TANDEM_KERNEL_COVERAGE: on or off (also empty)
+  std::string compiler;        // TANDEM_CXX; empty: c++
+  std::string hls_includes;    // TANDEM_HLS_INCLUDE, folders between ':'
+  std::string kernel_flags;    // TANDEM_KERNEL_FLAGS, flags between blanks
+  std::string clang;           // TANDEM_CLANG, for OpenCL C; empty: the first one found
+  std::string tree;            // the folder of bin/v++, with the headers that kernels get
+  std::string checks = {};     // TANDEM_KERNEL_CHECKS: on (also empty) or off
+  std::string times = {};      // TANDEM_KERNEL_TIME: the same
+  std::string coverage = {};   // TANDEM_KERNEL_COVERAGE: on or off (also empty)
+  std::string verilator = {};  // TANDEM_VERILATOR, for RTL kernels; empty: verilator
 };
 
 // The program itself; returns its exit status.

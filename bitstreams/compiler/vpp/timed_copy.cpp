@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // clang makes IR without optimising it; functions that the model must find are marked; clang
-// optimises without unrolling and vectorising; the model is made and counters are written in.
+// optimises without unrolling and vectorising, again if pipelined loops call functions; the model
+// is made and counters are written in.
 #include "bitstreams/compiler/vpp/timed_copy.h"
+
+#include <algorithm>
+#include <set>
 
 #include "bitstreams/compiler/compiler_process.h"
 #include "bitstreams/compiler/dataflow/dataflow.h"
 #include "bitstreams/compiler/timing/analysis.h"
+#include "bitstreams/compiler/timing/inlined_functions.h"
 #include "bitstreams/compiler/timing/instrument.h"
 #include "bitstreams/xclbin/whole_file.h"
 
@@ -47,6 +52,28 @@ struct FlatIr {
   std::string failure;
 };
 
+timing::Analysis analyse_flat(const TimedSource& source, const FlatIr& flat) {
+  return timing::analyse(timing::read_ir(xclbin::read_text(flat.path)), flat.pragmas, source.kernel,
+                         source.clock_mhz);
+}
+
+// Which functions pipelined loops call is known when it is flat, so it may be made twice.
+void optimise(const TimedSource& source, const FlatIr& flat) {
+  const std::string raw = xclbin::read_text(flat.stem + ".raw.ll");
+  std::set<std::string> inlined = timing::inlined_by_pragma(timing::read_ir(raw), flat.pragmas);
+  const auto make = [&] {
+    xclbin::write_text(flat.stem + ".ll", timing::keep_functions(raw, source.kernel, inlined));
+    xclbin::run_tool(joined(flat.command, {"-S", "-emit-llvm", flat.stem + ".ll", "-o", flat.path}),
+                     flat.failure);
+  };
+  make();
+  const std::set<std::string> called =
+      timing::inlined_into_pipelines(analyse_flat(source, flat).model);
+  if (std::includes(inlined.begin(), inlined.end(), called.begin(), called.end())) return;
+  inlined.insert(called.begin(), called.end());
+  make();
+}
+
 FlatIr flatten(const TimedSource& source) {
   PreprocessJob job = source.job;
   job.compiler = source.clang;
@@ -70,13 +97,9 @@ FlatIr flatten(const TimedSource& source) {
       joined(command, {"-g", "-w", "-fno-discard-value-names", "-Xclang", "-disable-llvm-passes",
                        "-S", "-emit-llvm", flat.stem + ".ii", "-o", flat.stem + ".raw.ll"});
   xclbin::run_tool(command, flat.failure);
-  xclbin::write_text(
-      flat.stem + ".ll",
-      timing::keep_functions(xclbin::read_text(flat.stem + ".raw.ll"), source.kernel));
   flat.command = joined({source.clang, "-fPIC", "-w", "-x", "ir"}, plain_loops());
   flat.path = flat.stem + ".flat.ll";
-  xclbin::run_tool(joined(flat.command, {"-S", "-emit-llvm", flat.stem + ".ll", "-o", flat.path}),
-                   flat.failure);
+  optimise(source, flat);
   return flat;
 }
 
@@ -110,9 +133,7 @@ std::string compile_timed(const TimedSource& source) {
 }
 
 timing::Analysis analyse_timed(const TimedSource& source) {
-  const FlatIr flat = flatten(source);
-  return timing::analyse(timing::read_ir(xclbin::read_text(flat.path)), flat.pragmas, source.kernel,
-                         source.clock_mhz);
+  return analyse_flat(source, flatten(source));
 }
 
 std::string join_timed(const std::vector<std::string>& objects,

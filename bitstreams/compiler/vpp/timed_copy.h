@@ -4,8 +4,8 @@
 // model (bitstreams/compiler/timing).
 //
 // The card starts tandem_timed_<kernel> if TANDEM_TIME is `model`. If clang is missing or cannot
-// compile the kernel, there is no such copy. Cost: two runs of clang. Threads: any, with different
-// folders.
+// compile the kernel, there is no such copy. Cost: three runs of clang, four if pipelined loops
+// call functions. Threads: any, with different folders.
 #pragma once
 
 #include <functional>

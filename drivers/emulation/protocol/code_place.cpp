@@ -46,7 +46,8 @@ bool is_skipped_header(const std::string& file) {
   for (const char* begin : {"ap_", "hls_", "tandem_", "kernel_glue", "x_hls_"}) {
     if (header && name.starts_with(begin)) return true;
   }
-  for (const char* folder : {"/include/xrt/", "/include/experimental/", "/include/CL/"}) {
+  for (const char* folder :
+       {"/include/xrt/", "/include/experimental/", "/include/CL/", "/glue/opencl_c/"}) {
     if (header && file.find(folder) != std::string::npos) return true;
   }
   return name == "tandem-glue" || file.starts_with("/usr/");

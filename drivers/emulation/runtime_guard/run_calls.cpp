@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // xrt::run before Debian's: tells the shim which arguments are set and when a program looks at a
-// run.
+// run; holds runs whose callback is to come.
 //
 // The shim is in the process once a program has a device. Cost without checks: a call and a load.
 #include <dlfcn.h>
@@ -13,10 +13,12 @@
 
 #include "emulation/protocol/run_calls.h"
 #include "emulation/runtime_guard/debian_function.h"
+#include "emulation/runtime_guard/held_runs.h"
 
 namespace {
 
 using tandem::emulation::debian_function;
+using tandem::emulation::HeldRuns;
 using tandem::emulation::RunCalls;
 
 // As the C++ ABI of Linux names them; the object's address is the first argument.
@@ -27,6 +29,7 @@ constexpr const char* kWait = "_ZNK3xrt3run4waitERKNSt6chrono8durationIlSt5ratio
 constexpr const char* kCallback =
     "_ZN3xrt3run12add_callbackE13ert_cmd_stateSt8functionIFvPKvS1_PvEES5_";
 constexpr const char* kEvent = "_ZNK3xrt3run9set_eventERKSt10shared_ptrINS_10event_implEE";
+constexpr const char* kStart = "_ZN3xrt3run5startEv";
 constexpr const char* kRepeat = "_ZN3xrt3run5startERKNS_9autostartE";
 constexpr const char* kStop = "_ZN3xrt3run4stopEv";
 constexpr const char* kAbort = "_ZN3xrt3run5abortEv";
@@ -90,6 +93,19 @@ ert_cmd_state after_query(const xrt::run& run, ert_cmd_state state) {
   return state;
 }
 
+// Runs `start`.
+template <typename Start>
+void start_held(const xrt::run& run, const Start& start) {
+  if (!run) return start();
+  HeldRuns::instance().starts(run);
+  try {
+    start();
+  } catch (...) {
+    HeldRuns::instance().start_failed(run);
+    throw;
+  }
+}
+
 void told_later(const xrt::run& run) {
   const RunCalls* const calls = run ? run_calls() : nullptr;
   if (calls != nullptr) calls->told_later(run.get_ert_packet());
@@ -100,6 +116,7 @@ void told_later(const xrt::run& run) {
 namespace xrt {
 
 run::run(const kernel& krnl) : run(made_run(krnl)) {
+  HeldRuns::instance().made(*this);
   if (const RunCalls* const calls = run_calls()) {
     calls->made(get_ert_packet(), !is_opencl(__builtin_return_address(0)));
   }
@@ -127,6 +144,10 @@ void run::add_callback(ert_cmd_state state,
   using Function = std::function<void(const void*, ert_cmd_state, void*)>;
   static auto* const add = debian_function<void(run*, ert_cmd_state, Function, void*)>(kCallback);
   add(this, state, std::move(function), data);
+  if (!is_opencl(__builtin_return_address(0)) && HeldRuns::instance().gets_callback(*this)) {
+    const auto end = [](const void*, ert_cmd_state, void* packet) { HeldRuns::ended(packet); };
+    add(this, ERT_CMD_STATE_COMPLETED, end, get_ert_packet());
+  }
   told_later(*this);
 }
 
@@ -140,7 +161,12 @@ void run::set_event(const std::shared_ptr<event_impl>& event) const {
 void run::start(const autostart& iterations) {
   static auto* const start = debian_function<void(run*, const autostart&)>(kRepeat);
   told_later(*this);
-  start(this, iterations);
+  start_held(*this, [&] { start(this, iterations); });
+}
+
+void run::start() {
+  static auto* const start = debian_function<void(run*)>(kStart);
+  start_held(*this, [&] { start(this); });
 }
 
 void run::stop() {

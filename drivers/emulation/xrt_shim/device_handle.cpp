@@ -77,6 +77,7 @@ void DeviceHandle::close(DeviceHandle* handle) {
 DeviceHandle::~DeviceHandle() {
   card_->close_contexts(this);
   for (auto& [id, buffer] : buffers_) free_buffer(buffer);
+  card_->handle_closed();
 }
 
 uint32_t DeviceHandle::insert(Buffer buffer) {

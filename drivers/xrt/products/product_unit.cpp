@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "common/error.h"
+#include "xrt/products/product_sums.h"
 
 namespace tandem::device::xrt_card {
 namespace {
@@ -148,7 +149,12 @@ std::vector<SparsePart> XrtSparseUnit::finish(std::span<float> y, Deadline deadl
     for (const LoadedPart& part : parts_) take_result(part, y);
   });
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started_;
-  return {{name_, 0, rows_, entries_, modelled_s_, true, passed.count()}};
+  return {{name_, 0, rows_, entries_, modelled_s_, true, passed.count(), ""}};
+}
+
+void XrtSparseUnit::on_host(const SparseRows& rows, std::span<const float> x,
+                            std::span<float> y) const {
+  product_rows_on_host(rows, x, y);
 }
 
 }  // namespace tandem::device::xrt_card

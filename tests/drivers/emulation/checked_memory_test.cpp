@@ -3,11 +3,15 @@
 // The shadow bytes by which a checked kernel's own code skips accesses: of its variables, and of
 // device memory.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "emulation/card/checks/device_shadow.h"
 #include "emulation/card/checks/local_memory.h"
@@ -162,6 +166,9 @@ TEST_F(CheckedMemory, ARangeIsStoredWithItsEnds) {
   EXPECT_EQ(at(8296), kPlainForLoads);
   EXPECT_EQ(at(8288), kPlainForLoads);
   EXPECT_TRUE(states.any_unseen(8296, 1));
+  shadow->store_range(8308, 12);
+  EXPECT_EQ(at(8304), kPlainForLoads) << "its first half was not stored";
+  EXPECT_EQ(at(8312), 0);
 }
 
 // Whatever another unit's run forgets meanwhile: 0 is only left where all bytes are stored ones.
@@ -181,6 +188,38 @@ TEST_F(CheckedMemory, AStoreWhileAnotherRunBeginsLeavesNothingUntrue) {
     const bool stored = std::memcmp(states.states(), std::string(8, kByKernel).data(), 8) == 0;
     ASSERT_TRUE(at(0) != 0 || stored) << "round " << round;
   }
+}
+
+// What happens at the first write to a page of the shadow.
+std::function<void()> at_fault;
+void* faulting_page = nullptr;
+
+void handle_fault(int) {
+  mprotect(faulting_page, 4096, PROT_READ | PROT_WRITE);
+  std::exchange(at_fault, nullptr)();
+}
+
+// The same at the one moment that matters: between the look at the states and the mark.
+TEST_F(CheckedMemory, AChangeRightBeforeTheMarkOfAStoreIsNotOverwritten) {
+  states.change(0, 8, kReadable, kStateUnseen);
+  shadow->refresh();
+  shadow->look_at_block(0);
+  set(0, 8, kByKernel);
+  faulting_page =
+      reinterpret_cast<void*>(reinterpret_cast<uint64_t>(&shadow_of(device)) & ~4095ull);
+  at_fault = [this] {
+    states.change(0, 8, 0, kStateUnseen);
+    shadow->refresh();
+  };
+  struct sigaction handler {
+  }, before{};
+  handler.sa_handler = handle_fault;
+  sigaction(SIGSEGV, &handler, &before);
+  ASSERT_EQ(mprotect(faulting_page, 4096, PROT_READ), 0);
+  shadow->stored(0, 8);
+  sigaction(SIGSEGV, &before, nullptr);
+  EXPECT_FALSE(at_fault) << "the mark was not written";
+  EXPECT_EQ(at(0), kUnknownStates);
 }
 
 TEST_F(CheckedMemory, AVariableIsLookedAtUntilAllItsBytesAreWritten) {

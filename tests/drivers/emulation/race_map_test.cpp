@@ -31,6 +31,15 @@ TEST(RaceMap, NeighbouringBytesAreNoConflict) {
   EXPECT_FALSE(map.touch(1, 100, 2, false, 0));
 }
 
+TEST(RaceMap, BytesOfOneWordThatAUnitTouchesAddUp) {
+  RaceMap map(kMapBytes);
+  map.begin_run(1);
+  map.begin_run(2);
+  EXPECT_FALSE(map.touch(1, 100, 1, true, 0));
+  EXPECT_FALSE(map.touch(1, 101, 1, true, 0));
+  EXPECT_TRUE(map.touch(2, 100, 1, true, 0));
+}
+
 TEST(RaceMap, AWriteAfterAReadConflictsAndTwoReadsDoNot) {
   RaceMap map(kMapBytes);
   map.begin_run(1);
@@ -46,12 +55,12 @@ TEST(RaceMap, AWriteAfterAReadConflictsAndTwoReadsDoNot) {
 TEST(RaceMap, ARunThatHasEndedIsNoConflict) {
   RaceMap map(kMapBytes);
   map.begin_run(1);
-  EXPECT_FALSE(map.touch(1, 8, 8, true, 0));
+  EXPECT_FALSE(map.touch(1, 8, 16, true, 0));
   map.end_run(1);
   map.begin_run(2);
   EXPECT_FALSE(map.touch(2, 8, 8, true, 0));
   map.begin_run(1);  // unit 1's next run did not touch them
-  EXPECT_FALSE(map.touch(2, 8, 8, true, 0));
+  EXPECT_FALSE(map.touch(2, 8, 16, true, 0));
 }
 
 TEST(RaceMap, OnesOwnAccessesAreNoConflict) {

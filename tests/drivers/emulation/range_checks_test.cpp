@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulation/card/checks/run_checks.h"
+#include "emulation/protocol/checks.h"
 
 namespace tandem::emulation {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 constexpr uint64_t kCardBytes = 1 << 20;
 constexpr uint64_t kBuffer = 4096;
 constexpr uint64_t kBufferBytes = 10000;
+constexpr uint64_t kWatched = 1000;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 bool have_shadow() { return false; }  // their maps use the same addresses
@@ -38,6 +40,7 @@ struct RangeChecks : ::testing::Test {
     unit.skip_mask = &skip_mask;
     unit.report = [this](const Finding& finding) { kinds.push_back(finding.kind); };
     unit.num_units = [this] { return num_units; };
+    unit.most_watched = kWatched;
     checks = std::make_unique<RunChecks>(areas, std::move(unit));
     areas.states.make_buffer(kBuffer, kBufferBytes, 0, false, {});
   }
@@ -173,6 +176,36 @@ TEST_F(RangeChecks, WithAnotherUnitAccessesAreRecordedIfTheLoopSurelyMakesThem) 
   EXPECT_FALSE(good_store(words(kBuffer, 1), true)) << "the other unit wrote it";
   areas.races->end_run(1);
   EXPECT_TRUE(good_store(words(kBuffer, 1000), true));
+}
+
+// A value that a loop reads in the iteration after its write, behind many other accesses.
+TEST_F(RangeChecks, LoopsWithAPragmaAreWatchedForManyAccessesAndWithStrictChecksForAll) {
+  write(kBuffer, kBufferBytes);
+  int line = 0;
+  for (const bool strict : {true, false}) {
+    areas.settings.checks = strict ? static_cast<uint32_t>(kCheckStrict) : 0;
+    for (const uint64_t others : {kWatched - 2, kWatched}) {
+      begin();
+      const char frame = 0;
+      const auto loop = reinterpret_cast<uint64_t>(&frame);
+      ++line;  // of another pragma
+      checks->begin_loop(loop);
+      checks->next_turn(loop);
+      checks->claim(loop, {"sums", "loop.cpp", line, kRaw, 0}, device + kBuffer, 4096);
+      checks->store(device + kBuffer, 4, nullptr);
+      for (uint64_t other = 0; other < others; ++other)
+        checks->load(device + kBuffer + 64, 4, nullptr);
+      checks->next_turn(loop);
+      checks->load(device + kBuffer, 4, nullptr);
+      checks->end_loop(loop);
+      checks->end_call(true);
+      const bool is_found = strict || others < kWatched;
+      EXPECT_EQ(kinds, std::vector<std::string>(is_found ? 1 : 0, "dependence_violated"))
+          << strict << " " << others;
+      kinds.clear();
+    }
+  }
+  begin();
 }
 
 TEST_F(RangeChecks, InLoopsWithAPragmaEveryAccessIsLookedAt) {

@@ -5,11 +5,15 @@
 #include <malloc.h>
 #include <signal.h>
 
+#include <atomic>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <thread>
 
 #include "emulated_cards.h"
 #include "forked_process.h"
+#include "shim_functions.h"
 #include "support/card_processes.h"
 
 namespace tandem::emulation_test {
@@ -56,6 +60,24 @@ TEST(ReopenedCard, KeepsNoMemoryOfEarlierTimes) {
   for (int time = 0; time < 20; ++time) use_card(0);
   // XRT's tables take twice that for every new address.
   EXPECT_LT(mallinfo2().uordblks, before + 20 * 1024);
+}
+
+// A thread that waits for a command holds the lost card for a while after the last handle.
+TEST(ReopenedCard, IsANewOneThoughAThreadStillUsesTheLostOne) {
+  auto lost = std::make_unique<TrialCard>();
+  kill(test::card_processes().at(0), SIGKILL);
+  EXPECT_EQ(lost->run(kWrite, 1), ERT_CMD_STATE_ERROR);
+  const auto handle = static_cast<xclDeviceHandle>(lost->device);
+  std::atomic<bool> waits{false};
+  const std::jthread waiter([&] {
+    while (TANDEM_SHIM(xclExecWait)(handle, 0) == 1) continue;
+    waits.store(true);
+    TANDEM_SHIM(xclExecWait)(handle, 2000);
+  });
+  EXPECT_TRUE(eventually([&] { return waits.load(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  lost.reset();
+  EXPECT_EQ(TrialCard().run(kWrite, 2), ERT_CMD_STATE_COMPLETED);
 }
 
 // As many as are open at a time, each with its own.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DCOMPILER= -DSTANDARD= -DINCLUDES= -DFOLDER= -P: builds the programs of this folder as a user would, where any
-# warning is an error, and runs them: all headers in two translation units, one header alone, and, without optimisation,
-# static constants as operands.
+# cmake -DCOMPILER= -DSTANDARD= -DLEVEL= -DINCLUDES= -DFOLDER= -P: builds the programs of this folder as a user would, where any
+# warning is an error, and runs them: all headers in two translation units and one header alone, with the option LEVEL, and,
+# without optimisation, static constants as operands.
 file(MAKE_DIRECTORY ${FOLDER})
 set(includes)
 foreach(folder IN LISTS INCLUDES)
@@ -9,7 +9,7 @@ foreach(folder IN LISTS INCLUDES)
 endforeach()
 foreach(program "first;second" only_stream constants)
   set(sources)
-  set(level -O1)
+  set(level ${LEVEL})
   if(program STREQUAL constants)
     set(level -O0)
   endif()

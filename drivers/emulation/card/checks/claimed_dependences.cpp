@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "emulation/card/checks/run_checks.h"
+#include "emulation/protocol/checks.h"
 #include "emulation/protocol/code_place.h"
 
 namespace tandem::emulation {
@@ -91,6 +92,7 @@ void RunChecks::restrict_both(uint64_t scope, const char* names, const char* fil
     begin_loop(scope);
     loops_.next_turn(scope);
   }
+  // Without effect when begin_loop() had none.
   loops_.add_claim(scope, {names, file, line, kRaw | kInside | kRestrict, 0},
                    {address, end_behind(address)});
 }
@@ -98,6 +100,10 @@ void RunChecks::restrict_both(uint64_t scope, const char* names, const char* fil
 void RunChecks::watch_loops(uint64_t address, uint64_t size_bytes, bool writes, const void* from) {
   const auto frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   const auto violation = loops_.touch({address, address + size_bytes}, writes, from, frame);
+  if (!areas_.settings.has(kCheckStrict) && ++num_watched_ >= unit_.most_watched) {
+    loops_.clear();
+    watch(announced_.size_bytes != 0);
+  }
   if (!violation) return;
   const uint64_t device = address - device_;
   report_dependence(*violation, device < device_bytes_ ? device : kNowhere, from);

@@ -347,13 +347,15 @@ void RunChecks::report(const Problem& problem, const void* from) {
   finding.more = problem.more;
   std::vector<const void*> stack = {from};
   void* frames[kMostFrames];
-  const int count = backtrace(frames, kMostFrames);
+  // The code of an RTL kernel's port is not the user's.
+  const int count = port_ != nullptr ? 0 : backtrace(frames, kMostFrames);
   for (int index = 0; index < count; ++index) {
     const auto at = reinterpret_cast<uint64_t>(frames[index]);
     const bool in_kernel = at >= unit_.code.begin && at < unit_.code.end;
     if (in_kernel && frames[index] != from) stack.push_back(frames[index]);
   }
-  const SourcePlace place = place_of(code_place(stack));
+  const SourcePlace place = port_ != nullptr ? SourcePlace() : place_of(code_place(stack));
+  if (port_ != nullptr) name_port(finding);
   finding.file = place.line != 0 ? place.file : problem.file;
   finding.line = place.line != 0 ? place.line : problem.line;
   // The check of an index and that of its access tell the same.

@@ -47,6 +47,8 @@ class RunChecks {
     // Name and code of the unit `index` of the bitstream.
     std::function<std::pair<std::string, CodeRange>(uint32_t)> other;
     std::function<std::size_t()> num_units;  // of the bitstream
+    // Accesses in loops with a `dependence` pragma that are looked at; with strict checks all are.
+    uint64_t most_watched = uint64_t{1} << 19;
   };
   RunChecks(const CardAreas& areas, Unit unit)
       : areas_(areas),
@@ -108,10 +110,15 @@ class RunChecks {
   // Notes the stores of such a loop.
   void stored_pieces(const Pieces& pieces);
   void misaligned(uint64_t address, uint64_t alignment, const char* type, const void* from);
+  // A burst of an RTL kernel's port; it has not been done yet.
+  void port_access(const char* port, uint64_t device_address, uint64_t size_bytes, bool writes);
+  // A port that breaks a rule of its protocol.
+  void port_protocol(const char* port, const std::string& rule, const std::string& what);
   void index(const char* file, int line, const std::string& type, int64_t index, const void* from);
   void division(const char* file, int line, const void* from);
   // Calls for loops with a `dependence` pragma. `loop` is an address in its function's frame.
   void begin_loop(uint64_t loop) {
+    if (num_watched_ >= unit_.most_watched) return;
     loops_.begin_loop(loop);
     watch(true);
   }
@@ -222,6 +229,7 @@ class RunChecks {
   bool holds_stale_bytes(uint64_t address) const;
   void report(const Problem& problem, const void* from);
   void add_buffer(Finding& finding, uint64_t address) const;
+  void name_port(Finding& finding) const;
   std::string argument_of(uint64_t address) const;
 
   static constexpr uint64_t kReadable = 0x0101010101010101 * (kStateLive | kStateWritten);
@@ -262,9 +270,12 @@ class RunChecks {
   std::vector<KnownBuffer> known_buffers_;
   uint64_t known_changes_ = 0;
   DependenceWatch loops_;
-  std::map<Place, bool> seen_;                         // true: it was a finding
+  uint64_t num_watched_ = 0;    // accesses in such loops, in all runs; 0 with strict checks
+  std::map<Place, bool> seen_;  // true: it was a finding
   std::set<std::pair<std::string, int>> local_lines_;  // of local_out_of_bounds
   bool any_found_ = false;
+  std::set<std::string> told_rules_;  // of ports' protocols
+  const char* port_ = nullptr;        // of an RTL kernel, whose access is checked
 };
 
 }  // namespace tandem::emulation

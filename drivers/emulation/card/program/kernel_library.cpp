@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <set>
 #include <stdexcept>
 
 #include "emulation/card/program/cpu_features.h"
@@ -81,11 +82,14 @@ const tandem_glue::KernelEntry* KernelLibrary::find_entry(const std::string& ker
   void* getter = nullptr;
   if (copy_ == KernelCopy::kChecked) getter = find("tandem_checked_" + kernel);
   if (getter != nullptr && find("tandem_checked_mask") == nullptr) {
-    getter = nullptr;  // its shadow is elsewhere
-    std::fprintf(stderr,
-                 "tandem-card: kernel '%s' was compiled by an earlier v++ and is not checked; "
-                 "compile it again\n",
-                 kernel.c_str());
+    getter = nullptr;                   // its shadow is elsewhere
+    static std::set<std::string> told;  // not by each unit
+    if (told.insert(kernel).second) {
+      std::fprintf(stderr,
+                   "tandem-card: kernel '%s' was compiled by an earlier v++ and is not checked; "
+                   "compile it again\n",
+                   kernel.c_str());
+    }
   }
   if (copy_ == KernelCopy::kCounting) getter = find("tandem_timed_" + kernel);
   if (getter == nullptr) copy_ = KernelCopy::kPlain;
@@ -103,6 +107,8 @@ const tandem_glue::KernelEntry* KernelLibrary::find_entry(const std::string& ker
                  static_cast<uint64_t*>(find("tandem_time_counts_" + kernel)),
                  static_cast<timing::SiteRecord*>(find("tandem_time_sites_" + kernel))};
   }
+  const auto* const clock = static_cast<const double*>(find("tandem_rtl_clock_" + kernel));
+  if (clock != nullptr) rtl_clock_mhz_ = *clock;
   return getter == nullptr ? nullptr : reinterpret_cast<Getter>(getter)();
 }
 

@@ -40,6 +40,8 @@ class KernelLibrary {
   uint64_t* skip_mask() const { return skip_mask_; }
   // For a copy that counts; null pointers for others.
   const CountingCopy& counting() const { return counting_; }
+  // The clock of an RTL kernel, which counts its own cycles; 0 for other kernels.
+  double rtl_clock_mhz() const { return rtl_clock_mhz_; }
   // Adds what ran to the files of gcov, if the kernel was compiled for it (vpp/kernel_coverage.h).
   void write_coverage() const;
   // The memory range of the library's instructions.
@@ -57,6 +59,7 @@ class KernelLibrary {
   CountingCopy counting_;
   uint64_t* skip_mask_ = nullptr;
   void (*coverage_)() = nullptr;
+  double rtl_clock_mhz_ = 0;
   void* handle_ = nullptr;
   const tandem_glue::KernelEntry* entry_ = nullptr;
 };

@@ -16,6 +16,7 @@
 #include <stdexcept>
 
 #include "emulation/card/checks/local_memory.h"
+#include "emulation/card/timing/rtl_time.h"
 #include "emulation/card/units/command_faults.h"
 #include "emulation/card/units/run_report.h"
 #include "emulation/protocol/code_place.h"
@@ -53,9 +54,10 @@ UnitThread::UnitThread(const CardAreas& areas, uint32_t unit, UnitPlan plan)
   if (plan_.library->checked()) checks_.emplace(areas_, checks_settings());
   if (timer_) {
     set_timed_memory(areas_.device.data(), areas_.device.size_bytes(), plan_.card.get());
-  } else if (areas_.settings.timed) {
+  } else if (areas_.settings.timed && plan_.library->rtl_clock_mhz() == 0) {
     report("TANDEM_TIME: its bitstream has no time model; build it again with v++ and clang");
   }
+  set_rtl_memory(areas_.device.size_bytes());
   end_.code = plan_.library->code();
   end_.owner = this;
   end_.is_unwanted = [](const void* unit) {
@@ -371,6 +373,7 @@ End UnitThread::call_kernel() {
       &call);
   if (checks_) checks_->end_call(end == End::kDone);
   if (timer_) end == End::kDone ? report_time() : timer_->drop();
+  if (areas_.settings.timed && end == End::kDone) report_rtl_time(begin);
   plan_.library->write_coverage();
   const std::chrono::nanoseconds busy = Clock::now() - begin;
   channel_.statistics.launches.fetch_add(1, std::memory_order_relaxed);

@@ -108,6 +108,7 @@ class UnitThread {
   void report_findings(hls_runtime::End end);
   void report_finding(Finding finding);
   void report_time();
+  void report_rtl_time(std::chrono::steady_clock::time_point begun);
   void add_finding(Finding finding);
   void report_late(const std::vector<hls_runtime::StandingWait>& waits);
   void name_stream_argument(Finding& finding) const;

@@ -140,16 +140,27 @@ bool Card::any_context() {
 
 std::shared_ptr<Card> Card::open(uint32_t index) {
   at_open(index);
+  std::shared_ptr<Card> card;  // before the lock: the last user of a card destroys it
   std::lock_guard lock(open_cards().mutex);
-  auto& cards = open_cards().by_index;
-  std::shared_ptr<Card> card = cards[index].lock();
-  // A child that was forked while the card was open gets a separate card.
-  if (card == nullptr || !card->owned_here()) {
-    card = std::make_shared<Card>(index, xclbin::find_platform(settings().platforms.at(index)));
-    cards[index] = card;
-    at_opened(*card);
+  auto& known = open_cards().by_index[index];
+  card = known.lock();
+  // A thread may still use a card without a handle, so a lost card is never opened again. A child
+  // that was forked while the card was open gets a separate card.
+  if (card == nullptr || card->num_handles_ == 0 || !card->owned_here()) {
+    const xclbin::Platform& platform = xclbin::find_platform(settings().platforms.at(index));
+    const auto made = std::make_shared<Card>(index, platform);
+    known = made;
+    made->num_handles_ = 1;
+    at_opened(*made);
+    return made;
   }
+  ++card->num_handles_;
   return card;
+}
+
+void Card::handle_closed() {
+  std::lock_guard lock(open_cards().mutex);
+  --num_handles_;
 }
 
 Card::Card(uint32_t index, const xclbin::Platform& platform)

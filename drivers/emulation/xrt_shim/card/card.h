@@ -51,9 +51,11 @@ struct Program {
 
 class Card {
  public:
-  // Returns the card `index`; starts it if this process does not have it open. Throws
-  // std::exception when it cannot be started.
+  // Returns the card `index`, for one device handle more; starts it if this process does not have
+  // it open. Throws std::exception when it cannot be started.
   static std::shared_ptr<Card> open(uint32_t index);
+  // A device handle of open() is closed.
+  void handle_closed();
   // The card `index` if this process has it open, else null.
   static std::shared_ptr<Card> find_open(uint32_t index);
   // The open card with this descriptor of device memory.
@@ -164,7 +166,8 @@ class Card {
 
   const uint32_t index_;
   const xclbin::Platform& platform_;
-  const bool is_own_;  // no other application uses it
+  const bool is_own_;         // no other application uses it
+  uint32_t num_handles_ = 0;  // guarded by the mutex of OpenCards
   SharedArea state_;
   ClientArea client_;
   SharedArea device_;

@@ -59,10 +59,12 @@ void FaultInjector::begin(FaultScript script) {
 void FaultInjector::end() {
   std::map<uint32_t, CardState> before;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     active_.store(false);
     plan_.reset();
     timers_.clear();
+    action_ended_.wait(lock, [this] { return !is_acting_; });
+    timers_.clear();  // the action may have added one
     has_begun_ = false;
     before.swap(cards_);
   }
@@ -132,9 +134,12 @@ void FaultInjector::run_timers() {
     }
     const std::function<void()> action = std::move(first->second);
     timers_.erase(first);
+    is_acting_ = true;
     lock.unlock();
     action();
     lock.lock();
+    is_acting_ = false;
+    action_ended_.notify_all();
   }
 }
 

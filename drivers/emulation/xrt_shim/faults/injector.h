@@ -36,6 +36,8 @@ class FaultInjector {
   const std::string& problem() const { return problem_; }
   // Counts start at 0, and earlier faults end.
   void begin(FaultScript script);
+  // No timed fault of the script happens afterwards; one of an event that another thread is in may.
+  // Never call it in an action of run_after().
   void end();
 
   std::vector<DueFault> due(const FaultOccasion& occasion);
@@ -84,7 +86,9 @@ class FaultInjector {
   bool has_begun_ = false;  // a card was opened
   std::condition_variable timer_changed_;
   std::multimap<Clock::time_point, std::function<void()>> timers_;
+  std::condition_variable action_ended_;
   bool has_timer_thread_ = false;
+  bool is_acting_ = false;  // the timer thread is in an action
 };
 
 }  // namespace tandem::emulation
