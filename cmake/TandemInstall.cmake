@@ -11,7 +11,7 @@ include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY TANDEM_LIBRARIES)
 # The card image builder and the emulated cards are programs; their libraries are not part of the package.
-list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_compiler_process tandem_vpp tandem_opencl_c
+list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_compiler_process tandem_vpp tandem_opencl_c tandem_rtl_kernels
      tandem_dataflow tandem_kernel_time tandem_emulation_protocol tandem_training_c_api tandem_trainer tandem_training_pipeline
      tandem_communication)
 set(collectives_libraries ${libraries})

@@ -17,6 +17,17 @@ function(tandem_skip_unity)
   endforeach()
 endfunction()
 
+# tandem_vector_targets(name): the instruction sets for which Highway compiles a library. On x86 AVX-512, AVX2 and the scalar
+# baseline are enough. Vectors of SVE have no size, so there can be no arrays of them.
+set(TANDEM_LEFT_OUT_OF_AARCH64 "HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128")
+function(tandem_vector_targets name)
+  set(left_out "HWY_SSSE3|HWY_SSE4")
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    set(left_out "${left_out}|${TANDEM_LEFT_OUT_OF_AARCH64}")
+  endif()
+  target_compile_definitions(${name} PRIVATE "HWY_DISABLED_TARGETS=(${left_out})")
+endfunction()
+
 # tandem_add_library(name SOURCES ... [PUBLIC deps...] [PRIVATE deps...])
 # A static library `name`, alias Tandem::<name without "tandem_">. Headers are included relative to host/,
 # drivers/ and fpga_hls/ ("common/error.h", "device/attention_unit.h", "attention_decode/abi.h").
@@ -37,17 +48,17 @@ function(tandem_add_library name)
   set_property(GLOBAL APPEND PROPERTY TANDEM_LIBRARIES ${name})
 endfunction()
 
-# Each builds the programs of some tests, and nothing else. The quick unit tests are those that do not interpret GPU
-# kernels. tests/README.md shows which sanitizer runs which.
+# Each builds the programs of some tests, and nothing else. The quick unit tests are those that neither interpret GPU kernels
+# nor are slow. tests/README.md shows which sanitizer runs which.
 add_custom_target(tandem_unit_tests)
 add_custom_target(tandem_quick_tests)
 add_custom_target(tandem_concurrent_tests)
 
-# tandem_unit_program(name [INTERPRETED]): builds `name` for the unit tests, and for the quick ones unless it interprets
-# GPU kernels.
+# tandem_unit_program(name [label...]): builds `name` for the unit tests, and for the quick ones unless a label tells that it
+# interprets GPU kernels or is slow.
 function(tandem_unit_program name)
   add_dependencies(tandem_unit_tests ${name})
-  if(NOT "INTERPRETED" IN_LIST ARGN)
+  if(NOT "${ARGN}" MATCHES "interpreted|slow")
     add_dependencies(tandem_quick_tests ${name})
   endif()
 endfunction()
@@ -88,17 +99,21 @@ function(tandem_compile_together name sources)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${TANDEM_UNITY} UNITY_BUILD_BATCH_SIZE ${sources})
 endfunction()
 
-# tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [CONCURRENT] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
+# tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [CONCURRENT] [SLOW] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
 # A GoogleTest program; every case becomes a ctest case. Label `unit` unless others are given. CONCURRENT: threads or
-# processes share memory in what it tests, so the thread sanitizer runs it; label `concurrent`.
+# processes share memory in what it tests, so the thread sanitizer runs it; label `concurrent`. SLOW: its cases run compilers
+# or sweeps for more than 20 s of a processor, so scripts/test.sh --quick leaves them out; label `slow`.
 function(tandem_add_test name)
-  cmake_parse_arguments(ARG "CONCURRENT" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "CONCURRENT;SLOW" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
   if(ARG_CONCURRENT)
     list(APPEND ARG_LABELS concurrent)
     add_dependencies(tandem_concurrent_tests ${name})
+  endif()
+  if(ARG_SLOW)
+    list(APPEND ARG_LABELS slow)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)  # only against hanging: other work on the machine makes a case thirty times slower
@@ -111,13 +126,10 @@ function(tandem_add_test name)
   tandem_compile_test(${name})
   tandem_compile_together(${name} 10)
   if("unit" IN_LIST ARG_LABELS)
-    if("interpreted" IN_LIST ARG_LABELS)
-      tandem_unit_program(${name} INTERPRETED)
-    else()
-      tandem_unit_program(${name})
-    endif()
+    tandem_unit_program(${name} ${ARG_LABELS})
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+  # Without the values of parameters: their bytes change from run to run, and ctest forgets the time of a name with blanks.
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
   # PROPERTIES takes no lists, so ctest sets the labels when it has read the cases.
   file(CONFIGURE OUTPUT ${name}_labels.cmake @ONLY CONTENT [=[
 foreach(case IN LISTS @name@_TESTS)

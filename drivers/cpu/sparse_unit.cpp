@@ -10,6 +10,7 @@
 
 #include "common/error.h"
 #include "common/median.h"
+#include "tensor/sparse/kernels/row_kernels.h"
 
 namespace tandem::device::cpu {
 
@@ -57,7 +58,18 @@ std::vector<SparsePart> CpuSparseUnit::finish(std::span<float> y, Deadline) {
   const auto begin = std::chrono::steady_clock::now();
   sparse::spmv<float>(matrix_, x_, y, pool_);
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-  return {{name(), 0, matrix_.rows, matrix_.values.size(), 0, false, passed.count()}};
+  return {{name(), 0, matrix_.rows, matrix_.values.size(), 0, false, passed.count(), ""}};
+}
+
+void CpuSparseUnit::on_host(const SparseRows& rows, std::span<const float> x,
+                            std::span<float> y) const {
+  TANDEM_CHECK_OP(y.size(), ==, rows.rows());
+  for (std::uint64_t row = 0; row < y.size(); ++row) {
+    const std::uint64_t begin = rows.begins[row];
+    const auto entries = static_cast<std::size_t>(rows.begins[row + 1] - begin);
+    y[row] = sparse::row_dot(
+        sparse::SparseRow<float>{rows.indices + begin, rows.values + begin, entries}, x.data());
+  }
 }
 
 }  // namespace tandem::device::cpu

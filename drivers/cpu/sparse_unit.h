@@ -23,6 +23,7 @@ class CpuSparseUnit final : public SparseUnit {
   void load(const SparseRows& rows, Deadline deadline) override;
   void start(std::span<const float> x, Deadline deadline) override;
   std::vector<SparsePart> finish(std::span<float> y, Deadline deadline) override;
+  void on_host(const SparseRows& rows, std::span<const float> x, std::span<float> y) const override;
 
  private:
   ThreadPool pool_;

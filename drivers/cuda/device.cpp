@@ -16,6 +16,7 @@
 #include "cuda/group/peer_copy.h"
 #include "cuda/selection/gradient_memory.h"
 #include "cuda/selection/selection_unit.h"
+#include "cuda/sparse/sparse_unit.h"
 #include "cuda/trials/launch_overlap.h"
 
 namespace tandem::cuda {
@@ -93,6 +94,11 @@ std::unique_ptr<device::SelectionUnit> CudaDevice::make_selection_unit(
 std::unique_ptr<device::GradientMemory> CudaDevice::make_gradient_memory() {
   require_kernels(info_, info_.makes_selection);
   return cuda::make_gradient_memory(gpu_.index, info_);
+}
+
+std::unique_ptr<device::SparseUnit> CudaDevice::make_sparse_unit() {
+  require_kernels(info_, info_.makes_aggregation);
+  return cuda::make_sparse_unit(gpu_.index, info_);
 }
 
 std::unique_ptr<device::PeerCopy> CudaDevice::make_peer_copy(

@@ -2,9 +2,9 @@
 //
 // CudaDevice: one GPU as a device of the registry.
 //
-// Its compute and attention units share one queue and one health (gpu/gpu.h); the aggregation unit
-// and selection units have their own streams. Errors: making a unit throws Error for arguments and
-// memory, DeviceError once the GPU is lost. Threads: as device/device.h says.
+// Its compute and attention units share one queue and one health (gpu/gpu.h); the aggregation
+// unit, selection units and sparse units have their own streams. Errors: making a unit throws Error
+// for arguments and memory, DeviceError once the GPU is lost. Threads: as device/device.h says.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,14 @@
 #include "cuda/gpu/gpu.h"
 #include "cuda/trace/activity_trace.h"
 #include "device/device.h"
+#include "device/sparse_unit.h"
 
 namespace tandem::cuda {
 
 // The driver's description of a GPU; does not use the GPU's memory. Throws DeviceError.
 device::DeviceInfo describe(int index);
 
-class CudaDevice final : public device::Device {
+class CudaDevice final : public device::Device, public device::SparseDevice {
  public:
   // activity: the trace of the process, kept as long as the device; null: no trace.
   explicit CudaDevice(int index, GpuKernels kernels = {},
@@ -32,6 +33,7 @@ class CudaDevice final : public device::Device {
   std::unique_ptr<device::SelectionUnit> make_selection_unit(
       const device::SelectionShape& shape) override;
   std::unique_ptr<device::GradientMemory> make_gradient_memory() override;
+  std::unique_ptr<device::SparseUnit> make_sparse_unit() override;
   device::DeviceSpeed speed_now() override;
   // Both return null if one of the units is not on a GPU, or if two units are on the same GPU.
   // make_reducer() also returns null without NCCL.

@@ -44,7 +44,8 @@ std::unique_ptr<TableUnit> Device::make_table_unit() {
 
 std::unique_ptr<SparseUnit> make_sparse_unit(Device& device) {
   if (auto* maker = dynamic_cast<SparseDevice*>(&device)) return maker->make_sparse_unit();
-  throw Error("device", device.info().id + " multiplies no sparse matrices; use cpu, or a card");
+  throw Error("device",
+              device.info().id + " multiplies no sparse matrices; use cpu, a GPU, or a card");
 }
 
 std::unique_ptr<PeerCopy> Device::make_peer_copy(std::span<ComputeUnit* const>) { return nullptr; }

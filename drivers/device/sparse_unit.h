@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SparseUnit: a device that keeps a sparse matrix and multiplies it with vectors (CPU, card, or
-// several of them by rows).
+// SparseUnit: a device that keeps a sparse matrix and multiplies it with vectors (CPU, GPU, card,
+// or several of them by rows).
 //
 // load() copies the rows to the device. start() begins a product and may return before it is done,
 // so that devices work at the same time; finish() waits. Between the two the caller keeps x and y
 // as they are. Rates predict the seconds of a product: a card's come from its own model of a real
-// card, also where the card is emulated; a CPU's are measured. Numerics: f32; every unit states the
-// order of its sums. Threads: one at a time.
-// Errors: Error, with nothing changed, for rows that the unit cannot hold. DeviceError, with the
-// unit lost (every later call fails at once), if started work failed or missed the deadline.
+// card, also where the card is emulated; those of others are measured. Numerics: f32; every unit
+// states the order of its sums, and on_host() repeats them. Threads: one at a time. Errors: Error,
+// with nothing changed, for rows that the unit cannot hold. DeviceError, with the unit lost (every
+// later call fails at once), if started work failed or missed the deadline.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,8 @@ struct SparsePart {
   std::uint64_t first_row = 0, last_row = 0, entries = 0;
   double predicted_s = 0;  // by the rates, or by the model of exactly these rows
   bool is_modelled = false;
-  double host_s = 0;  // from start() until finish() had the result
+  double host_s = 0;             // from start() until finish() had the result
+  std::string lost_reason = {};  // why the host computed these rows for the device; empty: it works
 };
 
 class SparseUnit {
@@ -74,6 +75,10 @@ class SparseUnit {
 
   // y: [rows]. Returns the parts in the order of their rows; the last start() is then complete.
   virtual std::vector<SparsePart> finish(std::span<float> y, Deadline deadline) = 0;
+
+  // The product of any rows with the bits of this unit's, by the host; also once the unit is lost.
+  virtual void on_host(const SparseRows& rows, std::span<const float> x,
+                       std::span<float> y) const = 0;
 };
 
 // A device that makes sparse units is one of these, too.
@@ -89,7 +94,10 @@ std::unique_ptr<SparseUnit> make_sparse_unit(Device& device);
 // Several units as one. load() gives each unit consecutive rows so that, by their rates, all end at
 // about the same time; a unit whose fixed time is too long gets none. A thread of each unit but the
 // first moves data and waits, so transfers overlap with the work of the others. The first unit
-// works in the caller's thread: put the CPU there. A load that fails leaves no rows.
+// works in the caller's thread: put the CPU there. A load that fails leaves no rows. The caller
+// keeps the arrays of the loaded rows: if a unit is lost, the host computes its rows with the same
+// bits, in that product and the next ones, and the next load() divides among the others.
+// DeviceError once all are lost.
 std::unique_ptr<SparseUnit> share_sparse_rows(std::vector<std::unique_ptr<SparseUnit>> units);
 
 }  // namespace tandem::device

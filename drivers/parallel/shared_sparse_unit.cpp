@@ -4,6 +4,7 @@
 #include "parallel/shared_sparse_unit.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "common/error.h"
@@ -70,35 +71,47 @@ SharedSparseUnit::SharedSparseUnit(std::vector<std::unique_ptr<SparseUnit>> unit
   }
 }
 
-void SharedSparseUnit::in_all(const std::function<void(Member&)>& task, bool waits) {
-  for (Member& member : members_) {
-    if (member.thread == nullptr || !has_rows(member)) continue;
-    member.thread->post([task, &member] { task(member); });
-  }
-  std::exception_ptr failure;
-  try {
-    if (has_rows(members_.front())) task(members_.front());
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  for (Member& member : members_) {
-    if (member.thread == nullptr || (!waits && failure == nullptr)) continue;
-    const std::exception_ptr other = member.thread->wait();
-    if (failure == nullptr) failure = other;
-  }
-  if (failure == nullptr) return;
+std::exception_ptr SharedSparseUnit::note_loss(Member& member, std::exception_ptr failure) {
+  if (failure == nullptr) return nullptr;
   try {
     std::rethrow_exception(failure);
   } catch (const DeviceError& error) {
-    // A unit may have started what is never finished.
-    lost_reason_ = error.what();
-    throw;
+    member.lost_reason = error.what();
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
   }
 }
 
+void SharedSparseUnit::in_all(const std::function<void(Member&)>& task, bool waits) {
+  for (Member& member : members_) {
+    if (member.thread == nullptr || !works(member)) continue;
+    member.thread->post([task, &member] { task(member); });
+  }
+  Member& first = members_.front();
+  std::exception_ptr failure;
+  try {
+    if (works(first)) task(first);
+  } catch (...) {
+    failure = note_loss(first, std::current_exception());
+  }
+  for (Member& member : members_) {
+    if (member.thread == nullptr || (!waits && failure == nullptr)) continue;
+    const std::exception_ptr other = note_loss(member, member.thread->wait());
+    if (failure == nullptr) failure = other;
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+std::size_t SharedSparseUnit::num_lost() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(members_, [](const Member& m) { return !m.lost_reason.empty(); }));
+}
+
 void SharedSparseUnit::check_alive() const {
-  if (lost_reason_.empty()) return;
-  throw DeviceError("device", name_ + " was lost by an earlier failure: " + lost_reason_);
+  if (num_lost() < members_.size()) return;
+  throw DeviceError("device",
+                    name_ + " has no device left; the last reason: " + members_.back().lost_reason);
 }
 
 void SharedSparseUnit::check_loaded() const {
@@ -106,11 +119,26 @@ void SharedSparseUnit::check_loaded() const {
   if (!is_loaded_) throw Error("device", name_ + " has no matrix loaded; load one first");
 }
 
+// A product that nobody finished: its threads must not work while the caller's uses their units.
+void SharedSparseUnit::abandon_product() {
+  for (Member& member : members_) {
+    if (member.thread != nullptr) note_loss(member, member.thread->wait());
+  }
+}
+
 // One after the other: a measurement must not share the machine with another.
 void SharedSparseUnit::measure(const SparseRows& matrix, Deadline deadline) {
-  check_alive();
   is_loaded_ = false;  // a unit that measures replaces its rows
-  for (Member& member : members_) member.rates = member.unit->rates(matrix, deadline);
+  abandon_product();
+  for (Member& member : members_) {
+    if (!member.lost_reason.empty()) continue;
+    try {
+      member.rates = member.unit->rates(matrix, deadline);
+    } catch (const DeviceError& error) {
+      member.lost_reason = error.what();
+    }
+  }
+  check_alive();
 }
 
 SparseRates SharedSparseUnit::rates(const SparseRows& matrix, Deadline deadline) {
@@ -118,6 +146,7 @@ SparseRates SharedSparseUnit::rates(const SparseRows& matrix, Deadline deadline)
   double rows_per_s = 0, entries_per_s = 0;
   SparseRates all;
   for (const Member& member : members_) {
+    if (!member.lost_reason.empty()) continue;
     all.fixed_s = std::max(all.fixed_s, member.rates.fixed_s);
     all.is_modelled |= member.rates.is_modelled;
     rows_per_s += 1 / member.rates.row_s;
@@ -128,43 +157,70 @@ SparseRates SharedSparseUnit::rates(const SparseRows& matrix, Deadline deadline)
   return all;
 }
 
-void SharedSparseUnit::load(const SparseRows& rows, Deadline deadline) {
-  measure(rows, deadline);
+// Among the members that are left.
+void SharedSparseUnit::divide(const SparseRows& rows) {
   std::vector<sparse::RowSpeed> speeds;
   for (const Member& member : members_) {
+    if (!member.lost_reason.empty()) continue;
     speeds.push_back({member.rates.fixed_s, member.rates.row_s, member.rates.entry_s});
   }
   const std::vector<std::uint64_t> bounds = sparse::share_rows(rows.begins, speeds);
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    members_[i].first_row = bounds[i];
-    members_[i].last_row = bounds[i + 1];
+  std::size_t next = 0;
+  for (Member& member : members_) {
+    member.first_row = bounds[next];
+    if (member.lost_reason.empty()) ++next;
+    member.last_row = bounds[next];
   }
-  in_all(
-      [&](Member& member) {
-        member.unit->load(rows.slice(member.first_row, member.last_row), deadline);
-      },
-      true);
+}
+
+void SharedSparseUnit::load(const SparseRows& rows, Deadline deadline) {
+  measure(rows, deadline);
+  for (std::size_t lost = members_.size(); lost != num_lost();) {
+    check_alive();
+    lost = num_lost();
+    divide(rows);
+    in_all(
+        [&](Member& member) {
+          member.unit->load(rows.slice(member.first_row, member.last_row), deadline);
+        },
+        true);
+  }
+  rows_ = rows;
   is_loaded_ = true;
 }
 
 void SharedSparseUnit::start(std::span<const float> x, Deadline deadline) {
   check_loaded();
+  TANDEM_CHECK_OP(x.size(), ==, rows_.columns);
+  x_ = x;
   in_all([x, deadline](Member& member) { member.unit->start(x, deadline); }, false);
+}
+
+void SharedSparseUnit::finish_on_host(Member& member, std::span<float> y) {
+  const auto begin = std::chrono::steady_clock::now();
+  const SparseRows rows = rows_.slice(member.first_row, member.last_row);
+  member.unit->on_host(rows, x_, y.subspan(member.first_row, rows.rows()));
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  member.parts = {{member.unit->name(), 0, rows.rows(), rows.entries(), passed.count(), false,
+                   passed.count(), member.lost_reason}};
 }
 
 std::vector<SparsePart> SharedSparseUnit::finish(std::span<float> y, Deadline deadline) {
   check_loaded();
+  TANDEM_CHECK_OP(y.size(), ==, rows_.rows());
   in_all(
       [&](Member& member) {
         const std::size_t rows = member.last_row - member.first_row;
         member.parts = member.unit->finish(y.subspan(member.first_row, rows), deadline);
       },
       true);
+  check_alive();
   std::vector<SparsePart> parts;
   for (Member& member : members_) {
     if (!has_rows(member)) continue;
+    if (!works(member)) finish_on_host(member, y);
     for (SparsePart part : member.parts) {
-      if (!part.is_modelled) {
+      if (!part.is_modelled && part.lost_reason.empty()) {
         part.predicted_s = member.rates.seconds(part.last_row - part.first_row, part.entries);
       }
       part.first_row += member.first_row;
@@ -173,6 +229,16 @@ std::vector<SparsePart> SharedSparseUnit::finish(std::span<float> y, Deadline de
     }
   }
   return parts;
+}
+
+void SharedSparseUnit::on_host(const SparseRows& rows, std::span<const float> x,
+                               std::span<float> y) const {
+  TANDEM_CHECK_OP(rows.rows(), ==, rows_.rows());  // as they are divided
+  for (const Member& member : members_) {
+    if (!has_rows(member)) continue;
+    member.unit->on_host(rows.slice(member.first_row, member.last_row), x,
+                         y.subspan(member.first_row, member.last_row - member.first_row));
+  }
 }
 
 }  // namespace parallel

@@ -5,9 +5,11 @@
 //
 // load() asks each unit for its rates, divides the rows (share_rows() of
 // host/tensor/sparse/kernels/row_shares.h) and loads the parts at the same time. A unit without
-// rows is not called. The result is gathered in place: every unit writes its rows of y. Ownership:
-// owns the units. Threads: one caller; a thread for each unit but the first. Errors: those of the
-// units, after all have ended. A failed load leaves no rows. A lost unit loses the whole.
+// rows is not called. The result is gathered in place: every unit writes its rows of y; on_host()
+// of a lost unit writes those of that one, in the caller's thread. Ownership: owns the units,
+// borrows the loaded rows. Threads: one caller; a thread for each unit but the first. Errors: those
+// of the units, after all have ended; of lost ones only when all are lost. A failed load leaves no
+// rows.
 #pragma once
 
 #include <condition_variable>
@@ -58,26 +60,36 @@ class SharedSparseUnit final : public SparseUnit {
   void load(const SparseRows& rows, Deadline deadline) override;
   void start(std::span<const float> x, Deadline deadline) override;
   std::vector<SparsePart> finish(std::span<float> y, Deadline deadline) override;
+  void on_host(const SparseRows& rows, std::span<const float> x, std::span<float> y) const override;
 
  private:
   struct Member {
     std::unique_ptr<SparseUnit> unit;
     std::unique_ptr<TaskThread> thread;  // null: the caller's
+    std::string lost_reason;             // empty: it works
     SparseRates rates;
     std::uint64_t first_row = 0, last_row = 0;
     std::vector<SparsePart> parts;  // of the last product
   };
 
   bool has_rows(const Member& member) const { return member.last_row > member.first_row; }
+  bool works(const Member& member) const { return has_rows(member) && member.lost_reason.empty(); }
+  std::size_t num_lost() const;
   void check_alive() const;
   void check_loaded() const;
+  void abandon_product();
   void measure(const SparseRows& matrix, Deadline deadline);
-  // Runs task(member) in the members' threads, and for the first in the caller's.
+  void divide(const SparseRows& rows);
+  // Runs task(member) in the threads of the members that work, and for the first in the caller's.
   void in_all(const std::function<void(Member&)>& task, bool waits);
+  // Notes a lost member. Returns any other failure.
+  static std::exception_ptr note_loss(Member& member, std::exception_ptr failure);
+  void finish_on_host(Member& member, std::span<float> y);
 
   std::string name_;
-  std::string lost_reason_;  // empty: not lost
   bool is_loaded_ = false;
+  SparseRows rows_;           // the caller's
+  std::span<const float> x_;  // of the last start()
   std::vector<Member> members_;
 };
 

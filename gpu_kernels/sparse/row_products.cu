@@ -32,6 +32,13 @@ __global__ __launch_bounds__(kThreads) void dot_rows_kernel(RowSums job) {
   dot_row<Stored>(job);
 }
 
+template <int kLength, typename Stored>
+__global__ __launch_bounds__(kThreads) void dot_fibres_kernel(RowSums job) {
+  let_next_start();
+  wait_for_previous();
+  dot_fibre<kLength, Stored>(job);
+}
+
 template <int kColumns>
 __global__ __launch_bounds__(kThreads) void dot_entries_kernel(EntryDots job) {
   let_next_start();
@@ -69,6 +76,25 @@ cudaError_t sums_of_columns(const RowSums& job, int columns, cudaStream_t stream
       return start_sums<kFactors, 64, Stored>(job, stream);
     case 128:
       return start_sums<kFactors, 128, Stored>(job, stream);
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
+template <typename Stored>
+cudaError_t dots_of_length(const RowSums& job, int length, cudaStream_t stream) {
+  const unsigned blocks = (job.rows - 1) / kThreads + 1;
+  switch (length) {
+    case 0:
+      return launch(stream, blocks, kThreads, dot_fibres_kernel<0, Stored>, job);
+    case 1:
+      return launch(stream, blocks, kThreads, dot_fibres_kernel<1, Stored>, job);
+    case 2:
+      return launch(stream, blocks, kThreads, dot_fibres_kernel<2, Stored>, job);
+    case 3:
+      return launch(stream, blocks, kThreads, dot_fibres_kernel<3, Stored>, job);
+    case 4:
+      return launch(stream, blocks, kThreads, dot_fibres_kernel<4, Stored>, job);
     default:
       return cudaErrorInvalidValue;
   }
@@ -112,6 +138,15 @@ cudaError_t dot_rows(const RowSums& job, ValueType type, cudaStream_t stream) {
   if (type == ValueType::kF16) return launch(stream, blocks, kThreads, dot_rows_kernel<F16>, job);
   if (type == ValueType::kBF16) return launch(stream, blocks, kThreads, dot_rows_kernel<BF16>, job);
   return launch(stream, blocks, kThreads, dot_rows_kernel<float>, job);
+}
+
+cudaError_t dot_fibres(const RowSums& job, int length, ValueType type, cudaStream_t stream) {
+  if (!is_valid(job) || job.parts != 1 || !is_float(type)) return cudaErrorInvalidValue;
+  if (length < 0 || length > kMostFibreLength) return cudaErrorInvalidValue;
+  if (job.rows == 0) return cudaSuccess;
+  if (type == ValueType::kF16) return dots_of_length<F16>(job, length, stream);
+  if (type == ValueType::kBF16) return dots_of_length<BF16>(job, length, stream);
+  return dots_of_length<float>(job, length, stream);
 }
 
 cudaError_t dot_entries(const EntryDots& job, int columns, cudaStream_t stream) {

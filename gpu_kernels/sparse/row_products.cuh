@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bodies of products over the rows of a sparse matrix or tensor: a warp takes a row.
+// The bodies of products over the rows of a sparse matrix or tensor: a warp takes a row, or a
+// thread a short one.
 //
 // row_products.cu starts them with the sizes of that file; host/tensor/sparse/generated compiles
 // them at run time for a pattern. Therefore it includes only row_jobs.h, and names no type of
@@ -112,13 +113,29 @@ __device__ void dot_row(const RowSums& job) {
   float sum = 0.0f;
   for (RowBegin e = job.begins[row] + threadIdx.x % kWarpLanes; e < job.begins[row + 1];
        e += kWarpLanes) {
-    sum += widen(values[e]) * job.factors[0][job.indices[0][e]];
+    sum = fmaf(widen(values[e]), job.factors[0][job.indices[0][e]], sum);
   }
 #pragma unroll
   for (int distance = 1; distance < kWarpLanes; distance *= 2) {
     sum += __shfl_xor_sync(0xffffffffu, sum, distance);
   }
   if (threadIdx.x % kWarpLanes == 0) job.out[row] = ended(job.end, sum, job.bias, row);
+}
+
+// A tensor times a vector over short fibres: a thread takes a fibre. kLength: the entries of every
+// fibre; 0: as `begins` says.
+template <int kLength, typename Stored>
+__device__ void dot_fibre(const RowSums& job) {
+  const RowBegin fibre = static_cast<RowBegin>(blockIdx.x) * (kRowWarps * kWarpLanes) + threadIdx.x;
+  if (fibre >= job.rows) return;
+  const Stored* const values = static_cast<const Stored*>(job.values);
+  const RowBegin begin = kLength > 0 ? job.begins[0] + fibre * kLength : job.begins[fibre];
+  const RowBegin end = kLength > 0 ? begin + kLength : job.begins[fibre + 1];
+  float sum = 0.0f;
+  for (RowBegin e = begin; e < end; ++e) {
+    sum = fmaf(widen(values[e]), job.factors[0][job.indices[0][e]], sum);
+  }
+  job.out[fibre] = ended(job.end, sum, job.bias, static_cast<unsigned>(fibre));
 }
 
 // The dot product of a row that the lanes hold and one in memory; every lane gets it.

@@ -117,6 +117,14 @@ class QuantizeTest(unittest.TestCase):
             words = ("generate", "--model", pruned, "--prompt", "a", "-n", 2, "--attention", "cpu", "--cpu-sparse", "always")
             self.assertEqual(run(*words).returncode, 0)
 
+    def test_a_random_model_in_blocks_has_no_zeros(self):
+        for kind in ("q8_0", "q4_0"):
+            path = self.folder / f"{kind}.gguf"
+            made = subprocess.run([BUILD / "bin" / "tandem-random-model", path, "--type", kind, "--zeros", "0.5"], check=False,
+                                  capture_output=True, text=True)
+            self.assertEqual((made.returncode, path.exists()), (2, False))
+            self.assertIn(f"{kind} keeps values in blocks; use f32, f16 or bf16", made.stderr)
+
     def test_refuses_to_prune_what_it_cannot(self):
         out = self.folder / "out.gguf"
         for arguments, words in (

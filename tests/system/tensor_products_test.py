@@ -71,7 +71,7 @@ class BenchTest(TensorCase):
             for name in ("ms", "build_ms", "of_read_bandwidth"):
                 self.assertLess(0, result[name], name)
             self.refused("bench", self.small, "--op", op, words=f"--op {op} is for matrices; this tensor has order 3")
-            self.refused("bench", made, "--op", op, "--mode", 1, words="--mode is for --op mttkrp")
+            self.refused("bench", made, "--op", op, "--mode", 1, words="--mode is for --op mttkrp, ttv and ttm")
 
     def test_products_over_rows_take_generated_kernels(self):
         made = self.generate("300", "200", "--density", "0.1")
@@ -90,6 +90,51 @@ class BenchTest(TensorCase):
         self.assertIn(run_json(*words, "generated")["method"], ("morton-blocks-generated", "rows-generated"))
         names = sorted(path.name.split("-")[0] for path in (self.folder / "kernels").iterdir())
         self.assertEqual(names, ["mttkrp.o2.m0.c32.f32.u16", "spmm.c32.f32.i32"])
+
+    def test_a_vector_and_a_matrix_multiply_one_mode(self):
+        made = self.generate("60", "70", "80", "--density", "0.05")  # 16800 entries
+        for mode in range(3):
+            vector, matrix = (run_json("tensor", "bench", "--op", op, made, "--mode", mode, "--columns", 40, "--threads", 2, "--seconds", 0,
+                                       "--kernels", "generic") for op in ("ttv", "ttm"))
+            self.assertEqual((vector["op"], vector["mode"], vector["nnz"], vector["method"]), ("ttv", mode, 16800, "fibres"))
+            self.assertNotIn("columns", vector)
+            self.assertEqual(matrix["columns"], 40)
+            self.assertEqual(vector["fibres"], matrix["fibres"])
+            size, fibres = (60, 70, 80)[mode], vector["fibres"]
+            self.assertLessEqual(fibres, 60 * 70 * 80 // size)
+            self.assertEqual(vector["bytes"], (fibres + 1) * 8 + 16800 * 8 + (size + fibres) * 4)
+            self.assertEqual(matrix["bytes"], (fibres + 1) * 8 + 16800 * 8 + (size + fibres) * 48 * 4)
+            for name in ("ms", "build_ms", "of_read_bandwidth"):
+                self.assertLess(0, vector[name], name)
+                self.assertLess(0, matrix[name], name)
+
+    def test_vectors_of_every_order_have_products(self):
+        for sizes in (("40",), ("5", "6"), ("4", "3", "5", "2", "6")):
+            made = self.generate(*sizes, "--density", "0.5", name=f"o{len(sizes)}.tns")
+            result = run_json("tensor", "bench", "--op", "ttv", made, "--mode", len(sizes) - 1, "--seconds", 0, "--dtype", "f64",
+                              "--kernels", "generic")
+            self.assertEqual((result["mode"], result["dtype"]), (len(sizes) - 1, "f64"))
+        self.assertEqual(run_json("tensor", "bench", "--op", "ttv", self.folder / "o1.tns", "--seconds", 0, "--kernels", "generic")["fibres"], 1)
+
+    def test_each_class_of_fibres_has_a_generated_kernel(self):
+        entries = {(1, 1): 1, (2, 1): 2, (2, 2): 1, (3, 1): 1, (3, 2): 1, (3, 3): 1, (3, 4): 1, (3, 5): 1}
+        path = self.write("classes.tns", "".join(f"{i} {j} {value}\n" for (i, j), value in entries.items()))
+        for op, columns in (("ttv", 1), ("ttm", 32)):
+            result = run_json("tensor", "bench", "--op", op, path, "--mode", 1, "--seconds", 0, "--kernels", "generated")
+            self.assertEqual((result["method"], result["fibres"]), ("fibres-generated", 3))
+            names = sorted(path.name.split("-")[0] for path in (self.folder / "kernels").iterdir() if path.name.startswith(op))
+            self.assertEqual(names, [f"{op}.c{columns}.f32.i32", f"{op}.n1.c{columns}.f32.i32", f"{op}.n2.c{columns}.f32.i32"])
+
+    def test_values_may_be_bf16(self):
+        made = self.generate("300", "200", "--density", "0.1")
+        for op in ("ttv", "ttm", "spmv", "spmm", "sddmm", "fused-attention"):
+            words = ("tensor", "bench", "--op", op, made, "--seconds", 0, "--dtype")
+            half = run_json(*words, "bf16", "--kernels", "generic")
+            self.assertEqual(half["dtype"], "bf16")
+            if op != "spmm":  # in f32 it has blocks, too
+                self.assertEqual(run_json(*words, "f32", "--kernels", "generic")["bytes"] - half["bytes"], 2 * 6000, op)
+            self.assertTrue(run_json(*words, "bf16", "--kernels", "generated")["method"].endswith("-generated"), op)
+        self.refused("bench", made, "--op", "mttkrp", "--dtype", "bf16", words="--dtype bf16 is for products over rows and fibres")
 
     def test_options_of_an_adaptive_partition_are_tuned_once_and_kept(self):
         made = self.generate("60", "70", "80", "--density", "0.05")
@@ -111,10 +156,12 @@ class BenchTest(TensorCase):
         self.refused("bench", self.small, words="--op is required")
         self.refused("bench", self.small, "--op", "spgemm", words="--op")
         self.refused("bench", self.small, "--op", "spmm", words="this tensor has order 3")
-        self.refused("bench", self.small, "--op", "mttkrp", "--mode", 3, words="there is no mode 3")
+        for op in ("mttkrp", "ttv", "ttm"):
+            self.refused("bench", self.small, "--op", op, "--mode", 3, words="there is no mode 3; the tensor has the modes 0 to 2")
         self.refused("bench", self.small, "--op", "mttkrp", "--rank", 0, words="--rank")
         wide = self.write("wide.tns", "18446744073709551615 4 1\n")
         self.refused("bench", wide, "--op", "mttkrp", words="GB are left; give fewer columns")
+        self.refused("bench", wide, "--op", "ttv", words="GB are left; give fewer columns, or a shorter mode")
         long = self.write("long.tns", "# sizes 4294967297 4294967296\n1 1 1\n")
         self.refused("bench", long, "--op", "spmm", "--columns", 1, words="GB are left; give fewer columns")
 
@@ -138,6 +185,17 @@ class DevicesTest(TensorCase):
         self.assertLess(0.1, card["predicted_ms"])
         self.assertLess(card["predicted_ms"], 1)
         self.assertTrue(result["method"].startswith("rows on xrt:0 "), result["method"])
+
+    def test_the_rows_of_a_card_that_dies_are_finished(self):
+        large = self.generate("20000", "3000", "--density", "0.02")
+        result = run_json("tensor", "bench", "--op", "spmv", large, "--devices", "cpu,xrt:0", "--seconds", 0, "--threads", 1,
+                          environment={**card_environment(1), "TANDEM_FAULTS": "launch 9 die"})
+        working, lost = result["devices"]
+        self.assertEqual((working["device"], lost["device"], "lost" in working), ("cpu", "xrt:0", False))
+        self.assertIn("card xrt:0 is lost", lost["lost"])
+        self.assertIn(", the host for xrt:0 ", result["method"])
+        self.assertEqual(working["rows"] + lost["rows"], 20000)
+        self.assertLess(result["error"], 32 * 2**-24)
 
     def test_what_devices_cannot_do_is_told(self):
         made = self.generate("30", "40", "--density", "0.1")

@@ -6,7 +6,7 @@
 #   python3 benchmarks/host/tensor/figures.py [--programs build/release/bin] [--folder DIR] [--quick] [GROUP...]
 #
 # Prints a line per figure: what was seen, the goal, and whether it is met; last the machine's load. Groups, in their order:
-# mttkrp, generated, features, generate, partition, stencil, products, decode; none named: all. Each is a program of its own run, so that a
+# mttkrp, fibres, generated, features, generate, partition, stencil, products, decode; none named: all. Each is a program of its own run, so that a
 # group which fails does not end the others. Each takes less than 8 minutes on two quiet cores. decode needs
 # 17 GB of disk in --folder (a temporary one without it) for four 1B models, and takes models and tensors that it finds there.
 # --quick takes fewer samples.
@@ -67,6 +67,21 @@ class Figures:
                     self.show(f"mttkrp {name} mode {run['mode']}, {threads} threads, ms", run["ms"], goal)
                 build = statistics.median(run["build_ms"] / run["nnz"] * 1e3 for run in runs)
                 self.show(f"blocks {name}, {threads} threads, s per 1 M entries", build, 0.15)
+
+    def fibres(self):
+        """A tensor times a vector and times 32 columns: over the naive loop, and of the memory's read bandwidth."""
+        for name, (sizes, _, _) in TENSORS.items():
+            for mode in range(len(sizes)):
+                for threads in (1, 2):
+                    lines = self.run("bench_fibre_products", self.tensor(name), mode, threads).splitlines()
+                    for line in map(json.loads, lines):
+                        op = line["name"]
+                        run = self.run_json("tensor", "bench", "--op", op, self.tensor(name), "--columns", 32, "--mode", mode,
+                                            "--threads", threads, "--seconds", 0.3)
+                        what = f"{op} {name} mode {mode}, {threads} threads"
+                        self.show(f"{what}, ms", line["ms"])
+                        self.show(f"{what}: times naive", line["times_naive"])
+                        self.show(f"{what} ({run['method']}), of read bandwidth", run["of_read_bandwidth"])
 
     def generated(self):
         """Kernels compiled for the pattern over those of the program, in turns."""
@@ -174,7 +189,7 @@ class Figures:
                 self.show(f"{name}, times the whole", statistics.median(sparse / whole for whole, sparse in turns), goal, at_most=False)
 
 
-GROUPS = ("mttkrp", "generated", "features", "generate", "partition", "stencil", "products", "decode")
+GROUPS = ("mttkrp", "fibres", "generated", "features", "generate", "partition", "stencil", "products", "decode")
 
 
 def main():

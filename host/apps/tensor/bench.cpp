@@ -45,11 +45,10 @@ double read_bandwidth(ThreadPool& pool) {
   return static_cast<double>(kWords * 8) / (best_ms / 1e3);
 }
 
-void check_bench(const TensorBenchOptions& o, const sparse::CooTensor& tensor) {
-  if (o.op != "mttkrp" && tensor.order() != 2) {
-    throw Error("tensor", "--op " + o.op + " is for matrices; this tensor has order " +
-                              std::to_string(tensor.order()) + ", for which --op mttkrp is");
-  }
+bool is_of_fibres(const TensorBenchOptions& o) { return o.op == "ttv" || o.op == "ttm"; }
+bool has_mode(const TensorBenchOptions& o) { return o.op == "mttkrp" || is_of_fibres(o); }
+
+void check_places(const TensorBenchOptions& o) {
   if (!o.devices.empty() && o.op != "spmv") throw Error("tensor", "--devices is for --op spmv");
   if (!o.devices.empty() && o.dtype != "f32") throw Error("tensor", "--devices multiply in f32");
   if (o.partition == "adaptive" && (o.op != "mttkrp" || o.dtype != "f32")) {
@@ -58,13 +57,26 @@ void check_bench(const TensorBenchOptions& o, const sparse::CooTensor& tensor) {
   if (o.kernels == "generated" && (!o.devices.empty() || o.partition == "adaptive")) {
     throw Error("tensor", "--devices and --partition adaptive have no generated kernels");
   }
-  if (o.op != "mttkrp" && o.mode != 0) throw Error("tensor", "--mode is for --op mttkrp");
-  if (o.mode < tensor.order()) {
-    return check_factor_memory(tensor, o.op == "mttkrp" ? o.rank : o.op == "spmv" ? 1 : o.columns);
+}
+
+void check_bench(const TensorBenchOptions& o, const sparse::CooTensor& tensor) {
+  if (!has_mode(o) && tensor.order() != 2) {
+    throw Error("tensor", "--op " + o.op + " is for matrices; this tensor has order " +
+                              std::to_string(tensor.order()) + ", for which --op mttkrp, ttv and " +
+                              "ttm are");
   }
-  throw Error("tensor", "there is no mode " + std::to_string(o.mode) +
-                            "; the tensor has the modes 0 to " +
-                            std::to_string(tensor.order() - 1));
+  check_places(o);
+  if (o.op == "mttkrp" && o.dtype == "bf16") {
+    throw Error("tensor", "--dtype bf16 is for products over rows and fibres, not for mttkrp");
+  }
+  if (!has_mode(o) && o.mode != 0) throw Error("tensor", "--mode is for --op mttkrp, ttv and ttm");
+  if (o.mode >= tensor.order()) {
+    throw Error("tensor", "there is no mode " + std::to_string(o.mode) +
+                              "; the tensor has the modes 0 to " +
+                              std::to_string(tensor.order() - 1));
+  }
+  if (is_of_fibres(o)) return;
+  check_factor_memory(tensor, o.op == "mttkrp" ? o.rank : o.op == "spmv" ? 1 : o.columns);
 }
 
 // The whole takes as long as the slowest part: predicted_ms. `ms` is host time, in which an
@@ -80,6 +92,7 @@ void add_devices(const KernelTimes& times, nlohmann::ordered_json& json) {
                      {"predicted_ms", part.predicted_s * 1e3},
                      {"predicted_by", part.is_modelled ? "model" : "measurement"},
                      {"host_ms", part.host_s * 1e3}});
+    if (!part.lost_reason.empty()) parts.back()["lost"] = part.lost_reason;
   }
   json["predicted_ms"] = longest * 1e3;
   json["error"] = times.error;
@@ -90,11 +103,12 @@ nlohmann::ordered_json bench_json(const TensorBenchOptions& o, const sparse::Coo
                                   ThreadPool& pool) {
   const KernelTimes times = !o.devices.empty()          ? time_on_devices(o, tensor, pool)
                             : o.partition == "adaptive" ? time_adaptive(o, tensor, pool)
+                            : is_of_fibres(o)           ? time_fibres(o, tensor, pool)
                                                         : time_kernel(o, tensor, pool);
   nlohmann::ordered_json json{{"file", o.path}, {"op", o.op}, {"mode", o.mode}};
   if (o.op == "mttkrp") {
     json["rank"] = o.rank;
-  } else if (o.op != "spmv") {
+  } else if (o.op != "spmv" && o.op != "ttv") {
     json["columns"] = o.columns;
   }
   json["dtype"] = o.dtype;
@@ -102,6 +116,7 @@ nlohmann::ordered_json bench_json(const TensorBenchOptions& o, const sparse::Coo
   json["threads"] = pool.num_threads();
   json["method"] = times.method;
   if (times.blocks > 0) json["blocks"] = times.blocks;
+  if (is_of_fibres(o)) json["fibres"] = times.fibres;
   json["ms"] = times.ms;
   json["build_ms"] = times.build_ms;
   if (times.choice_ms > 0) json["choice_ms"] = times.choice_ms;
@@ -147,7 +162,8 @@ void add_bench_places(CLI::App& command, TensorBenchOptions& o) {
   command
       .add_option("--devices", o.devices,
                   "that share the rows of spmv, as \"cpu,xrt:0\", by predicted time: measured on "
-                  "the CPU, of cards by their model; on an emulated card `ms` tells nothing")
+                  "the CPU and on GPUs, of cards by their model; on an emulated card `ms` tells "
+                  "nothing")
       ->delimiter(',')
       ->check(not_empty());
 }
@@ -161,20 +177,26 @@ void add_tensor_bench(CLI::App& tensor) {
   command
       ->add_option(
           "--op", o->op,
-          "mttkrp: times the factors of all modes but one; of a matrix: spmv and spmm (times a "
-          "vector, a dense matrix), sddmm (products of dense rows at its entries), fused-attention "
-          "(sddmm, softmax and spmm)")
+          "mttkrp: times the factors of all modes but one; ttv, ttm: times a vector or a dense "
+          "matrix along one mode; of a matrix: spmv and spmm (times a vector, a dense matrix), "
+          "sddmm (products of dense rows at its entries), fused-attention (sddmm, softmax and "
+          "spmm)")
       ->required()
-      ->check(CLI::IsMember({"mttkrp", "spmm", "spmv", "sddmm", "fused-attention"}));
+      ->check(CLI::IsMember({"mttkrp", "ttv", "ttm", "spmm", "spmv", "sddmm", "fused-attention"}));
   command->add_option("--rank", o->rank, "columns of the factors of mttkrp")
       ->check(in_range(1, 1024));
   command
       ->add_option("--columns", o->columns,
-                   "of the dense matrices of spmm, sddmm and fused-attention")
+                   "of the dense matrices of ttm, spmm, sddmm and fused-attention")
       ->check(in_range(1, 4096));
-  command->add_option("--mode", o->mode, "of the result of mttkrp, from 0")->check(count_value());
-  command->add_option("--dtype", o->dtype, "of values and factors")
-      ->check(CLI::IsMember({"f32", "f64"}));
+  command
+      ->add_option("--mode", o->mode,
+                   "of the result of mttkrp, or of the vector or matrix of ttv and ttm; from 0")
+      ->check(count_value());
+  command
+      ->add_option("--dtype", o->dtype,
+                   "of values and factors; bf16: of values, in products over rows and fibres")
+      ->check(CLI::IsMember({"f32", "f64", "bf16"}));
   add_tensor_kernels(*command, o->kernels);
   add_bench_places(*command, *o);
   command->add_option("--seconds", o->seconds, "to repeat the kernel for")

@@ -9,8 +9,6 @@
 
 #include "apps/tensor/kernel_option.h"
 #include "apps/tensor/tensor_output.h"
-#include "tensor/sparse/generate/random_subset.h"
-#include "tensor/sparse/kernels/mttkrp.h"
 #include "tensor/sparse/kernels/row_matrix.h"
 
 namespace tandem::apps {
@@ -21,11 +19,9 @@ constexpr double kManyCalls = 1e9;  // the best kernel is looked for, whatever i
 template <typename Value>
 std::vector<sparse::FactorMatrix<Value>> drawn_factors(const sparse::CooTensor& tensor,
                                                        std::size_t columns) {
-  sparse::Random random(1);
   std::vector<sparse::FactorMatrix<Value>> factors;
   for (const std::uint64_t size : tensor.sizes) {
-    sparse::FactorMatrix<Value>& factor = factors.emplace_back(size, columns);
-    for (Value& value : factor.values) value = static_cast<Value>(random.uniform());
+    factors.push_back(drawn_factor<Value>(size, columns));
   }
   return factors;
 }
@@ -66,8 +62,8 @@ void time_rows_kernel(const TensorBenchOptions& o, const sparse::KernelPattern& 
   times.ms = median_ms(o.seconds, [&] { run(kernel); });
 }
 
-template <typename Value>
-void time_attention(const TensorBenchOptions& o, const sparse::RowMatrix<Value>& matrix,
+template <typename Value, typename Stored>
+void time_attention(const TensorBenchOptions& o, const sparse::RowMatrix<Value, Stored>& matrix,
                     const std::vector<sparse::FactorMatrix<Value>>& dense, ThreadPool& pool,
                     KernelTimes& times) {
   sparse::FactorMatrix<Value> mixed = dense[1], out(matrix.rows, o.columns);
@@ -75,21 +71,21 @@ void time_attention(const TensorBenchOptions& o, const sparse::RowMatrix<Value>&
       &dense[0], &dense[1], &mixed,
       static_cast<Value>(1 / std::sqrt(static_cast<double>(o.columns)))};
   const auto run = [&](sparse::RowsFunction kernel) {
-    sparse::sparse_attention<Value>(matrix, inputs, out, pool, kernel);
+    sparse::sparse_attention<Value, Stored>(matrix, inputs, out, pool, kernel);
   };
-  time_rows_kernel(o, sparse::rows_pattern<Value>(sparse::KernelProduct::kAttention, out.stride),
+  time_rows_kernel(o, sparse::rows_pattern<Stored>(sparse::KernelProduct::kAttention, out.stride),
                    run, times);
   times.bytes += (mixed.values.size() + out.values.size()) * sizeof(Value);
 }
 
-template <typename Value>
+template <typename Value, typename Stored = Value>
 KernelTimes time_rows(const TensorBenchOptions& o, const sparse::CooTensor& tensor,
                       ThreadPool& pool) {
   using sparse::KernelProduct;
   KernelTimes times;
   times.method = "rows";
   const Stopwatch building;
-  const auto matrix = sparse::row_matrix<Value>(tensor, pool);
+  const auto matrix = sparse::row_matrix<Value, Stored>(tensor, pool);
   times.build_ms = building.ms();
   std::vector<Value> values(o.op == "spmv" ? matrix.rows : matrix.values.size());
   const auto bytes_of = [](const auto& array) { return array.size() * sizeof(Value); };
@@ -97,9 +93,9 @@ KernelTimes time_rows(const TensorBenchOptions& o, const sparse::CooTensor& tens
   if (o.op == "spmv") {
     const std::vector<Value> x(matrix.columns, Value{1});
     const auto run = [&](sparse::RowsFunction kernel) {
-      sparse::spmv<Value>(matrix, x, values, pool, kernel);
+      sparse::spmv<Value, Stored>(matrix, x, values, pool, kernel);
     };
-    time_rows_kernel(o, sparse::rows_pattern<Value>(KernelProduct::kSpmv, 1), run, times);
+    time_rows_kernel(o, sparse::rows_pattern<Stored>(KernelProduct::kSpmv, 1), run, times);
     times.bytes += bytes_of(x) + bytes_of(values);
     return times;
   }
@@ -107,31 +103,31 @@ KernelTimes time_rows(const TensorBenchOptions& o, const sparse::CooTensor& tens
   times.bytes += bytes_of(dense[0].values) + bytes_of(dense[1].values);
   if (o.op == "sddmm") {
     const auto run = [&](sparse::RowsFunction kernel) {
-      sparse::sddmm<Value>(matrix, dense[0], dense[1], values, pool, kernel);
+      sparse::sddmm<Value, Stored>(matrix, dense[0], dense[1], values, pool, kernel);
     };
-    time_rows_kernel(o, sparse::rows_pattern<Value>(KernelProduct::kSddmm, dense[0].stride), run,
+    time_rows_kernel(o, sparse::rows_pattern<Stored>(KernelProduct::kSddmm, dense[0].stride), run,
                      times);
     times.bytes += bytes_of(values);
     return times;
   }
-  time_attention<Value>(o, matrix, dense, pool, times);
+  time_attention<Value, Stored>(o, matrix, dense, pool, times);
   return times;
 }
 
 // A sparse matrix times a dense one, row by row.
-template <typename Value>
+template <typename Value, typename Stored = Value>
 KernelTimes time_spmm_rows(const TensorBenchOptions& o, const sparse::CooTensor& tensor,
                            ThreadPool& pool) {
   KernelTimes times;
   times.method = "rows";
   const Stopwatch building;
-  const auto matrix = sparse::row_matrix<Value>(tensor, pool);
+  const auto matrix = sparse::row_matrix<Value, Stored>(tensor, pool);
   times.build_ms = building.ms();
   auto dense = drawn_factors<Value>(tensor, o.columns);
   const auto run = [&](sparse::RowsFunction kernel) {
-    sparse::row_spmm<Value>(matrix, dense[1], dense[0], pool, kernel);
+    sparse::row_spmm<Value, Stored>(matrix, dense[1], dense[0], pool, kernel);
   };
-  time_rows_kernel(o, sparse::rows_pattern<Value>(sparse::KernelProduct::kSpmm, dense[0].stride),
+  time_rows_kernel(o, sparse::rows_pattern<Stored>(sparse::KernelProduct::kSpmm, dense[0].stride),
                    run, times);
   times.bytes = matrix.size_bytes();
   for (const auto& factor : dense) times.bytes += factor.values.size() * sizeof(Value);
@@ -159,6 +155,10 @@ KernelTimes time_in(const TensorBenchOptions& o, const sparse::CooTensor& tensor
 
 KernelTimes time_kernel(const TensorBenchOptions& options, const sparse::CooTensor& tensor,
                         ThreadPool& pool) {
+  if (options.dtype == "bf16") {
+    return options.op == "spmm" ? time_spmm_rows<float, sparse::Bf16>(options, tensor, pool)
+                                : time_rows<float, sparse::Bf16>(options, tensor, pool);
+  }
   return options.dtype == "f64" ? time_in<double>(options, tensor, pool)
                                 : time_in<float>(options, tensor, pool);
 }

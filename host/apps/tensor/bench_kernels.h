@@ -15,6 +15,8 @@
 #include "common/thread_pool.h"
 #include "device/sparse_unit.h"
 #include "tensor/sparse/formats/coo_tensor.h"
+#include "tensor/sparse/generate/random_subset.h"
+#include "tensor/sparse/kernels/mttkrp.h"
 
 namespace tandem::apps {
 
@@ -30,6 +32,7 @@ struct TensorBenchOptions {
 struct KernelTimes {
   std::string method;
   std::size_t blocks = 0;  // 0: the method has no blocks
+  std::size_t fibres = 0;  // of ttv and ttm
   double ms = 0, build_ms = 0;
   double choice_ms = 0;   // compilation and measurement of a generated kernel, before `ms`
   std::size_t bytes = 0;  // all bytes that are read or written, each counted once
@@ -38,6 +41,15 @@ struct KernelTimes {
   std::size_t rounds = 0;
   double error = 0;  // of the parts, from sums in f64, as a part of the sum of magnitudes
 };
+
+// A dense operand of uniform values, the same in every run.
+template <typename Value>
+sparse::FactorMatrix<Value> drawn_factor(std::uint64_t rows, std::size_t columns) {
+  sparse::Random random(1);
+  sparse::FactorMatrix<Value> factor(rows, columns);
+  for (Value& value : factor.values) value = static_cast<Value>(random.uniform());
+  return factor;
+}
 
 // The median of runs that take these seconds together, at least three.
 template <typename Run>
@@ -54,6 +66,10 @@ double median_ms(double seconds, const Run& run) {
 
 // The tensor must have no duplicates and the order that the operation needs.
 KernelTimes time_kernel(const TensorBenchOptions& options, const sparse::CooTensor& tensor,
+                        ThreadPool& pool);
+
+// The same for ttv and ttm (bench_fibres.cpp).
+KernelTimes time_fibres(const TensorBenchOptions& options, const sparse::CooTensor& tensor,
                         ThreadPool& pool);
 
 // The same for mttkrp over an adaptive partition: build_ms has its first rounds, choice_ms the

@@ -34,7 +34,10 @@ class FakeUnit final : public SparseUnit {
   FakeUnit(std::string name, SparseRates rates) : name_(std::move(name)), rates_(rates) {}
 
   std::string name() const override { return name_; }
-  SparseRates rates(const SparseRows&, Deadline) override { return rates_; }
+  SparseRates rates(const SparseRows&, Deadline) override {
+    if (on_rates) on_rates();
+    return rates_;
+  }
   void load(const SparseRows& rows, Deadline) override {
     ++loads;
     if (on_load) on_load();
@@ -47,12 +50,20 @@ class FakeUnit final : public SparseUnit {
   std::vector<SparsePart> finish(std::span<float> y, Deadline) override {
     if (on_finish) on_finish();
     for (std::size_t row = 0; row < y.size(); ++row) y[row] = values_[row] * x_;
-    return {
-        {name_, 0, y.size(), y.size(), rates_.is_modelled ? 42.0 : 0.0, rates_.is_modelled, 1.0}};
+    return {{name_, 0, y.size(), y.size(), rates_.is_modelled ? 42.0 : 0.0, rates_.is_modelled, 1.0,
+             ""}};
+  }
+  void on_host(const SparseRows& rows, std::span<const float> x,
+               std::span<float> y) const override {
+    ++hosted;
+    for (std::size_t row = 0; row < y.size(); ++row) {
+      y[row] = rows.values[rows.begins[row]] * x[0];
+    }
   }
 
-  std::function<void()> on_load, on_start, on_finish;
+  std::function<void()> on_rates, on_load, on_start, on_finish;
   int loads = 0;
+  mutable int hosted = 0;  // calls of on_host()
 
  private:
   std::string name_;
@@ -129,38 +140,166 @@ TEST(SharedSparseUnit, AUnitThatDoesNotPayIsNotCalled) {
   EXPECT_EQ(y[9], 10.0f);
 }
 
-TEST(SharedSparseUnit, AFailureIsToldOnceAllHaveEnded) {
-  const Diagonal matrix(10);
-  std::vector<float> y(10);
-  int finished = 0;
-  const Pair one({0, 0, 1, false}, {0, 0, 1, true});
-  one.whole->load(matrix.rows(), soon());
-  one.second->on_start = [] { throw DeviceError("test", "the card is gone"); };
-  one.second->on_finish = [&] { ++finished; };
-  EXPECT_THROW(one.multiply(1.0f, y), DeviceError);
-  EXPECT_EQ(finished, 0) << "a product that did not start has no end";
-  const Pair other({0, 0, 1, false}, {0, 0, 1, true});
-  other.whole->load(matrix.rows(), soon());
-  other.first->on_finish = [] { throw DeviceError("test", "the first fails"); };
-  other.second->on_finish = [&] { ++finished; };
-  EXPECT_THROW(other.multiply(1.0f, y), DeviceError);
-  EXPECT_EQ(finished, 1) << "the second has ended as well";
+std::function<void()> dies() {
+  return [] { throw DeviceError("test", "the card is gone"); };
 }
 
-TEST(SharedSparseUnit, ALostUnitLosesTheWhole) {
+void expect_whole(std::span<const float> y, float x) {
+  for (std::size_t row = 0; row < y.size(); ++row) {
+    ASSERT_EQ(y[row], x * static_cast<float>(row + 1)) << row;
+  }
+}
+
+// Either unit, lost in either call of a product.
+TEST(SharedSparseUnit, TheRowsOfALostUnitAreFinishedByTheHost) {
+  const Diagonal matrix(10);
+  for (const bool is_first : {false, true}) {
+    for (const bool in_start : {false, true}) {
+      SCOPED_TRACE(testing::Message() << is_first << in_start);
+      const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
+      FakeUnit &lost = is_first ? *pair.first : *pair.second,
+               &left = is_first ? *pair.second : *pair.first;
+      pair.whole->load(matrix.rows(), soon());
+      std::vector<float> y(10, -1.0f);
+      pair.multiply(2.0f, y);
+      (in_start ? lost.on_start : lost.on_finish) = dies();
+      int ended = 0;
+      left.on_finish = [&] { ++ended; };
+      for (const float x : {3.0f, -1.0f}) {
+        const std::vector<SparsePart> parts = pair.multiply(x, y);
+        expect_whole(y, x);
+        ASSERT_EQ(parts.size(), 2u);
+        const SparsePart& part = parts[is_first ? 0 : 1];
+        EXPECT_NE(part.lost_reason.find("the card is gone"), std::string::npos);
+        EXPECT_EQ(part.last_row - part.first_row, 5u);
+        EXPECT_EQ(part.predicted_s, part.host_s) << "of the host, not of the lost device";
+        EXPECT_FALSE(part.is_modelled);
+        EXPECT_EQ(parts[is_first ? 1 : 0].lost_reason, "");
+      }
+      EXPECT_EQ(ended, 2) << "the other one works on";
+      EXPECT_EQ(lost.hosted, 2);
+      EXPECT_EQ(left.hosted, 0);
+    }
+  }
+}
+
+TEST(SharedSparseUnit, ALostUnitIsNotCalledAgain) {
+  const Diagonal matrix(10);
+  for (const bool is_first : {false, true}) {
+    SCOPED_TRACE(is_first);
+    const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
+    FakeUnit& lost = is_first ? *pair.first : *pair.second;
+    pair.whole->load(matrix.rows(), soon());
+    std::vector<float> y(10);
+    lost.on_start = dies();
+    lost.on_finish = [] { FAIL() << "a product that did not start has no end"; };
+    pair.multiply(1.0f, y);
+    lost.on_start = lost.on_load = lost.on_rates = [] { FAIL() << "it is lost"; };
+    pair.multiply(2.0f, y);
+    expect_whole(y, 2.0f);
+    pair.whole->load(matrix.rows(), soon());  // divided among those that are left
+    const std::vector<SparsePart> parts = pair.multiply(3.0f, y);
+    expect_whole(y, 3.0f);
+    ASSERT_EQ(parts.size(), 1u);
+    EXPECT_EQ(parts[0].device, is_first ? "b" : "a");
+    EXPECT_EQ(parts[0].last_row, 10u);
+    EXPECT_EQ(lost.hosted, 2);
+  }
+}
+
+TEST(SharedSparseUnit, AUnitLostInALoadLeavesItsRowsToTheOthers) {
+  const Diagonal matrix(10);
+  for (const bool in_rates : {false, true}) {
+    const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
+    (in_rates ? pair.second->on_rates : pair.second->on_load) = dies();
+    pair.whole->load(matrix.rows(), soon());
+    std::vector<float> y(10);
+    EXPECT_EQ(pair.multiply(1.0f, y).size(), 1u);
+    expect_whole(y, 1.0f);
+    EXPECT_EQ(pair.first->loads, in_rates ? 1 : 2) << "its own rows, then all";
+    EXPECT_DOUBLE_EQ(pair.whole->rates(matrix.rows(), soon()).entry_s, 1) << "of one unit";
+  }
+}
+
+TEST(SharedSparseUnit, ALoadWaitsForAProductThatNobodyFinished) {
   const Diagonal matrix(10);
   const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
   pair.whole->load(matrix.rows(), soon());
-  int started = 0;
-  pair.first->on_start = [] { throw DeviceError("test", "the first fails"); };
-  pair.second->on_start = [&] { ++started; };
+  pair.second->on_start = dies();
+  pair.second->on_rates = [] { FAIL() << "it is lost"; };
+  const float x = 1;
+  pair.whole->start({&x, 1}, soon());
+  pair.whole->load(matrix.rows(), soon());
+  std::vector<float> y(10);
+  EXPECT_EQ(pair.multiply(2.0f, y).size(), 1u);
+  expect_whole(y, 2.0f);
+}
+
+TEST(SharedSparseUnit, AnErrorOfAProductThatNobodyFinishedIsNotTheNextLoads) {
+  const Diagonal matrix(10);
+  const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
+  pair.whole->load(matrix.rows(), soon());
+  pair.second->on_start = [] { throw Error("test", "a wrong call"); };
+  const float x = 1;
+  pair.whole->start({&x, 1}, soon());
+  pair.whole->load(matrix.rows(), soon());
+  pair.second->on_start = nullptr;
+  std::vector<float> y(10);
+  EXPECT_EQ(pair.multiply(2.0f, y).size(), 2u);
+  expect_whole(y, 2.0f);
+}
+
+TEST(SharedSparseUnit, WithoutAnyUnitLeftItFailsForGood) {
+  const Diagonal matrix(10);
+  const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
+  pair.whole->load(matrix.rows(), soon());
+  pair.first->on_start = pair.second->on_finish = dies();
   std::vector<float> y(10);
   EXPECT_THROW(pair.multiply(1.0f, y), DeviceError);
-  pair.first->on_start = nullptr;
   EXPECT_THROW(pair.multiply(1.0f, y), DeviceError);
-  EXPECT_EQ(started, 1) << "the second has an unfinished product, and starts no other";
   EXPECT_THROW(pair.whole->load(matrix.rows(), soon()), DeviceError);
   EXPECT_THROW(pair.whole->rates(matrix.rows(), soon()), DeviceError);
+  EXPECT_EQ(pair.second->hosted, 0);
+}
+
+TEST(SharedSparseUnit, AllUnitsLostInALoadAreADeviceError) {
+  const Diagonal matrix(10);
+  const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
+  pair.first->on_load = pair.second->on_load = dies();
+  EXPECT_THROW(pair.whole->load(matrix.rows(), soon()), DeviceError);
+}
+
+TEST(SharedSparseUnit, AnErrorOfACallIsToldOnceAllHaveEnded) {
+  const Diagonal matrix(10);
+  std::vector<float> y(10);
+  int finished = 0;
+  const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
+  pair.whole->load(matrix.rows(), soon());
+  pair.first->on_finish = [] { throw Error("test", "a wrong call"); };
+  pair.second->on_finish = [&] { ++finished; };
+  try {
+    pair.multiply(1.0f, y);
+    FAIL();
+  } catch (const DeviceError&) {
+    FAIL() << "no device is lost";
+  } catch (const Error&) {
+    EXPECT_EQ(finished, 1) << "the second has ended as well";
+  }
+  pair.first->on_finish = nullptr;
+  pair.multiply(2.0f, y);
+  expect_whole(y, 2.0f);
+}
+
+TEST(SharedSparseUnit, OnTheHostEveryRowHasTheOrderOfItsUnit) {
+  const Diagonal matrix(9);
+  const Pair pair({0, 0, 2, false}, {0, 0, 1, true});
+  pair.whole->load(matrix.rows(), soon());
+  std::vector<float> y(9);
+  const float x = 5;
+  pair.whole->on_host(matrix.rows(), {&x, 1}, y);
+  expect_whole(y, 5.0f);
+  EXPECT_EQ(pair.first->hosted, 1);
+  EXPECT_EQ(pair.second->hosted, 1);
 }
 
 TEST(SharedSparseUnit, ALoadThatFailsLeavesNoRows) {

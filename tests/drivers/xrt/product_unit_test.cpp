@@ -134,6 +134,19 @@ TEST_F(XrtSparseUnitTest, SharesItsRowsWithTheCpuAndAnotherCard) {
   EXPECT_EQ(parts[0].device, "cpu");
 }
 
+TEST_F(XrtSparseUnitTest, TheHostRepeatsItsBits) {
+  const auto unit = make_unit();
+  // Rows of several tiles, of more than 64 entries, and without any.
+  for (const RandomMatrix& matrix : {RandomMatrix(200, 200'000, 300), RandomMatrix(60, 5, 3)}) {
+    unit->load(matrix.rows(), soon());
+    std::vector<float> y(matrix.begins.size() - 1), hosted(y.size(), 7.0f);
+    unit->start(matrix.x, soon());
+    unit->finish(y, soon());
+    unit->on_host(matrix.rows(), matrix.x, hosted);
+    EXPECT_EQ(y, hosted);
+  }
+}
+
 TEST_F(XrtSparseUnitTest, AMatrixLargerThanItsMemoryIsRefused) {
   const auto unit = make_unit();
   const RandomMatrix matrix(50, 30, 4);
@@ -163,6 +176,32 @@ TEST_F(XrtSparseUnitTest, AKilledCardIsLostForEver) {
   EXPECT_THROW(matrix.on(*unit), DeviceError);
   EXPECT_THROW(unit->load(matrix.rows(), soon()), DeviceError);
   unit.reset();
+}
+
+// A card killed between start() and finish() of a shared product.
+TEST_F(XrtSparseUnitTest, ItsRowsOfASharedProductAreFinishedWithTheSameBits) {
+  const auto cpu = device::cpu_backend().open(0, {.num_threads = 1});
+  std::vector<std::unique_ptr<SparseUnit>> units;
+  units.push_back(make_sparse_unit(*cpu));
+  units.push_back(make_unit());
+  const auto cards = card_processes();
+  ASSERT_EQ(cards.size(), 1u);
+  const auto all = share_sparse_rows(std::move(units));
+  const RandomMatrix matrix(30'000, 2000, 60);
+  all->load(matrix.rows(), soon());
+  std::vector<float> want(30'000), got(30'000, -1.0f);
+  all->start(matrix.x, soon());
+  ASSERT_EQ(all->finish(want, soon()).back().device, "xrt:0") << "the card has rows";
+  all->start(matrix.x, soon());
+  ASSERT_EQ(kill(cards[0], SIGKILL), 0);
+  all->finish(got, soon());  // whether the card was in time or not
+  EXPECT_EQ(got, want);
+  all->start(matrix.x, soon());
+  const std::vector<SparsePart> parts = all->finish(got, soon());
+  EXPECT_EQ(got, want);
+  EXPECT_FALSE(parts.back().lost_reason.empty());
+  all->load(matrix.rows(), soon());
+  EXPECT_EQ(matrix.on(*all).size(), 1u) << "the CPU has all rows now";
 }
 
 TEST_F(XrtSparseUnitTest, AStoppedCardIsLostAtTheDeadline) {

@@ -169,6 +169,54 @@ TEST_P(KernelTest, AMatrixTimesAVectorIsTheNaiveLoop) {
   }
 }
 
+// Fibres of `length` entries each, or of any number.
+struct FibreCase {
+  FibreCase(unsigned fibres, int each) : matrix(fibres, 1), length(each) {
+    if (length == 0) return;
+    const std::size_t entries = std::size_t{fibres} * static_cast<unsigned>(length);
+    for (unsigned f = 0; f <= fibres; ++f)
+      matrix.begins[f] = std::size_t{f} * static_cast<unsigned>(length);
+    std::mt19937 random(3);
+    matrix.indices[0].clear();
+    matrix.values.clear();
+    for (std::size_t e = 0; e < entries; ++e) {
+      matrix.indices[0].push_back(random() % kInputs);
+      matrix.values.push_back(static_cast<float>(static_cast<int>(random() % 33) - 16) / 8);
+    }
+  }
+  SparseRows matrix;
+  int length;
+};
+
+// More fibres than a block has threads; the first 100 are of another class.
+TEST_P(KernelTest, ATensorTimesAVectorIsTheNaiveLoop) {
+  constexpr unsigned kFibres = 400, kFirst = 100;
+  const std::vector<float> x = drawn(kInputs, 9), bias = drawn(kFibres, 5);
+  for (const int length : {0, 1, 2, 3, 4}) {
+    for (const ValueType type : {ValueType::kF32, ValueType::kF16, ValueType::kBF16}) {
+      const FibreCase c(kFibres, length);
+      DeviceArray<RowBegin> begins(c.matrix.begins);
+      DeviceArray<unsigned> indices(c.matrix.indices[0]);
+      DeviceArray<float> values(c.matrix.values), device_x(x), out(kFibres);
+      DeviceArray<std::uint16_t> narrow(halves(c.matrix.values, type));
+      RowSums job;
+      job.begins = begins.data() + kFirst;
+      job.indices[0] = indices.data();
+      job.values = type == ValueType::kF32 ? static_cast<void*>(values.data()) : narrow.data();
+      job.factors[0] = device_x.data();
+      job.rows = kFibres - kFirst;
+      job.out = out.data() + kFirst;
+      ASSERT_EQ(dot_fibres(job, length, type, nullptr), cudaSuccess);
+      const std::vector<double> want =
+          naive_sums(c.matrix, {x}, bias, {1, 1, type, 1, RowEnd::kNone});
+      const std::vector<float> got = out.download();
+      for (std::size_t i = kFirst; i < kFibres; ++i) {
+        ASSERT_NEAR(got[i], want[i], 1e-4) << i << " of length " << length;
+      }
+    }
+  }
+}
+
 // left, right and mixed rows on the device, and the naive scores.
 struct DotCase {
   explicit DotCase(int width)
@@ -283,6 +331,11 @@ TEST_P(KernelTest, RefusesProductsThatItHasNoKernelFor) {
   job.parts = 2;
   EXPECT_EQ(sum_rows(job, 1, 16, ValueType::kF32, nullptr), cudaErrorInvalidValue) << "no partial";
   EXPECT_EQ(dot_rows(job, ValueType::kF32, nullptr), cudaErrorInvalidValue) << "parts";
+  EXPECT_EQ(dot_fibres(job, 1, ValueType::kF32, nullptr), cudaErrorInvalidValue) << "parts";
+  job.parts = 1;
+  EXPECT_EQ(dot_fibres(job, 5, ValueType::kF32, nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(dot_fibres(job, -1, ValueType::kF32, nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(dot_fibres(job, 1, ValueType::kF64, nullptr), cudaErrorInvalidValue);
   EntryDots dots;
   dots.rows = 1;
   EXPECT_EQ(dot_entries(dots, 16, nullptr), cudaErrorInvalidValue);

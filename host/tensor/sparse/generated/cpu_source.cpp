@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/error.h"
+#include "tensor/sparse/generated/fibre_source.h"
 
 namespace tandem::sparse {
 namespace {
@@ -17,8 +18,19 @@ constexpr std::size_t kMostSums = 16;  // vectors that a loop adds into, of 32 r
 
 std::string number(std::size_t value) { return std::to_string(value); }
 
-std::size_t value_bytes(const KernelPattern& p) { return p.value == KernelValue::kF32 ? 4 : 8; }
+std::size_t value_bytes(const KernelPattern& p) { return p.value == KernelValue::kF64 ? 8 : 4; }
 std::size_t lanes_of(const KernelPattern& p) { return kVectorBytes / value_bytes(p); }
+
+// How the values of the sparse operand are kept, and one in the type of the arithmetic.
+std::string stored_type(const KernelPattern& p) {
+  if (p.value != KernelValue::kBf16) {
+    return "typedef Value Stored;\nstatic inline Value widen(Stored value) { return value; }\n";
+  }
+  return "typedef unsigned short Stored;\n"
+         "static inline Value widen(Stored value) {\n"
+         "  const unsigned bits = (unsigned)value << 16;\n"
+         "  Value wide;\n  __builtin_memcpy(&wide, &bits, 4);\n  return wide;\n}\n";
+}
 
 // Vectors are read and written at any address of a value.
 std::string preamble(const KernelPattern& p) {
@@ -28,10 +40,8 @@ std::string preamble(const KernelPattern& p) {
   return "// " + key(p) +
          "\n"
          "typedef " +
-         (p.value == KernelValue::kF32 ? "float" : "double") +
-         " Value;\n"
-         "typedef " +
-         index +
+         (p.value == KernelValue::kF64 ? "double" : "float") + " Value;\n" + stored_type(p) +
+         "typedef " + index +
          " Index;\n"
          "typedef unsigned long Size;\n"
          "typedef Value Vector __attribute__((vector_size(" +
@@ -53,7 +63,7 @@ std::string block_arguments() {
 
 constexpr char kRowArguments[] =
     "struct Rows {\n"
-    "  const unsigned long* begins; const Index* indices; const Value* values;\n"
+    "  const unsigned long* begins; const Index* indices; const Stored* values;\n"
     "  Size first, last; const Value* left; const Value* right; const Value* bias;\n"
     "  const Value* mixed; double scale; Value* out;\n"
     "};\n";
@@ -150,7 +160,7 @@ std::string spmm_tile(const KernelPattern& p, std::size_t vectors) {
   }
   text +=
       "      for (Size e = job->begins[row]; e < job->begins[row + 1]; ++e) {\n"
-      "        const Value* const w = job->values + e * " +
+      "        const Stored* const w = job->values + e * " +
       number(p.block_rows * p.block_columns) +
       ";\n"
       "        const Value* const x = job->right + (Size)job->indices[e] * " +
@@ -161,8 +171,8 @@ std::string spmm_tile(const KernelPattern& p, std::size_t vectors) {
       text +=
           "        const Vector " + x + " = load(x + " + number(c * p.columns + v * lanes) + ");\n";
       for (std::size_t r = 0; r < p.block_rows; ++r) {
-        text += "        " + name_of("s", r, v) + " += w[" + number(r * p.block_columns + c) +
-                "] * " + x + ";\n";
+        text += "        " + name_of("s", r, v) + " += widen(w[" + number(r * p.block_columns + c) +
+                "]) * " + x + ";\n";
       }
     }
   }
@@ -212,7 +222,7 @@ std::string sddmm_source(const KernelPattern& p) {
       "      Value all = 0;\n";
   return text + "      for (unsigned i = 0; i < " + number(lanes) +
          "; ++i) all += sum[i];\n"
-         "      job->out[e] = job->values[e] * all;\n    }\n  }\n}\n";
+         "      job->out[e] = widen(job->values[e]) * all;\n    }\n  }\n}\n";
 }
 
 // exp of a vector: for f32 2^n times a polynomial on [-ln 2 / 2, ln 2 / 2], to 2 ulp (Cephes).
@@ -258,7 +268,7 @@ std::string score_loop(const KernelPattern& p) {
          "        for (unsigned l = 0; l < " +
          number(lanes) +
          "; ++l) all += dot[l];\n"
-         "        s[i] = (Value)job->scale * job->values[e + i] * all;\n"
+         "        s[i] = (Value)job->scale * widen(job->values[e + i]) * all;\n"
          "        top = s[i] > top ? s[i] : top;\n      }\n";
 }
 
@@ -308,12 +318,12 @@ std::string spmv_source() {
          "    Size e = job->begins[row];\n"
          "    const Size last = job->begins[row + 1];\n"
          "    for (; e + 4 <= last; e += 4) {\n"
-         "      a += job->values[e] * job->right[job->indices[e]];\n"
-         "      b += job->values[e + 1] * job->right[job->indices[e + 1]];\n"
-         "      c += job->values[e + 2] * job->right[job->indices[e + 2]];\n"
-         "      d += job->values[e + 3] * job->right[job->indices[e + 3]];\n"
+         "      a += widen(job->values[e]) * job->right[job->indices[e]];\n"
+         "      b += widen(job->values[e + 1]) * job->right[job->indices[e + 1]];\n"
+         "      c += widen(job->values[e + 2]) * job->right[job->indices[e + 2]];\n"
+         "      d += widen(job->values[e + 3]) * job->right[job->indices[e + 3]];\n"
          "    }\n"
-         "    for (; e < last; ++e) a += job->values[e] * job->right[job->indices[e]];\n"
+         "    for (; e < last; ++e) a += widen(job->values[e]) * job->right[job->indices[e]];\n"
          "    job->out[row] = (a + b) + (c + d);\n  }\n}\n";
 }
 
@@ -332,6 +342,12 @@ std::string cpu_source(const KernelPattern& pattern) {
       return preamble(pattern) + spmv_source();
     case KernelProduct::kAttention:
       return preamble(pattern) + attention_source(pattern);
+    case KernelProduct::kTtv:
+      if (pattern.fibre == 0) return preamble(pattern) + spmv_source();
+      return preamble(pattern) + kRowArguments + ttv_source(pattern);
+    case KernelProduct::kTtm:
+      if (pattern.fibre == 0) return preamble(pattern) + spmm_source(pattern);
+      return preamble(pattern) + kRowArguments + ttm_source(pattern, lanes_of(pattern));
   }
   return "";
 }

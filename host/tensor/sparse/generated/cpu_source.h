@@ -4,7 +4,8 @@
 //
 // The source needs no header, and a compiler with vector types (GCC, Clang). It defines
 // `extern "C" void tandem_kernel(const Arguments*)`. Loops over columns, blocks and modes are
-// written out; sums stay in registers. Pure functions; threads: any. Errors: TANDEM_CHECK for a
+// written out, as are fibres of a fixed number
+// of entries; sums stay in registers. Pure functions; threads: any. Errors: TANDEM_CHECK for a
 // pattern that is not in the grammar.
 #pragma once
 

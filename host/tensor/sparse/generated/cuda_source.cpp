@@ -4,6 +4,7 @@
 #include "tensor/sparse/generated/cuda_source.h"
 
 #include "common/error.h"
+#include "tensor/sparse/kernels/fibre_tensor.h"
 
 namespace tandem::sparse {
 namespace {
@@ -34,6 +35,9 @@ std::string call_of(const KernelPattern& pattern) {
   switch (pattern.product) {
     case KernelProduct::kSpmv:
       return "dot_row<float>(job);";
+    case KernelProduct::kTtv:
+      if (pattern.fibre == 0) return "dot_row<float>(job);";
+      return "dot_fibre<" + std::to_string(pattern.fibre) + ", float>(job);";
     case KernelProduct::kSddmm:
       return "dot_entries<" + columns + ">(job);";
     case KernelProduct::kAttention:
@@ -48,16 +52,20 @@ std::string call_of(const KernelPattern& pattern) {
 bool is_in_cuda_grammar(const KernelPattern& pattern) {
   const bool is_mttkrp = pattern.product == KernelProduct::kMttkrp;
   const bool is_whole = pattern.columns % kWarp == 0 && pattern.columns > 0;
-  const bool has_columns = pattern.product == KernelProduct::kSpmv ? pattern.columns == 1
-                           : is_dot(pattern.product)               ? is_whole
+  const bool is_vector =
+      pattern.product == KernelProduct::kSpmv || pattern.product == KernelProduct::kTtv;
+  const bool has_fibres =
+      pattern.product == KernelProduct::kTtv || pattern.product == KernelProduct::kTtm;
+  const bool has_columns = is_vector                 ? pattern.columns == 1
+                           : is_dot(pattern.product) ? is_whole
                                                      : is_whole || pattern.columns == kWarp / 2;
   const bool has_modes = is_mttkrp ? pattern.order >= 2 && pattern.order <= kMostCudaOrder &&
                                          pattern.mode < pattern.order
                                    : pattern.order == 2 && pattern.mode == 0;
   const bool has_end = pattern.end == KernelEnd::kNone || pattern.product == KernelProduct::kSpmm;
   return has_columns && pattern.columns <= kMostCudaColumns && has_modes && has_end &&
-         pattern.block_rows == 1 && pattern.block_columns == 1 &&
-         pattern.value == KernelValue::kF32 &&
+         pattern.fibre <= (has_fibres ? kMostEqualFibres : 0) && pattern.block_rows == 1 &&
+         pattern.block_columns == 1 && pattern.value == KernelValue::kF32 &&
          pattern.index == (is_mttkrp ? KernelIndex::kU16 : KernelIndex::kI32);
 }
 

@@ -3,9 +3,10 @@
 // CUDA source of a pattern's kernel, for NVRTC: an instance of gpu_kernels/sparse/row_products.cuh,
 // whose text this library holds.
 //
-// `extern "C" __global__ void tandem_kernel(Job)`, where Job is RowSums (mttkrp, spmm, spmv) or
-// EntryDots (sddmm, attention) of row_jobs.h, in blocks of 256 threads that take 8 rows. What the
-// pattern fixes is a constant: factors, columns, the end, one part. Pure functions; threads: any.
+// `extern "C" __global__ void tandem_kernel(Job)`, where Job is RowSums (mttkrp, spmm, spmv, ttv,
+// ttm) or EntryDots (sddmm, attention) of row_jobs.h, in blocks of 256 threads that take 8 rows; of
+// ttv with a fixed number of entries, 256 fibres. What the pattern fixes is a constant: factors,
+// columns, entries, the end, one part. Pure functions; threads: any.
 #pragma once
 
 #include <string>

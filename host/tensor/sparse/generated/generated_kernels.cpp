@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <type_traits>
 
 #include "common/median.h"
 
@@ -91,18 +92,31 @@ RowsFunction GeneratedKernels::faster_rows(const KernelPattern& pattern,
       pattern, [&](void* kernel) { run(reinterpret_cast<RowsFunction>(kernel)); }, calls));
 }
 
-template <typename Value>
+template <typename Stored>
 KernelPattern rows_pattern(KernelProduct product, std::size_t stride) {
   KernelPattern pattern;
   pattern.product = product;
   pattern.columns = stride;
-  pattern.value = sizeof(Value) == 4 ? KernelValue::kF32 : KernelValue::kF64;
+  pattern.value = std::is_same_v<Stored, Bf16> ? KernelValue::kBf16
+                  : sizeof(Stored) == 4        ? KernelValue::kF32
+                                               : KernelValue::kF64;
   pattern.index = KernelIndex::kI32;
+  return pattern;
+}
+
+template <typename Stored>
+KernelPattern fibres_pattern(KernelProduct product, std::size_t stride, std::size_t fibre_class) {
+  KernelPattern pattern = rows_pattern<Stored>(product, stride);
+  pattern.fibre = fibre_length(fibre_class);
   return pattern;
 }
 
 template KernelPattern rows_pattern<float>(KernelProduct, std::size_t);
 template KernelPattern rows_pattern<double>(KernelProduct, std::size_t);
+template KernelPattern rows_pattern<Bf16>(KernelProduct, std::size_t);
+template KernelPattern fibres_pattern<float>(KernelProduct, std::size_t, std::size_t);
+template KernelPattern fibres_pattern<double>(KernelProduct, std::size_t, std::size_t);
+template KernelPattern fibres_pattern<Bf16>(KernelProduct, std::size_t, std::size_t);
 template KernelPattern mttkrp_pattern<float>(std::size_t, std::size_t, std::size_t);
 template KernelPattern mttkrp_pattern<double>(std::size_t, std::size_t, std::size_t);
 template MttkrpFunction<float> GeneratedKernels::mttkrp<float>(const KernelPattern&);

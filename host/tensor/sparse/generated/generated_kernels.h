@@ -17,6 +17,7 @@
 #include "common/function_ref.h"
 #include "tensor/sparse/generated/cpu_source.h"
 #include "tensor/sparse/generated/kernel_cache.h"
+#include "tensor/sparse/kernels/fibre_products.h"
 #include "tensor/sparse/kernels/mttkrp.h"
 
 namespace tandem::sparse {
@@ -33,9 +34,14 @@ struct KernelSpeed {
 template <typename Value>
 KernelPattern mttkrp_pattern(std::size_t order, std::size_t mode, std::size_t stride);
 
-// The pattern of spmv(), row_spmm() or sddmm() with dense rows of this stride (1 for spmv).
-template <typename Value>
+// The pattern of spmv(), row_spmm(), sddmm() or sparse_attention() with dense rows of this stride
+// (1 for spmv). Stored: of the sparse matrix.
+template <typename Stored>
 KernelPattern rows_pattern(KernelProduct product, std::size_t stride);
+
+// The same of ttv() (stride 1) or ttm() over the fibres of a class.
+template <typename Stored>
+KernelPattern fibres_pattern(KernelProduct product, std::size_t stride, std::size_t fibre_class);
 
 class GeneratedKernels {
  public:

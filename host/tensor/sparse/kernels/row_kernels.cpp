@@ -12,6 +12,7 @@
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 #include "tensor/sparse/kernels/mttkrp.h"
+#include "tensor/sparse/kernels/stored_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tandem::sparse {
@@ -22,30 +23,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <typename Value>
 using Step = hn::CappedTag<Value, kFactorStep>;
 
-template <typename Value>
-HWY_INLINE Value dot_of_entries(const SparseRow<Value>& row, const Value* x) {
-  const hn::ScalableTag<Value> tag;
-  const hn::Rebind<std::int32_t, hn::ScalableTag<Value>> narrow;
-  const hn::RebindToSigned<hn::ScalableTag<Value>> wide;
-  const std::size_t lanes = hn::Lanes(tag);
-  auto sums = hn::Zero(tag);
-  std::size_t e = 0;
-  for (; e + lanes <= row.num_entries; e += lanes) {
-    const auto loaded = hn::LoadU(narrow, row.indices + e);
-    const auto values = hn::LoadU(tag, row.values + e);
-    if constexpr (sizeof(Value) == 8) {
-      sums = hn::MulAdd(values, hn::GatherIndex(tag, x, hn::PromoteTo(wide, loaded)), sums);
-    } else {
-      sums = hn::MulAdd(values, hn::GatherIndex(tag, x, loaded), sums);
-    }
-  }
-  Value sum = hn::GetLane(hn::SumOfLanes(tag, sums));
-  for (; e < row.num_entries; ++e) sum += row.values[e] * x[row.indices[e]];
-  return sum;
-}
-
-template <typename Value>
-HWY_INLINE void scores_of(const SparseRow<Value>& row, const RowScores<Value>& dense, Value* out) {
+template <typename Stored, typename Value>
+HWY_INLINE void scores_of(const SparseRow<Stored>& row, const RowScores<Value>& dense, Value* out) {
   const Step<Value> tag;
   const std::size_t lanes = hn::Lanes(tag);
   for (std::size_t e = 0; e < row.num_entries; ++e) {
@@ -55,7 +34,7 @@ HWY_INLINE void scores_of(const SparseRow<Value>& row, const RowScores<Value>& d
     for (std::size_t column = 0; column < dense.stride; column += lanes) {
       sums = hn::MulAdd(hn::LoadU(tag, dense.left + column), hn::LoadU(tag, right + column), sums);
     }
-    out[e] = dense.scale * row.values[e] * hn::GetLane(hn::SumOfLanes(tag, sums));
+    out[e] = dense.scale * widened(row.values[e]) * hn::GetLane(hn::SumOfLanes(tag, sums));
   }
 }
 
@@ -79,40 +58,44 @@ HWY_INLINE void softmax_of(Value* scores, std::size_t count) {
   for (e = 0; e < count; ++e) scores[e] /= sum;
 }
 
-template <typename Value>
-HWY_INLINE void mix_of(const SparseRow<Value>& row, const Value* weights, const Value* dense,
-                       std::size_t stride, Value* out) {
+template <typename Weight, typename Value>
+HWY_INLINE void mix_of(const RowMix<Weight, Value>& mix, Value* out) {
   const Step<Value> tag;
   const std::size_t lanes = hn::Lanes(tag);
-  std::fill(out, out + stride, Value{});
-  for (std::size_t e = 0; e < row.num_entries; ++e) {
-    const Value* const from = dense + static_cast<std::size_t>(row.indices[e]) * stride;
-    const auto weight = hn::Set(tag, weights[e]);
-    for (std::size_t column = 0; column < stride; column += lanes) {
+  std::fill(out, out + mix.stride, Value{});
+  for (std::size_t e = 0; e < mix.num_entries; ++e) {
+    const Value* const from = mix.dense + static_cast<std::size_t>(mix.indices[e]) * mix.stride;
+    const auto weight = hn::Set(tag, widened(mix.weights[e]));
+    for (std::size_t column = 0; column < mix.stride; column += lanes) {
       hn::StoreU(hn::MulAdd(weight, hn::LoadU(tag, from + column), hn::LoadU(tag, out + column)),
                  tag, out + column);
     }
   }
 }
 
-float dot_f32(const SparseRow<float>& row, const float* x) { return dot_of_entries(row, x); }
-double dot_f64(const SparseRow<double>& row, const double* x) { return dot_of_entries(row, x); }
+float dot_f32(const SparseRow<float>& row, const float* x) {
+  return dot_of_entries(row.indices, row.values, row.num_entries, x);
+}
+double dot_f64(const SparseRow<double>& row, const double* x) {
+  return dot_of_entries(row.indices, row.values, row.num_entries, x);
+}
+float dot_bf16(const SparseRow<Bf16>& row, const float* x) {
+  return dot_of_entries(row.indices, row.values, row.num_entries, x);
+}
 void scores_f32(const SparseRow<float>& row, const RowScores<float>& dense, float* out) {
   scores_of(row, dense, out);
 }
 void scores_f64(const SparseRow<double>& row, const RowScores<double>& dense, double* out) {
   scores_of(row, dense, out);
 }
+void scores_bf16(const SparseRow<Bf16>& row, const RowScores<float>& dense, float* out) {
+  scores_of(row, dense, out);
+}
 void softmax_f32(float* scores, std::size_t count) { softmax_of(scores, count); }
 void softmax_f64(double* scores, std::size_t count) { softmax_of(scores, count); }
-void mix_f32(const SparseRow<float>& row, const float* weights, const float* dense,
-             std::size_t stride, float* out) {
-  mix_of(row, weights, dense, stride, out);
-}
-void mix_f64(const SparseRow<double>& row, const double* weights, const double* dense,
-             std::size_t stride, double* out) {
-  mix_of(row, weights, dense, stride, out);
-}
+void mix_f32(const RowMix<float, float>& mix, float* out) { mix_of(mix, out); }
+void mix_f64(const RowMix<double, double>& mix, double* out) { mix_of(mix, out); }
+void mix_bf16(const RowMix<Bf16, float>& mix, float* out) { mix_of(mix, out); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tandem::sparse
@@ -123,12 +106,15 @@ namespace tandem::sparse {
 
 HWY_EXPORT(dot_f32);
 HWY_EXPORT(dot_f64);
+HWY_EXPORT(dot_bf16);
 HWY_EXPORT(scores_f32);
 HWY_EXPORT(scores_f64);
+HWY_EXPORT(scores_bf16);
 HWY_EXPORT(softmax_f32);
 HWY_EXPORT(softmax_f64);
 HWY_EXPORT(mix_f32);
 HWY_EXPORT(mix_f64);
+HWY_EXPORT(mix_bf16);
 
 float row_dot(const SparseRow<float>& row, const float* x) {
   return HWY_DYNAMIC_DISPATCH(dot_f32)(row, x);
@@ -136,23 +122,30 @@ float row_dot(const SparseRow<float>& row, const float* x) {
 double row_dot(const SparseRow<double>& row, const double* x) {
   return HWY_DYNAMIC_DISPATCH(dot_f64)(row, x);
 }
+float row_dot(const SparseRow<Bf16>& row, const float* x) {
+  return HWY_DYNAMIC_DISPATCH(dot_bf16)(row, x);
+}
 void row_scores(const SparseRow<float>& row, const RowScores<float>& dense, float* out) {
   HWY_DYNAMIC_DISPATCH(scores_f32)(row, dense, out);
 }
 void row_scores(const SparseRow<double>& row, const RowScores<double>& dense, double* out) {
   HWY_DYNAMIC_DISPATCH(scores_f64)(row, dense, out);
 }
+void row_scores(const SparseRow<Bf16>& row, const RowScores<float>& dense, float* out) {
+  HWY_DYNAMIC_DISPATCH(scores_bf16)(row, dense, out);
+}
 void softmax(float* scores, std::size_t count) { HWY_DYNAMIC_DISPATCH(softmax_f32)(scores, count); }
 void softmax(double* scores, std::size_t count) {
   HWY_DYNAMIC_DISPATCH(softmax_f64)(scores, count);
 }
-void row_mix(const SparseRow<float>& row, const float* weights, const float* dense,
-             std::size_t stride, float* out) {
-  HWY_DYNAMIC_DISPATCH(mix_f32)(row, weights, dense, stride, out);
+void row_mix(const RowMix<float, float>& mix, float* out) {
+  HWY_DYNAMIC_DISPATCH(mix_f32)(mix, out);
 }
-void row_mix(const SparseRow<double>& row, const double* weights, const double* dense,
-             std::size_t stride, double* out) {
-  HWY_DYNAMIC_DISPATCH(mix_f64)(row, weights, dense, stride, out);
+void row_mix(const RowMix<double, double>& mix, double* out) {
+  HWY_DYNAMIC_DISPATCH(mix_f64)(mix, out);
+}
+void row_mix(const RowMix<Bf16, float>& mix, float* out) {
+  HWY_DYNAMIC_DISPATCH(mix_bf16)(mix, out);
 }
 
 }  // namespace tandem::sparse

@@ -9,18 +9,21 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensor/sparse/kernels/stored_value.h"
+
 namespace tandem::sparse {
 
-template <typename Value>
+template <typename Stored>
 struct SparseRow {
   const std::int32_t* indices = nullptr;  // [num_entries]
-  const Value* values = nullptr;          // [num_entries]
+  const Stored* values = nullptr;         // [num_entries]
   std::size_t num_entries = 0;
 };
 
 // The sum of value * x[index].
 float row_dot(const SparseRow<float>& row, const float* x);
 double row_dot(const SparseRow<double>& row, const double* x);
+float row_dot(const SparseRow<Bf16>& row, const float* x);
 
 // out[e] = scale * value * dot(left, right + index * stride)
 template <typename Value>
@@ -31,15 +34,23 @@ struct RowScores {
 };
 void row_scores(const SparseRow<float>& row, const RowScores<float>& dense, float* out);
 void row_scores(const SparseRow<double>& row, const RowScores<double>& dense, double* out);
+void row_scores(const SparseRow<Bf16>& row, const RowScores<float>& dense, float* out);
 
 // Replaces scores by their softmax.
 void softmax(float* scores, std::size_t count);
 void softmax(double* scores, std::size_t count);
 
 // out[0 .. stride) = sum of weights[e] * dense[index * stride ..].
-void row_mix(const SparseRow<float>& row, const float* weights, const float* dense,
-             std::size_t stride, float* out);
-void row_mix(const SparseRow<double>& row, const double* weights, const double* dense,
-             std::size_t stride, double* out);
+template <typename Weight, typename Value>
+struct RowMix {
+  const std::int32_t* indices = nullptr;  // [num_entries]
+  const Weight* weights = nullptr;        // [num_entries]
+  std::size_t num_entries = 0;
+  const Value* dense = nullptr;
+  std::size_t stride = 0;
+};
+void row_mix(const RowMix<float, float>& mix, float* out);
+void row_mix(const RowMix<double, double>& mix, double* out);
+void row_mix(const RowMix<Bf16, float>& mix, float* out);
 
 }  // namespace tandem::sparse

@@ -9,8 +9,8 @@
 
 #include "common/error.h"
 #include "tensor/sparse/formats/compressed_matrix.h"
-#include "tensor/sparse/formats/radix_sort.h"
 #include "tensor/sparse/kernels/row_kernels.h"
+#include "tensor/sparse/kernels/row_runs.h"
 
 namespace tandem::sparse {
 namespace {
@@ -18,31 +18,18 @@ namespace {
 constexpr std::size_t kRunsPerThread = 8;
 
 // Calls body(first row, last row, worker) for runs of about equal rows and entries.
-template <typename Value, typename Body>
-void for_row_runs(const RowMatrix<Value>& matrix, ThreadPool& pool, const Body& body) {
+template <typename Value, typename Stored, typename Body>
+void for_row_runs(const RowMatrix<Value, Stored>& matrix, ThreadPool& pool, const Body& body) {
   const auto runs = static_cast<std::size_t>(pool.num_threads()) * kRunsPerThread;
-  const EqualParts parts{matrix.values.size() + matrix.rows, runs};
-  const auto row_at = [&](std::size_t run) {
-    if (run == runs) return matrix.rows;
-    std::uint64_t low = 0, high = matrix.rows;  // the first row that begins at or behind the bound
-    while (low < high) {
-      const std::uint64_t middle = low + (high - low) / 2;
-      if (matrix.begins[middle] + middle < parts.bound(run)) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
-  };
+  const RunsOfRows bounds{matrix.begins.data(), matrix.rows, matrix.values.size(), runs};
   pool.run(runs, [&](std::size_t run, std::size_t worker) {
-    body(row_at(run), row_at(run + 1), worker);
+    body(bounds.row_at(run), bounds.row_at(run + 1), worker);
   });
 }
 
 // What a generated kernel gets of every run of rows.
-template <typename Value>
-RowsCall call_of(const RowMatrix<Value>& matrix) {
+template <typename Value, typename Stored>
+RowsCall call_of(const RowMatrix<Value, Stored>& matrix) {
   RowsCall call;
   call.begins = matrix.begins.data();
   call.indices = matrix.indices.data();
@@ -50,8 +37,8 @@ RowsCall call_of(const RowMatrix<Value>& matrix) {
   return call;
 }
 
-template <typename Value>
-void run_kernel(const RowMatrix<Value>& matrix, const RowsCall& whole, ThreadPool& pool,
+template <typename Value, typename Stored>
+void run_kernel(const RowMatrix<Value, Stored>& matrix, const RowsCall& whole, ThreadPool& pool,
                 RowsFunction kernel) {
   for_row_runs(matrix, pool, [&](std::uint64_t first, std::uint64_t last, std::size_t) {
     RowsCall call = whole;
@@ -61,8 +48,8 @@ void run_kernel(const RowMatrix<Value>& matrix, const RowsCall& whole, ThreadPoo
   });
 }
 
-template <typename Value>
-SparseRow<Value> row_of(const RowMatrix<Value>& matrix, std::uint64_t row) {
+template <typename Value, typename Stored>
+SparseRow<Stored> row_of(const RowMatrix<Value, Stored>& matrix, std::uint64_t row) {
   const std::uint64_t begin = matrix.begins[row];
   return {matrix.indices.data() + begin, matrix.values.data() + begin,
           static_cast<std::size_t>(matrix.begins[row + 1] - begin)};
@@ -70,15 +57,15 @@ SparseRow<Value> row_of(const RowMatrix<Value>& matrix, std::uint64_t row) {
 
 }  // namespace
 
-template <typename Value>
-RowMatrix<Value> row_matrix(CooTensor matrix, ThreadPool& pool) {
+template <typename Value, typename Stored>
+RowMatrix<Value, Stored> row_matrix(CooTensor matrix, ThreadPool& pool) {
   if (matrix.order() == 2 && index_bits(matrix.sizes[1]) > 31) {
     throw Error("tensor",
                 "a matrix of " + std::to_string(matrix.sizes[1]) +
                     " columns does not fit the kernels over rows; at most 2^31 are possible");
   }
   CompressedMatrix compressed = to_compressed(std::move(matrix), Major::kRows, pool);
-  RowMatrix<Value> result;
+  RowMatrix<Value, Stored> result;
   result.rows = compressed.rows;
   result.columns = compressed.columns;
   result.begins = std::move(compressed.begins);
@@ -88,15 +75,15 @@ RowMatrix<Value> row_matrix(CooTensor matrix, ThreadPool& pool) {
     for_parts(result.values.size(), pool, [&](std::size_t begin, std::size_t end) {
       for (std::size_t e = begin; e < end; ++e) {
         result.indices[e] = static_cast<std::int32_t>(indices[e]);
-        result.values[e] = static_cast<Value>(compressed.values[e]);
+        result.values[e] = stored_as<Stored>(compressed.values[e]);
       }
     });
   });
   return result;
 }
 
-template <typename Value>
-void spmv(const RowMatrix<Value>& matrix, std::span<const Value> x, std::span<Value> y,
+template <typename Value, typename Stored>
+void spmv(const RowMatrix<Value, Stored>& matrix, std::span<const Value> x, std::span<Value> y,
           ThreadPool& pool, RowsFunction kernel) {
   TANDEM_CHECK_OP(x.size(), ==, matrix.columns);
   TANDEM_CHECK_OP(y.size(), ==, matrix.rows);
@@ -113,8 +100,8 @@ void spmv(const RowMatrix<Value>& matrix, std::span<const Value> x, std::span<Va
   });
 }
 
-template <typename Value>
-void row_spmm(const RowMatrix<Value>& matrix, const FactorMatrix<Value>& dense,
+template <typename Value, typename Stored>
+void row_spmm(const RowMatrix<Value, Stored>& matrix, const FactorMatrix<Value>& dense,
               FactorMatrix<Value>& out, ThreadPool& pool, RowsFunction kernel) {
   TANDEM_CHECK_OP(dense.rows, ==, matrix.columns);
   TANDEM_CHECK_OP(out.rows, ==, matrix.rows);
@@ -127,14 +114,16 @@ void row_spmm(const RowMatrix<Value>& matrix, const FactorMatrix<Value>& dense,
   }
   for_row_runs(matrix, pool, [&](std::uint64_t first, std::uint64_t last, std::size_t) {
     for (std::uint64_t row = first; row < last; ++row) {
-      const SparseRow<Value> entries = row_of(matrix, row);
-      row_mix(entries, entries.values, dense.row(0), dense.stride, out.row(row));
+      const SparseRow<Stored> entries = row_of(matrix, row);
+      const RowMix<Stored, Value> mix{entries.indices, entries.values, entries.num_entries,
+                                      dense.row(0), dense.stride};
+      row_mix(mix, out.row(row));
     }
   });
 }
 
-template <typename Value>
-void sddmm(const RowMatrix<Value>& matrix, const FactorMatrix<Value>& left,
+template <typename Value, typename Stored>
+void sddmm(const RowMatrix<Value, Stored>& matrix, const FactorMatrix<Value>& left,
            const FactorMatrix<Value>& right, std::span<Value> out, ThreadPool& pool,
            RowsFunction kernel) {
   TANDEM_CHECK_OP(left.rows, ==, matrix.rows);
@@ -156,8 +145,8 @@ void sddmm(const RowMatrix<Value>& matrix, const FactorMatrix<Value>& left,
   });
 }
 
-template <typename Value>
-void sparse_attention(const RowMatrix<Value>& matrix, const SparseAttention<Value>& inputs,
+template <typename Value, typename Stored>
+void sparse_attention(const RowMatrix<Value, Stored>& matrix, const SparseAttention<Value>& inputs,
                       FactorMatrix<Value>& out, ThreadPool& pool, RowsFunction kernel) {
   TANDEM_CHECK_OP(inputs.queries->rows, ==, matrix.rows);
   TANDEM_CHECK_OP(inputs.keys->rows, ==, matrix.columns);
@@ -178,30 +167,33 @@ void sparse_attention(const RowMatrix<Value>& matrix, const SparseAttention<Valu
   std::vector<RawVector<Value>> scores(static_cast<std::size_t>(pool.num_threads()));
   for_row_runs(matrix, pool, [&](std::uint64_t first, std::uint64_t last, std::size_t worker) {
     for (std::uint64_t row = first; row < last; ++row) {
-      const SparseRow<Value> entries = row_of(matrix, row);
+      const SparseRow<Stored> entries = row_of(matrix, row);
       RawVector<Value>& own = scores[worker];
       own.resize(std::max(own.size(), entries.num_entries));
       row_scores(entries,
                  {inputs.queries->row(row), inputs.keys->row(0), inputs.keys->stride, inputs.scale},
                  own.data());
       softmax(own.data(), entries.num_entries);
-      row_mix(entries, own.data(), inputs.values->row(0), out.stride, out.row(row));
+      const RowMix<Value, Value> mix{entries.indices, own.data(), entries.num_entries,
+                                     inputs.values->row(0), out.stride};
+      row_mix(mix, out.row(row));
     }
   });
 }
 
-#define TANDEM_INSTANTIATE(Value)                                                               \
-  template RowMatrix<Value> row_matrix(CooTensor, ThreadPool&);                                 \
-  template void spmv(const RowMatrix<Value>&, std::span<const Value>, std::span<Value>,         \
-                     ThreadPool&, RowsFunction);                                                \
-  template void row_spmm(const RowMatrix<Value>&, const FactorMatrix<Value>&,                   \
-                         FactorMatrix<Value>&, ThreadPool&, RowsFunction);                      \
-  template void sddmm(const RowMatrix<Value>&, const FactorMatrix<Value>&,                      \
-                      const FactorMatrix<Value>&, std::span<Value>, ThreadPool&, RowsFunction); \
-  template void sparse_attention(const RowMatrix<Value>&, const SparseAttention<Value>&,        \
+#define TANDEM_INSTANTIATE(Value, Stored)                                                        \
+  template RowMatrix<Value, Stored> row_matrix(CooTensor, ThreadPool&);                          \
+  template void spmv(const RowMatrix<Value, Stored>&, std::span<const Value>, std::span<Value>,  \
+                     ThreadPool&, RowsFunction);                                                 \
+  template void row_spmm(const RowMatrix<Value, Stored>&, const FactorMatrix<Value>&,            \
+                         FactorMatrix<Value>&, ThreadPool&, RowsFunction);                       \
+  template void sddmm(const RowMatrix<Value, Stored>&, const FactorMatrix<Value>&,               \
+                      const FactorMatrix<Value>&, std::span<Value>, ThreadPool&, RowsFunction);  \
+  template void sparse_attention(const RowMatrix<Value, Stored>&, const SparseAttention<Value>&, \
                                  FactorMatrix<Value>&, ThreadPool&, RowsFunction);
-TANDEM_INSTANTIATE(float)
-TANDEM_INSTANTIATE(double)
+TANDEM_INSTANTIATE(float, float)
+TANDEM_INSTANTIATE(double, double)
+TANDEM_INSTANTIATE(float, Bf16)
 #undef TANDEM_INSTANTIATE
 
 }  // namespace tandem::sparse

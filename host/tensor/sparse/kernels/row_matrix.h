@@ -5,7 +5,8 @@
 // All products give each thread consecutive rows with about equal numbers of
 // entries. One thread computes a row, in a fixed order, so results do not depend on the number of
 // threads. Vectorised for AVX-512, AVX2 and the baseline, chosen at run time. Dense matrices are
-// FactorMatrix, with rows padded by zeros. Threads: one caller; `pool` runs the rows. Errors: Error
+// FactorMatrix, with rows padded by zeros. Values may be kept as bf16 for
+// products in f32. Threads: one caller; `pool` runs the rows. Errors: Error
 // if the order is not 2, and for more than 2^31 columns.
 #pragma once
 
@@ -17,18 +18,19 @@
 #include "common/thread_pool.h"
 #include "tensor/sparse/formats/coo_tensor.h"
 #include "tensor/sparse/kernels/mttkrp.h"
+#include "tensor/sparse/kernels/stored_value.h"
 
 namespace tandem::sparse {
 
-template <typename Value>
+template <typename Value, typename Stored = Value>
 struct RowMatrix {
   std::uint64_t rows = 0, columns = 0;
   RawVector<std::uint64_t> begins;  // [rows + 1]
   RawVector<std::int32_t> indices;  // [num_entries] columns, ascending in a row
-  RawVector<Value> values;          // [num_entries]
+  RawVector<Stored> values;         // [num_entries]
 
   std::size_t size_bytes() const {
-    return begins.size() * 8 + indices.size() * 4 + values.size() * sizeof(Value);
+    return begins.size() * 8 + indices.size() * 4 + values.size() * sizeof(Stored);
   }
 };
 
@@ -50,23 +52,23 @@ struct RowsCall {
 using RowsFunction = void (*)(const RowsCall*);
 
 // Sums duplicates.
-template <typename Value>
-RowMatrix<Value> row_matrix(CooTensor matrix, ThreadPool& pool);
+template <typename Value, typename Stored = Value>
+RowMatrix<Value, Stored> row_matrix(CooTensor matrix, ThreadPool& pool);
 
 // y[i] = sum over the row's entries of value * x[column]. x: [columns], y: [rows]. kernel: null:
 // the loops here; else of this product, type and i32 indices, as in the products below.
-template <typename Value>
-void spmv(const RowMatrix<Value>& matrix, std::span<const Value> x, std::span<Value> y,
+template <typename Value, typename Stored = Value>
+void spmv(const RowMatrix<Value, Stored>& matrix, std::span<const Value> x, std::span<Value> y,
           ThreadPool& pool, RowsFunction kernel = nullptr);
 
 // out row = sum over the row's entries of value * dense row [column]. dense: [columns] rows.
-template <typename Value>
-void row_spmm(const RowMatrix<Value>& matrix, const FactorMatrix<Value>& dense,
+template <typename Value, typename Stored = Value>
+void row_spmm(const RowMatrix<Value, Stored>& matrix, const FactorMatrix<Value>& dense,
               FactorMatrix<Value>& out, ThreadPool& pool, RowsFunction kernel = nullptr);
 
 // out[e] = value of entry e * dot(left row of its row, right row of its column). out: [entries]
-template <typename Value>
-void sddmm(const RowMatrix<Value>& matrix, const FactorMatrix<Value>& left,
+template <typename Value, typename Stored = Value>
+void sddmm(const RowMatrix<Value, Stored>& matrix, const FactorMatrix<Value>& left,
            const FactorMatrix<Value>& right, std::span<Value> out, ThreadPool& pool,
            RowsFunction kernel = nullptr);
 
@@ -79,8 +81,8 @@ struct SparseAttention {
   const FactorMatrix<Value>*queries = nullptr, *keys = nullptr, *values = nullptr;
   Value scale = 1;
 };
-template <typename Value>
-void sparse_attention(const RowMatrix<Value>& matrix, const SparseAttention<Value>& inputs,
+template <typename Value, typename Stored = Value>
+void sparse_attention(const RowMatrix<Value, Stored>& matrix, const SparseAttention<Value>& inputs,
                       FactorMatrix<Value>& out, ThreadPool& pool, RowsFunction kernel = nullptr);
 
 }  // namespace tandem::sparse

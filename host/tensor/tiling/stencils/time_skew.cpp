@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/error.h"
 #include "tensor/tiling/stencils/stencil_row.h"
 
 namespace tandem::tiling {
@@ -18,6 +19,7 @@ class SkewedTile {
         radius_(pass.stencil->radius()),
         planes_(pass.stencil->slab_planes()),
         ring_(2 * radius_ + planes_) {
+    TANDEM_CHECK(pass.writable.contains(tile));  // the last level keeps nothing
     const Box<3> widest = region_of(1);
     rows_ = widest.extent(1);
     // The tile's first column is at a cache line in every row, as in fields; rows are no multiple
@@ -49,8 +51,10 @@ class SkewedTile {
   }
 
  private:
+  // Of the cells that keep the source's values, only those are read that are near the others.
   Box<3> region_of(int level) const {
     Box<3> region = tile_.grown(radius_ * (pass_.levels - level));
+    region = region.intersection(pass_.writable.grown(radius_));
     if (pass_.wraps) {
       region.lower[2] = tile_.lower[2];
       region.upper[2] = tile_.upper[2];
@@ -80,19 +84,31 @@ class SkewedTile {
 
   // Copies the source's values to the cells of `all` that are not `inside`.
   void keep(int level, const Box<3>& all, const Box<3>& inside) const {
-    for_rows(all, [&](const Point<3>& row) {
-      Point<3> at = row;
-      const bool is_computed = !inside.empty() && row[0] >= inside.lower[0] &&
-                               row[0] < inside.upper[0] && row[1] >= inside.lower[1] &&
-                               row[1] < inside.upper[1];
-      copy(level, at, (is_computed ? inside.lower[2] : all.upper[2]) - at[2]);
-      if (!is_computed) return;
-      at[2] = inside.upper[2];
-      copy(level, at, all.upper[2] - at[2]);
-    });
+    if (inside.empty()) return copy(level, all);
+    Box<3> rest = all;
+    for (std::size_t d = 0; d < 3; ++d) {
+      Box<3> lower = rest, upper = rest;
+      lower.upper[d] = rest.lower[d] = inside.lower[d];
+      upper.lower[d] = rest.upper[d] = inside.upper[d];
+      copy(level, lower);
+      copy(level, upper);
+    }
   }
-  void copy(int level, const Point<3>& at, std::int64_t count) const {
-    if (count > 0) std::copy_n(pass_.source.at(at), count, out_at(level, at));
+  void copy(int level, const Box<3>& box) const {
+    if (box.empty()) return;
+    const std::int64_t rows = box.extent(1), columns = box.extent(2);
+    const std::ptrdiff_t stride = pass_.source.strides[1];
+    for (Point<3> at = box.lower; at[0] < box.upper[0]; ++at[0]) {
+      const double* const from = pass_.source.at(at);
+      double* const to = scratch_at(level, at);
+      // A call for each end of each computed row would cost as much as the row.
+      for (std::int64_t i = 0; columns <= radius_ && i < columns; ++i) {
+        for (std::int64_t r = 0; r < rows; ++r) to[r * row_stride_ + i] = from[r * stride + i];
+      }
+      for (std::int64_t r = 0; columns > radius_ && r < rows; ++r) {
+        std::copy_n(from + r * stride, columns, to + r * row_stride_);
+      }
+    }
   }
 
   StencilSlab slab_of(int level, const Box<3>& box) const {

@@ -28,6 +28,7 @@ struct SkewedPass {
   bool wraps = false;  // the tile's rows are a whole period: columns have no ghost cells
 };
 
+// tile: of writable cells.
 void skewed_tile(const SkewedPass& pass, const Box<3>& tile, RawVector<double>& scratch);
 
 }  // namespace tandem::tiling

@@ -3,6 +3,8 @@
 // Ghost cells and copies between layouts: every value says which point it belongs to.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <set>
@@ -118,6 +120,36 @@ TEST(Field, RowsBeginAtCacheLines) {
   EXPECT_GE(view.strides[0], 10 * view.strides[1]);
 }
 
+TEST(Field, RowsDoNotFollowOneAnotherAtPages) {
+  // 8 values before the first cell, 501 cells and 3 ghost cells are 512 values: 4096 bytes.
+  const auto layout = layout_of(box_of<3>({3, 4, 501}), {3, 4, 501}, 1, {});
+  Field<double, 3> field(layout, 0, 3);
+  EXPECT_EQ(field.view(0).strides[1], 512 + 8);
+}
+
+TEST(Field, ASwapExchangesAllValues) {
+  const auto layout = layout_of(box_of<3>({2, 2, 2}), {1, 2, 2}, 1, {});
+  Field<std::int64_t, 3> a(layout, 0, 0), b(layout, 0, 0);
+  number(a);
+  for (std::size_t local = 0; local < b.num_boxes(); ++local) {
+    for_cells_of(b.box(local), [&](const Point<3>& at) { *b.view(local).at(at) = kNothing; });
+  }
+  a.swap(b);
+  for (std::size_t local = 0; local < a.num_boxes(); ++local) {
+    for_cells_of(a.box(local), [&](const Point<3>& at) {
+      EXPECT_EQ(*a.view(local).at(at), kNothing);
+      EXPECT_EQ(*b.view(local).at(at), number_at(at));
+    });
+  }
+}
+
+TEST(CopyPlan, CopiesNoBoxOntoItself) {
+  const auto alone = layout_of(box_of<3>({4, 4, 4}), {4, 4, 4}, 1, {});
+  EXPECT_TRUE(ghost_plan(*alone, 1, 0).local.empty());
+  const auto periodic = layout_of(box_of<3>({4, 4, 4}), {4, 4, 4}, 1, {true, false, false});
+  EXPECT_EQ(ghost_plan(*periodic, 1, 0).local.size(), 2u) << "one piece at each end";
+}
+
 TEST(TileSchedule, VisitsEveryTileOnceAndTheStaticOneByItsThread) {
   const auto layout = layout_of(box_of<3>({8, 8, 8}), {4, 8, 8}, 1, {});
   const Field<double, 3> field(layout, 0, 0);
@@ -137,11 +169,38 @@ TEST(TileSchedule, VisitsEveryTileOnceAndTheStaticOneByItsThread) {
   };
   const auto once = visits_of(fixed, true);
   EXPECT_EQ(once.size(), 8u);
+  std::map<std::size_t, int> tiles_of_worker;
+  for (const auto& [lower, worker] : once) ++tiles_of_worker[worker];
+  EXPECT_EQ(tiles_of_worker, (std::map<std::size_t, int>{{0, 2}, {1, 3}, {2, 3}}));
   EXPECT_EQ(visits_of(fixed, false), once);
   EXPECT_EQ(visits_of(dynamic, true), once);
   EXPECT_EQ(visits_of(dynamic, false).size(), 8u);
   const auto few = fixed.without([](const LocalTile<3>& tile) { return tile.local == 0; });
   EXPECT_EQ(visits_of(few, false).size(), 4u);
+}
+
+// The thread of the first tile is held up. Nobody takes its second tile, however long it lasts.
+TEST(TileSchedule, NobodyTakesAStaticTileOfAnotherThread) {
+  const auto layout = layout_of(box_of<3>({4, 4, 4}), {4, 4, 4}, 1, {});
+  const Field<double, 3> field(layout, 0, 0);
+  ThreadPool pool({2, Pin::kOff});
+  for (const bool touches : {false, true}) {
+    const TileSchedule<3> fixed(field, {1, 4, 4}, Schedule::kStatic, pool);
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool taken = false;
+    const auto visit = [&](const LocalTile<3>& tile, std::size_t worker) {
+      std::unique_lock lock(mutex);
+      if (tile.box.lower[0] == 0) {
+        changed.wait_for(lock, std::chrono::milliseconds(100), [&] { return taken; });
+      } else if (tile.box.lower[0] == 1 && worker != 0) {
+        taken = true;
+        changed.notify_all();
+      }
+    };
+    touches ? fixed.first_touch(visit) : fixed.run(visit);
+    EXPECT_FALSE(taken);
+  }
 }
 
 TEST(TileSchedule, MapsTilesInTheirOrder) {
@@ -157,22 +216,42 @@ TEST(TileSchedule, MapsTilesInTheirOrder) {
 // Rank 0 of two, whose peer always sends the same bytes.
 class RepeatingCourier final : public Courier {
  public:
-  explicit RepeatingCourier(std::size_t bytes) : bytes_(bytes) {}
+  explicit RepeatingCourier(std::size_t bytes, int ranks = 2) : bytes_(bytes), ranks_(ranks) {}
   int rank() const override { return 0; }
-  int num_ranks() const override { return 2; }
+  int num_ranks() const override { return ranks_; }
   std::unique_ptr<Delivery> start(std::vector<Parcel>, std::vector<int>) override {
-    return std::make_unique<Repeated>(bytes_);
+    ++started;
+    return std::make_unique<Repeated>(bytes_, finished);
   }
+
+  int started = 0, finished = 0;  // deliveries
 
  private:
   struct Repeated final : Delivery {
-    explicit Repeated(std::size_t bytes) : sent(bytes) {}
+    Repeated(std::size_t bytes, int& ends) : sent(bytes), finished(ends) {}
     Received next() override { return {1, sent}; }
-    void finish() override {}
+    void finish() override { ++finished; }
     std::vector<std::byte> sent;
+    int& finished;
   };
   std::size_t bytes_;
+  int ranks_;
 };
+
+TEST(FieldCopy, EndsItsDeliveryOnce) {
+  const auto layout = layout_of(box_of<3>({4, 4, 4}), {2, 4, 4}, 2, {});
+  ThreadPool pool({1, Pin::kOff});
+  Field<std::int64_t, 3> field(layout, 0, 1);
+  number(field);
+  const auto plan = ghost_plan(*layout, 1, 0);
+  RepeatingCourier courier(16 * sizeof(std::int64_t));
+  FieldCopy<std::int64_t, 3> copy(field, field, plan, &courier, pool);
+  EXPECT_EQ(courier.finished, 0);
+  copy.finish();
+  copy.finish();
+  EXPECT_EQ(courier.started, 1);
+  EXPECT_EQ(courier.finished, 1);
+}
 
 TEST(FieldCopy, RefusesCellsOfAnotherLayout) {
   const auto layout = layout_of(box_of<3>({4, 4, 4}), {2, 4, 4}, 2, {});
@@ -194,6 +273,10 @@ TEST(FieldCopy, RefusesCellsOfAnotherLayout) {
 TEST(RankReduction, RefusesAValueOfAnotherSize) {
   RepeatingCourier right(sizeof(int)), longer(sizeof(int) + 1);
   EXPECT_EQ(reduce_ranks(&right, 7, std::plus<>()), 7);
+  EXPECT_EQ(right.finished, 1) << "what is sent must have left";
+  RepeatingCourier alone(sizeof(int), 1);
+  EXPECT_EQ(reduce_ranks(&alone, 7, std::plus<>()), 7);
+  EXPECT_EQ(alone.started, 0) << "one rank has nobody to tell";
   EXPECT_THROW(reduce_ranks(&longer, 7, std::plus<>()), Error);
 }
 

@@ -51,6 +51,12 @@ TEST(Layout, CutsTheLongestDimensionFirstAndOfEqualOnesTheOutermost) {
   EXPECT_EQ(cut_in(box_of<3>({12, 12, 12}), 6)[0], (box_of<3>({4, 6, 12})));  // 3, then 2
 }
 
+TEST(Layout, CutsDownToSingleCellsAndEvenly) {
+  expect_each_point_once(box_of<3>({2, 2, 2}), cut_in(box_of<3>({2, 2, 2}), 8));
+  EXPECT_EQ(cut_to_size(box_of<1>({9}), {6}), (BoxArray<1>{{{0}, {5}}, {{5}, {9}}}));
+  EXPECT_TRUE(cut_to_size(box_of<2>({0, 4}), {2, 2}).empty());
+}
+
 TEST(Layout, RefusesMoreBoxesThanCells) {
   EXPECT_THROW(cut_in(box_of<3>({2, 2, 2}), 7), Error);
   EXPECT_THROW(cut_to_size(box_of<2>({2, 2}), {0, 1}), Error);
@@ -64,6 +70,11 @@ TEST(Layout, CurvesKeepNeighboursTogetherAndKnapsacksBalance) {
     const Point<2>& at = boxes[box].lower;
     EXPECT_EQ(owners[box], (at[0] / 4) * 2 + at[1] / 4);
   }
+  BoxArray<2> moved = boxes;
+  for (Box<2>& box : moved) box = box.shifted({-3, 5});
+  EXPECT_EQ(by_curve(domain.shifted({-3, 5}), moved, 4), owners) << "wherever the domain begins";
+  const BoxArray<1> with_none{{{0}, {8}}, {{8}, {8}}};
+  EXPECT_EQ(by_curve(box_of<1>({8}), with_none, 2), (std::vector<int>{1, 1}));
   const BoxArray<1> late{{{0}, {1}}, {{1}, {2}}, {{2}, {8}}};
   EXPECT_EQ(by_curve(box_of<1>({8}), late, 2), (std::vector<int>{0, 0, 1}));
   const BoxArray<1> uneven{{{0}, {8}}, {{8}, {13}}, {{13}, {17}}, {{17}, {20}}};

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <mutex>
 
@@ -91,6 +92,52 @@ TEST(Refinement, TakesCellsOutsideOfTheCoarseDomainAsGiven) {
   EXPECT_EQ(*view.at({7, 4, 4}), 0.75 * 1 + 0.25 * kOutside);
   EXPECT_EQ(*view.at({-1, 4, 4}), 0.25 * 1 + 0.75 * kOutside);
   EXPECT_EQ(*view.at({1, 4, 4}), 1);
+}
+
+// Four fine cells a side: the third ghost cell lies between coarse cells of the outside alone.
+TEST(Refinement, FarGhostCellsLieWhollyOutside) {
+  ThreadPool pool({1, Pin::kOff});
+  const auto coarse = cut_layout(box_of<3>({2, 2, 2}), {2, 2, 2}, 1);
+  const auto fine = cut_layout(box_of<3>({8, 8, 8}), {8, 8, 8}, 1);
+  DoubleField from(coarse, 0, 0), to(fine, 0, 3);
+  set_cells(from, [](const Point<3>&) { return 1.0; });
+  Refinement<double, 3>(*coarse, *fine, 4, 3, nullptr, pool).interpolate(from, to, kOutside);
+  const auto view = to.view(0);
+  EXPECT_EQ(*view.at({-3, 4, 4}), kOutside);
+  EXPECT_EQ(*view.at({10, 4, 4}), kOutside);
+  EXPECT_EQ(*view.at({3, 4, 4}), 1);
+}
+
+// A weight of 0 reads nothing: a NaN outside of the domain stays there.
+TEST(Refinement, ACellsOwnValueIsNotMixedWithItsNeighbours) {
+  ThreadPool pool({1, Pin::kOff});
+  const auto layout = cut_layout(box_of<3>({3, 2, 2}), {3, 2, 2}, 1);
+  DoubleField from(layout, 0, 0), to(layout, 0, 0);
+  set_cells(from, rough_at);
+  Refinement<double, 3>(*layout, *layout, 1, 0, nullptr, pool)
+      .interpolate(from, to, std::numeric_limits<double>::quiet_NaN());
+  const auto view = to.view(0);
+  refine::for_points(to.box(0), [&](const Point<3>& at) { EXPECT_EQ(*view.at(at), rough_at(at)); });
+}
+
+TEST(Refinement, ReadsTheCoarseCellsAroundAndNoMore) {
+  const auto fine = fine_layout({{2, 3, 2}, {8, 7, 7}}, {6, 4, 5}, 2, 1);
+  const Layout<3> around = refine::coarse_layout(*fine, 2, 2);
+  EXPECT_EQ(around.domain, (Box<3>{{2, 3, 2}, {8, 7, 7}}));
+  EXPECT_EQ(around.boxes, (BoxArray<3>{{{1, 2, 1}, {9, 8, 8}}}));
+}
+
+TEST(Refinement, AMeanOfAnyRatioIsExact) {
+  ThreadPool pool({1, Pin::kOff});
+  for (const int ratio : {1, 3, 5}) {
+    const auto coarse = cut_layout(box_of<3>({2, 2, 2}), {2, 2, 2}, 1);
+    const auto fine = fine_layout(box_of<3>({2, 2, 2}), {2, 2, 2}, ratio, 1);
+    DoubleField from(fine, 0, 0), to(coarse, 0, 0);
+    set_cells(from, [](const Point<3>&) { return 5.0; });
+    set_cells(to, [](const Point<3>&) { return kOutside; });
+    Refinement<double, 3>(*coarse, *fine, ratio, 0, nullptr, pool).average(from, to);
+    refine::for_points(to.box(0), [&](const Point<3>& at) { EXPECT_EQ(*to.view(0).at(at), 5); });
+  }
 }
 
 TEST(Refinement, AveragesFineCellsAndLeavesTheOthers) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "common/error.h"
@@ -15,6 +16,7 @@
 #include "tensor/tiling/stencils/memory_triad.h"
 #include "tensor/tiling/stencils/stencil_row.h"
 #include "tensor/tiling/stencils/stencil_solver.h"
+#include "tensor/tiling/stencils/time_skew.h"
 
 namespace tandem::tiling {
 namespace {
@@ -247,6 +249,56 @@ TEST(StencilSolver, RefusesWhatCannotBeCutOrFused) {
   options = small_options(30);
   options.pass_steps = 2;
   EXPECT_THROW(StencilSolver(StencilKind::kRk3, options, nullptr, pool), Error);
+}
+
+// Walls are not zero here and scratch has no number, so a cell that is not kept shows.
+TEST(SkewedTile, KeepsTheSourcesValuesAroundTheDomain) {
+  constexpr std::int64_t kCells = 6, kLevels = 3, kWide = kCells + 2 * kLevels;
+  const Box<3> domain = box_of<3>({kCells, kCells, kCells}), all = domain.grown(kLevels);
+  const Point<3> strides{kWide * kWide, kWide, 1};
+  std::vector<double> source;
+  for_rows(all, [&](const Point<3>& row) {
+    for (Point<3> at = row; at[2] < all.upper[2]; ++at[2]) {
+      source.push_back(Stencil::initial(at) + (domain.contains(at) ? 0 : 3));
+    }
+  });
+  std::vector<double> expected = source;
+  for (int level = 0; level < kLevels; ++level) {
+    const std::vector<double> before = expected;
+    const FieldView<const double, 3> from{before.data(), all.lower, strides};
+    const FieldView<double, 3> to{expected.data(), all.lower, strides};
+    for_rows(domain, [&](const Point<3>& row) {
+      for (Point<3> at = row; at[2] < domain.upper[2]; ++at[2]) {
+        const double* u = from.at(at);
+        const double sum =
+            u[-1] + u[1] + u[-kWide] + u[kWide] + u[-kWide * kWide] + u[kWide * kWide];
+        *to.at(at) = 0.4 * *u + 0.1 * sum;
+      }
+    });
+  }
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const Stencil stencil(StencilKind::kHeat);
+  for (const Point<3> tile : {Point<3>{6, 6, 6}, Point<3>{6, 3, 6}, Point<3>{3, 2, 3}}) {
+    std::vector<double> target(source.size(), none);
+    SkewedPass pass;
+    pass.stencil = &stencil;
+    pass.levels = kLevels;
+    pass.writable = domain;
+    pass.source = {source.data(), all.lower, strides};
+    pass.target = {target.data(), all.lower, strides};
+    for (const Box<3>& each : Tiles<3>(domain, tile)) {
+      RawVector<double> scratch(100'000);
+      std::fill(scratch.begin(), scratch.end(), none);
+      skewed_tile(pass, each, scratch);
+    }
+    const FieldView<const double, 3> seen{target.data(), all.lower, strides};
+    const FieldView<const double, 3> wanted{expected.data(), all.lower, strides};
+    for_rows(domain, [&](const Point<3>& row) {
+      for (Point<3> at = row; at[2] < domain.upper[2]; ++at[2]) {
+        ASSERT_NEAR(*seen.at(at), *wanted.at(at), 1e-13) << at[0] << ' ' << at[1] << ' ' << at[2];
+      }
+    });
+  }
 }
 
 TEST(StencilSlab, RequestsRowsOfTheNextSlabAtItsEnd) {

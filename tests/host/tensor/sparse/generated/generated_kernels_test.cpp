@@ -11,12 +11,14 @@
 #include <set>
 
 #include "../random_tensor.h"
+#include "block_rows.h"
 #include "common/scratch_folder.h"
 #include "machine_compiler.h"
 
 namespace tandem::sparse {
 namespace {
 
+using test::BlockRows;
 using test::Index;
 
 class GeneratedKernelsTest : public testing::Test {
@@ -90,102 +92,12 @@ TEST_F(GeneratedKernelsTest, MttkrpIsTheGenericOneForEveryOrderModeRankAndType) 
   expect_generic_mttkrp<float>(kernels, {5, 4}, 16, 0);
 }
 
-// A random matrix in blocks, and what its products need.
-template <typename Value, typename Column>
-struct BlockRows {
-  BlockRows(const KernelPattern& p, std::uint64_t block_rows, std::uint64_t block_inputs)
-      : rows(block_rows), pattern(p) {
-    std::mt19937_64 engine(5);
-    const auto draw = [&] {
-      return static_cast<Value>(static_cast<double>(engine() % 401) / 100 - 2);
-    };
-    for (std::uint64_t row = 0; row < block_rows; ++row) {
-      std::set<std::uint64_t> drawn;
-      const std::uint64_t count =
-          row % 5 == 3 ? 0 : engine() % std::min<std::uint64_t>(block_inputs, 11);
-      while (drawn.size() < count) drawn.insert(engine() % block_inputs);
-      indices.insert(indices.end(), drawn.begin(), drawn.end());
-      begins.push_back(indices.size());
-    }
-    values.resize(indices.size() * p.block_rows * p.block_columns);
-    left.resize(block_rows * p.columns);
-    right.resize(block_inputs * p.block_columns * p.columns);
-    bias.resize(block_rows * p.block_rows);
-    for (auto* each : {&values, &left, &right, &bias}) {
-      for (Value& value : *each) value = draw();
-    }
-    out.resize(
-        p.product == KernelProduct::kSddmm ? indices.size() : block_rows * p.block_rows * p.columns,
-        Value{7});
-  }
-
-  RowsCall call(std::uint64_t first, std::uint64_t last) {
-    return {.begins = begins.data(),
-            .indices = indices.data(),
-            .values = values.data(),
-            .first = first,
-            .last = last,
-            .left = left.data(),
-            .right = right.data(),
-            .bias = bias.data(),
-            .out = out.data()};
-  }
-
-  // The naive result of spmm or spmv.
-  std::vector<double> product() const {
-    std::vector<double> sums(out.size());
-    for (std::uint64_t row = 0; row < rows; ++row) {
-      for (std::uint64_t e = begins[row]; e < begins[row + 1]; ++e) {
-        for (std::size_t r = 0; r < pattern.block_rows; ++r) {
-          for (std::size_t c = 0; c < pattern.block_columns; ++c) {
-            const double w = values[(e * pattern.block_rows + r) * pattern.block_columns + c];
-            const std::uint64_t input =
-                static_cast<std::uint64_t>(indices[e]) * pattern.block_columns + c;
-            for (std::size_t i = 0; i < pattern.columns; ++i) {
-              sums[(row * pattern.block_rows + r) * pattern.columns + i] +=
-                  w * static_cast<double>(right[input * pattern.columns + i]);
-            }
-          }
-        }
-      }
-    }
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = ended(sums[i], i / pattern.columns);
-    return sums;
-  }
-  double ended(double sum, std::size_t row) const {
-    if (pattern.end != KernelEnd::kNone) sum += static_cast<double>(bias[row]);
-    if (pattern.end == KernelEnd::kBiasRelu) return std::max(sum, 0.0);
-    return pattern.end == KernelEnd::kBiasSilu ? sum / (1 + std::exp(-sum)) : sum;
-  }
-
-  std::vector<double> dots() const {
-    std::vector<double> sums(indices.size());
-    for (std::uint64_t row = 0; row < rows; ++row) {
-      for (std::uint64_t e = begins[row]; e < begins[row + 1]; ++e) {
-        for (std::size_t i = 0; i < pattern.columns; ++i) {
-          sums[e] += static_cast<double>(left[row * pattern.columns + i]) *
-                     static_cast<double>(
-                         right[static_cast<std::uint64_t>(indices[e]) * pattern.columns + i]);
-        }
-        sums[e] *= static_cast<double>(values[e]);
-      }
-    }
-    return sums;
-  }
-
-  std::uint64_t rows;
-  KernelPattern pattern;
-  std::vector<std::uint64_t> begins{0};
-  std::vector<Column> indices;
-  std::vector<Value> values, left, right, bias, out;
-};
-
-template <typename Value, typename Column>
+template <typename Value, typename Column, typename Stored = Value>
 void expect_naive_rows(GeneratedKernels& kernels, const KernelPattern& pattern) {
   SCOPED_TRACE(key(pattern));
   const RowsFunction kernel = kernels.rows(pattern);
   ASSERT_NE(kernel, nullptr) << kernels.cache().reason();
-  BlockRows<Value, Column> matrix(pattern, 23, 13);
+  BlockRows<Value, Column, Stored> matrix(pattern, 23, 13);
   const RowsCall first = matrix.call(0, 9), rest = matrix.call(9, 22);  // the last row is not asked
   kernel(&first);
   kernel(&rest);
@@ -206,6 +118,10 @@ void expect_naive(GeneratedKernels& kernels, const KernelPattern& p) {
     return is_wide ? expect_naive_rows<float, std::int64_t>(kernels, p)
                    : expect_naive_rows<float, std::int32_t>(kernels, p);
   }
+  if (p.value == KernelValue::kBf16) {
+    return is_wide ? expect_naive_rows<float, std::int64_t, Bf16>(kernels, p)
+                   : expect_naive_rows<float, std::int32_t, Bf16>(kernels, p);
+  }
   is_wide ? expect_naive_rows<double, std::int64_t>(kernels, p)
           : expect_naive_rows<double, std::int32_t>(kernels, p);
 }
@@ -220,28 +136,69 @@ TEST_F(GeneratedKernelsTest, ProductsOverRowsAreTheNaiveLoops) {
   std::set<std::string> seen;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const KernelPattern& p = points[i];
-    const std::string words = std::to_string(static_cast<int>(p.product)) + " " +
-                              std::to_string(p.block_rows) + " " +
-                              std::to_string(static_cast<int>(p.end));
-    if (seen.insert(words).second || i % 37 == 0) expect_naive(kernels, p);
+    std::string words = std::to_string(static_cast<int>(p.product));
+    for (const std::size_t word :
+         {p.block_rows, static_cast<std::size_t>(p.end), p.fibre,
+          std::size_t{p.value == KernelValue::kBf16 && p.end == KernelEnd::kNone && p.fibre < 2}}) {
+      words += " " + std::to_string(word);
+    }
+    if (seen.insert(words).second || i % 97 == 0) expect_naive(kernels, p);
   }
   KernelPattern wide{KernelProduct::kSpmm, 2, 0, 80, 8, 4, KernelValue::kF32, KernelIndex::kI32,
                      KernelEnd::kBias};  // two whole tiles and a part
   expect_naive(kernels, wide);
 }
 
+// ttv and ttm with generated kernels for all classes against their own loops.
+template <typename Value, typename Stored>
+void expect_generic_fibres(GeneratedKernels& kernels, std::size_t first_class) {
+  ThreadPool pool(3);
+  CooTensor tensor = test::random_tensor({30, 40, 9}, 700, 5);
+  const auto fibres = fibre_tensor<Value, Stored>(tensor, 1, pool);
+  for (std::size_t c = 0; c < kFibreClasses; ++c) ASSERT_LT(fibres.bounds[c], fibres.bounds[c + 1]);
+  const auto dense = drawn_factors<Value>({40}, 20);
+  FibreKernels vector_kernels{}, matrix_kernels{};
+  for (std::size_t c = first_class; c < kFibreClasses; ++c) {
+    vector_kernels[c] = kernels.rows(fibres_pattern<Stored>(KernelProduct::kTtv, 1, c));
+    matrix_kernels[c] = kernels.rows(fibres_pattern<Stored>(KernelProduct::kTtm, 32, c));
+    ASSERT_TRUE(vector_kernels[c] != nullptr && matrix_kernels[c] != nullptr)
+        << kernels.cache().reason();
+  }
+  std::vector<Value> x(40), y(fibres.num_fibres()), want_y(y.size());
+  for (std::size_t i = 0; i < 40; ++i) x[i] = dense[0].row(i)[0];
+  ttv<Value, Stored>(fibres, x, y, pool, vector_kernels);
+  ttv<Value, Stored>(fibres, x, want_y, pool);
+  FactorMatrix<Value> got(y.size(), 20), want(y.size(), 20), got_y(y.size(), 1), all_y(y.size(), 1);
+  std::ranges::fill(got.values, Value{7});
+  ttm<Value, Stored>(fibres, dense[0], got, pool, matrix_kernels);
+  ttm<Value, Stored>(fibres, dense[0], want, pool);
+  expect_near_generic(got, want);
+  for (std::size_t f = 0; f < y.size(); ++f) {
+    got_y.row(f)[0] = y[f];
+    all_y.row(f)[0] = want_y[f];
+  }
+  expect_near_generic(got_y, all_y);
+}
+
+TEST_F(GeneratedKernelsTest, ServeTheProductsOverFibres) {
+  GeneratedKernels kernels(options());
+  expect_generic_fibres<float, float>(kernels, 0);
+  expect_generic_fibres<double, double>(kernels, 3);
+  expect_generic_fibres<float, Bf16>(kernels, 3);
+}
+
 // spmv, row_spmm and sddmm with a generated kernel against their own loops.
-template <typename Value>
+template <typename Value, typename Stored = Value>
 void expect_generic_rows(GeneratedKernels& kernels) {
   ThreadPool pool(3);
-  const auto matrix = row_matrix<Value>(test::random_tensor({70, 50}, 600, 5), pool);
+  const auto matrix = row_matrix<Value, Stored>(test::random_tensor({70, 50}, 600, 5), pool);
   const auto dense = drawn_factors<Value>({70, 50}, 20);
   FactorMatrix<Value> x(50, 1), y(70, 1), want(70, 1);
   FactorMatrix<Value> got_rows(70, 20), want_rows(70, 20);
   std::vector<Value> plain(50), got(70), expected(70);
   for (std::size_t i = 0; i < 50; ++i) plain[i] = dense[1].row(i)[0];
   const auto of = [&](KernelProduct product, std::size_t stride) {
-    return kernels.rows(rows_pattern<Value>(product, stride));
+    return kernels.rows(rows_pattern<Stored>(product, stride));
   };
   const RowsFunction spmv_kernel = of(KernelProduct::kSpmv, 1);
   ASSERT_NE(spmv_kernel, nullptr) << kernels.cache().reason();
@@ -270,10 +227,11 @@ TEST_F(GeneratedKernelsTest, ServeTheProductsOverRows) {
   GeneratedKernels kernels(options());
   expect_generic_rows<float>(kernels);
   expect_generic_rows<double>(kernels);
+  expect_generic_rows<float, Bf16>(kernels);
 }
 
 // Rows of more entries than are scored at once, without any, and with scores far apart.
-template <typename Value>
+template <typename Value, typename Stored = Value>
 void expect_generic_attention(GeneratedKernels& kernels, std::size_t columns, Value scale) {
   ThreadPool pool(2);
   CooTensor pattern = test::random_tensor({40, 300}, 1500, 5);
@@ -281,14 +239,14 @@ void expect_generic_attention(GeneratedKernels& kernels, std::size_t columns, Va
   for (std::uint64_t column = 0; column < 300; ++column) pattern.append(Index{7, column}, 1.5);
   CooTensor tall({60, 300});  // rows 40 to 59 are empty
   for (const auto& [index, value] : test::entries_of(pattern)) tall.append(index, value);
-  const auto matrix = row_matrix<Value>(tall, pool);
+  const auto matrix = row_matrix<Value, Stored>(tall, pool);
   const auto dense = drawn_factors<Value>({60, 300}, columns);
   const FactorMatrix<Value> mixed = dense[1];
   const SparseAttention<Value> inputs{&dense[0], &dense[1], &mixed, scale};
   FactorMatrix<Value> got(60, columns), want(60, columns);
   std::ranges::fill(got.values, Value{7});
   const RowsFunction kernel =
-      kernels.rows(rows_pattern<Value>(KernelProduct::kAttention, dense[0].stride));
+      kernels.rows(rows_pattern<Stored>(KernelProduct::kAttention, dense[0].stride));
   ASSERT_NE(kernel, nullptr) << kernels.cache().reason();
   sparse_attention<Value>(matrix, inputs, got, pool, kernel);
   sparse_attention<Value>(matrix, inputs, want, pool);
@@ -302,6 +260,7 @@ TEST_F(GeneratedKernelsTest, AttentionIsTheGenericOne) {
       SCOPED_TRACE(scale);
       expect_generic_attention<float>(kernels, columns, scale);
       expect_generic_attention<double>(kernels, columns, static_cast<double>(scale));
+      expect_generic_attention<float, Bf16>(kernels, columns, scale);
     }
   }
 }
@@ -365,11 +324,23 @@ TEST(KernelPattern, TheGrammarEndsWhereItsWordsDo) {
       KernelEnd::kBiasSilu};
   EXPECT_EQ(key(mttkrp), "mttkrp.o3.m1.c16.f32.u16");
   EXPECT_EQ(key(spmm), "spmm.c32.b8x8.f64.i64.bias.silu");
+  KernelPattern ttv = fibres_pattern<Bf16>(KernelProduct::kTtv, 1, 1);
+  EXPECT_EQ(key(ttv), "ttv.n2.c1.bf16.i32");
+  EXPECT_EQ(key(fibres_pattern<double>(KernelProduct::kTtm, 48, kFibreClasses - 1)),
+            "ttm.c48.f64.i32");
+  EXPECT_TRUE(is_in_grammar(ttv));
   EXPECT_TRUE(is_in_grammar(mttkrp) && is_in_grammar(spmm));
   const auto with = [](KernelPattern pattern, auto change) {
     change(pattern);
     return is_in_grammar(pattern);
   };
+  EXPECT_FALSE(with(ttv, [](auto& p) { p.fibre = kMostEqualFibres + 1; }));
+  EXPECT_FALSE(with(ttv, [](auto& p) { p.columns = 16; }));
+  EXPECT_FALSE(with(ttv, [](auto& p) { p.product = KernelProduct::kTtm; }));
+  EXPECT_FALSE(with(ttv, [](auto& p) { p.product = KernelProduct::kSpmv; }))
+      << "rows of any length";
+  EXPECT_FALSE(with(ttv, [](auto& p) { p.end = KernelEnd::kBias; }));
+  EXPECT_FALSE(with(mttkrp, [](auto& p) { p.value = KernelValue::kBf16; }));
   EXPECT_FALSE(with(mttkrp, [](auto& p) { p.mode = 3; }));
   EXPECT_FALSE(with(mttkrp, [](auto& p) { p.order = 1, p.mode = 0; }));
   EXPECT_FALSE(with(mttkrp, [](auto& p) { p.order = 7; }));

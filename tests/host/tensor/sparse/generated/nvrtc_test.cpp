@@ -72,6 +72,14 @@ TEST(CudaSource, FixesWhatThePatternSays) {
   KernelPattern first = pattern;
   first.mode = 0;
   EXPECT_EQ(without_key(cuda_source(pattern)), without_key(cuda_source(first)));
+  KernelPattern ttv{KernelProduct::kTtv, 2, 0, 1, 1, 1, KernelValue::kF32, KernelIndex::kI32,
+                    KernelEnd::kNone,    3};
+  EXPECT_THAT(cuda_source(ttv), HasSubstr("dot_fibre<3, float>(job);"));
+  ttv.fibre = 0;
+  EXPECT_THAT(cuda_source(ttv), HasSubstr("dot_row<float>(job);"));
+  ttv.product = KernelProduct::kTtm;
+  ttv.columns = 16;
+  EXPECT_THAT(cuda_source(ttv), HasSubstr("sum_row<1, 16, float>(job);"));
   pattern = {KernelProduct::kSpmm, 2, 0, 64, 1, 1, KernelValue::kF32, KernelIndex::kI32,
              KernelEnd::kBiasSilu};
   EXPECT_THAT(cuda_source(pattern), HasSubstr("sum_row<1, 64, float>(job);"));
@@ -96,6 +104,8 @@ TEST(CudaSource, TheGrammarEndsWhereWarpsDo) {
   EXPECT_FALSE(with([](auto& p) { p.columns = 48; }));
   EXPECT_FALSE(with([](auto& p) { p.columns = 288; }));
   EXPECT_FALSE(with([](auto& p) { p.value = KernelValue::kF64; }));
+  EXPECT_FALSE(with([](auto& p) { p.value = KernelValue::kBf16; }));
+  EXPECT_FALSE(with([](auto& p) { p.fibre = 1; })) << "of fibres alone";
   EXPECT_FALSE(with([](auto& p) { p.block_rows = 2; }));
   EXPECT_FALSE(with([](auto& p) { p.index = KernelIndex::kI64; }));
   EXPECT_FALSE(with([](auto& p) { p.product = KernelProduct::kSddmm; }));  // with a bias
@@ -109,7 +119,7 @@ TEST(CudaSource, TheGrammarEndsWhereWarpsDo) {
     EXPECT_TRUE(is_in_cuda_grammar(point)) << key(point);
     products.insert(point.product);
   }
-  EXPECT_EQ(products.size(), 5u);
+  EXPECT_EQ(products.size(), 7u);
 }
 
 }  // namespace
