@@ -4,7 +4,7 @@
 # Installs what the tests need, builds everything and runs it. One failure is one bug: no test runs twice.
 #
 #   scripts/test.sh                all tests of the release build
-#   scripts/test.sh --quick        for daily work: the unit tests that interpret no GPU kernel, and the lint
+#   scripts/test.sh --quick        for daily work: the unit tests that neither interpret GPU kernels nor are slow, and the lint
 #   scripts/test.sh --sanitizers   all tests, then what the sanitizers of addresses, undefined behaviour and threads run
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -48,7 +48,7 @@ run_tests() {
 case $mode in
   quick)
     build release tandem_quick_tests
-    run_tests release -L '^(unit|lint)$' -LE '^(interpreted|system|fpga|cuda)$'
+    run_tests release -L '^(unit|lint)$' -LE '^(interpreted|slow|mpi|system|fpga|cuda)$'
     ;;
   *)
     build release

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""labels_test.py ctest build: every built test of ctest has a label and a time limit, and cases of programs that interpret
-GPU kernels have both labels of theirs."""
+"""labels_test.py ctest build: every built test of ctest has a label, a time limit and a name without blanks, and cases of
+programs that interpret GPU kernels have both labels of theirs."""
 
 import json
 import pathlib
@@ -13,6 +13,8 @@ def complaint(test):
     labels = set(properties.get("LABELS", []))
     if not labels or not properties.get("TIMEOUT"):
         return "has no label or no time limit"
+    if " " in test["name"]:
+        return "has a blank in its name: ctest forgets how long it takes"
     program = pathlib.Path(test["command"][0]).name
     if program.endswith("_simt_test") and not labels >= {"unit", "interpreted"}:
         return f"has only the labels {sorted(labels)}"

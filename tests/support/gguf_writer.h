@@ -30,7 +30,8 @@ struct RandomLlama {
   bool tied = true;
   float rope_base = 10000.0f;
   std::string chat_template;  // empty: none
-  double zeros = 0;  // part of the values of the layers' and an own output's matrices; floats
+  double zeros =
+      0;  // part of the values of the layers' and an own output's matrices; not for blocks
 };
 
 // The shapes of Llama 3.2 1B and Llama 3 8B.

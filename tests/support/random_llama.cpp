@@ -205,6 +205,10 @@ void set_test_vocabulary(GgufWriter& writer, int vocab_size) {
 }
 
 GgufWriter random_llama(const RandomLlama& shape, DType dtype, std::uint64_t seed) {
+  if (shape.zeros > 0 && dtype_block_values(dtype) > 1) {
+    throw std::runtime_error("zeros are drawn one by one, and " + std::string(dtype_name(dtype)) +
+                             " keeps values in blocks; use f32, f16 or bf16");
+  }
   GgufWriter writer;
   set_metadata(writer, shape);
   std::uint64_t tensor_seed = seed * 1000003;

@@ -88,6 +88,40 @@ inline constexpr std::array<SynthesisedKernel, 13> kPredicted = {{
     {"two_products", "gesummv-medium", 128, 86365, 250},
 }};
 
+// Kernels of one directive each, with the cycles of their synthesis reports; co-simulation agrees
+// but for `histogram` (100 and 85). Source: github.com/rgantonio/hls-directives (notes/summary.md
+// and the lessons' pages; Vitis HLS 2023.2, xcku5p, 3.33 ns, no pipelining by itself, arguments are
+// memories). No rule was made of them.
+struct DirectiveKernel {
+  const char* variant;
+  double csynth;
+  std::vector<std::string> flags;
+  double depth = 0;  // of the stream
+};
+inline std::vector<DirectiveKernel> directive_kernels() {
+  const auto kernel = [](int number) { return "-DTANDEM_KERNEL=" + std::to_string(number); };
+  const auto pragma = [](const char* text) { return "-DTANDEM_PRAGMA=HLS " + std::string(text); };
+  const std::string banks = "-DTANDEM_BANKS", sum = "-DTANDEM_BY=+", product = "-DTANDEM_BY=*";
+  return {
+      {"sum", 33, {kernel(1)}},
+      {"sum, pipelined", 18, {kernel(1), pragma("pipeline")}},
+      {"sum, II 2", 34, {kernel(1), pragma("pipeline II=2")}},
+      {"sum, 2 copies", 17, {kernel(2), pragma("unroll factor=2")}},
+      {"sum, 4 copies", 13, {kernel(2), pragma("unroll factor=4")}},
+      {"sum, 4 copies, 4 banks", 9, {kernel(2), pragma("unroll factor=4"), banks}},
+      {"two loops", 66, {kernel(3)}},
+      {"nest", 209, {kernel(4)}},
+      {"histogram", 102, {kernel(5), pragma("dependence variable=other inter false")}},
+      {"histogram, independent", 87, {kernel(5), pragma("dependence variable=counts inter false")}},
+      {"four neighbours", 17, {kernel(6)}},
+      {"four neighbours, 4 banks", 13, {kernel(6), banks}},
+      {"two calls", 33, {kernel(7)}},
+      {"processes, sum", 51, {kernel(8), sum}, 16},
+      {"processes, product", 83, {kernel(8), product}, 16},
+      {"processes, product, depth 2", 83, {kernel(8), product}, 2},
+      {"processes, product, buffer", 115, {kernel(9)}}};
+}
+
 // The compiler's flags of such a variant; 0: none.
 inline std::vector<std::string> unrolled_flags(int unroll, int size = 0) {
   if (unroll == 0) return {};

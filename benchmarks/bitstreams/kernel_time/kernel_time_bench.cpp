@@ -55,6 +55,20 @@ Compared compare(const SynthesisedKernel& kernel, const std::string& folder, con
   return compared;
 }
 
+Compared compare(const DirectiveKernel& kernel, const std::string& folder) {
+  timing::TimedCard card = cosimulation(300.3);
+  const timing::RunTime time = time_kernel(std::string(TANDEM_KERNELS) + "/directives.cpp", folder,
+                                           TANDEM_HLS_HEADERS, card, kernel.flags, kernel.depth);
+  const Compared compared{"directives", time.cycles, kernel.csynth};
+  const nlohmann::ordered_json line = {{"name", "kernel_time.directives"},
+                                       {"variant", kernel.variant},
+                                       {"modelled", time.cycles},
+                                       {"synthesised", kernel.csynth},
+                                       {"error", rounded_to(compared.error(), 0.001)}};
+  std::puts(line.dump().c_str());
+  return compared;
+}
+
 // Pairs of variants that differ by more than 2 %, and how many the model puts into their order.
 void print_order(const char* of, const std::vector<Compared>& all) {
   int pairs = 0, right = 0;
@@ -90,7 +104,10 @@ void print_errors(const char* of, const std::vector<Compared>& all) {
 
 int run() {
   const ScratchFolder folder("time", "tandem-kernel-time.");
-  std::vector<Compared> cosimulated, synthesised, predicted;
+  std::vector<Compared> cosimulated, synthesised, predicted, directives;
+  for (const DirectiveKernel& each : directive_kernels()) {
+    directives.push_back(compare(each, folder.path()));
+  }
   for (const CosimulatedKernel& each : kCosimulated) {
     cosimulated.push_back(compare({each.name, each.example, 0, each.cosim}, folder.path(),
                                   "cosimulated", cosimulation()));
@@ -106,6 +123,8 @@ int run() {
   print_order("synthesised, unrolled", synthesised);
   print_errors("predicted, unrolled", predicted);
   print_order("predicted, unrolled", predicted);
+  print_errors("no rule, directives", directives);
+  print_order("no rule, directives", directives);
   return 0;
 }
 

@@ -23,9 +23,9 @@ inline constexpr int kArguments = 4;
 std::string find_clang();
 
 // `folder`: for intermediate files. `headers`: the HLS headers. `flags`: further ones of the
-// compiler.
+// compiler. `depth`: of all streams; 0: as they are by default.
 timing::RunTime time_kernel(const std::string& source, const std::string& folder,
                             const std::string& headers, const timing::TimedCard& card,
-                            const std::vector<std::string>& flags = {});
+                            const std::vector<std::string>& flags = {}, double depth = 0);
 
 }  // namespace tandem::kernel_time

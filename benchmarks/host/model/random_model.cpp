@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   app.add_option("--context", shape.context_length)->capture_default_str();
   app.add_option("--type", type)->check(CLI::IsMember(type_names()))->capture_default_str();
   app.add_option("--zeros", shape.zeros,
-                 "part of the values that are zero, but for the embeddings; floats")
+                 "part of the values that are zero, but for the embeddings; for f32, f16 and bf16")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_flag("--own-output{false}", shape.tied, "the output has a matrix of its own");

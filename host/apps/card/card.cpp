@@ -162,7 +162,8 @@ void run_command(const RunOptions& options) {
   const ScratchFolder scratch("card", kCardFolder);
   const ReportFile report(scratch.path());
   const int code = run_on_cards(command_of(options, report, scratch));
-  std::ofstream(report.path, std::ios::app);  // a run without findings leaves an empty report
+  // A run without findings leaves an empty report.
+  const std::ofstream touched(report.path, std::ios::app);
   const std::vector<CardFinding> findings =
       read_card_report(report.path, report.begin_bytes, false);
   print_findings(findings);

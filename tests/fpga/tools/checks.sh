@@ -24,7 +24,7 @@ refuse() {
   [ "$code" -ne 0 ] || fail "'$*' succeeded: $output"
   [ "$code" -lt 126 ] || fail "'$*' ended with $code: $output"
   [[ $output == *"$text"* ]] || fail "'$*' did not say '$text' but: $output"
-  [ "$(grep -c ERROR <<<"$output")" -eq 1 ] || fail "'$*' gave not one message but: $output"
+  [ "$(grep -cE '(^|[^A-Z])ERROR' <<<"$output")" -eq 1 ] || fail "'$*' gave not one message but: $output"
 }
 
 # same A B: two texts are equal.

@@ -182,8 +182,8 @@ TEST(GlooProcesses, SayThatARedisServerIsAbsentOrSilent) {
   options.world = 2;
   options.address = "127.0.0.1";
   options.redis_host = "127.0.0.1";
-  options.deadline = Deadline::after(milliseconds(300));
   const auto error_of = [&] {
+    options.deadline = Deadline::after(milliseconds(300));
     try {
       gloo::connect(options);
     } catch (const Error& error) {
