@@ -2,15 +2,14 @@
 //
 // Products over the rows of a sparse matrix or tensor.
 //
-// sum_rows: out[row] = end(sum over the row's entries of value * product of the factors' rows):
-// with one factor SpMM, with bias and activation, or over a tensor's fibres TTM; with order - 1
-// factors, and entries sorted by the mode of the result, MTTKRP. dot_rows: a matrix times a vector
-// (SpMV); dot_fibres: the same for rows of few entries (TTV). dot_entries: dot products of dense
-// rows at the entries (SDDMM). attend_rows: scores scale * value * dot(query, key), their softmax
-// over the row, and the sum of the values' rows; a row without entries gives zeros. Numerics: f32,
-// in one order in every run. Bytes: an entry reads its value and, per factor, its place and columns
-// * 4; a row writes columns * 4. Few long rows: `parts` more warps each. Graph-safe: no allocation,
-// no waits.
+// sum_rows: out[row] = end(sum over the row's entries of value * product of the factors' rows).
+// With one factor it is SpMM, or over a tensor's fibres TTM; with order - 1 factors, and entries
+// sorted by the result's mode, MTTKRP. dot_rows: SpMV; dot_fibres: the same for rows of few entries
+// (TTV). dot_entries: dot products of dense rows at the entries (SDDMM). attend_rows: scores scale
+// * value * dot(query, key), their softmax over the row, the sum of the values' rows; a row without
+// entries gives zeros. Numerics: f32, in one order in every run. Bytes: an entry reads its value
+// and, per factor, its place and columns * 4; a row writes columns * 4. Few long rows: `parts` more
+// warps each. Graph-safe: no allocation, no waits.
 #pragma once
 
 #include <cuda_runtime_api.h>

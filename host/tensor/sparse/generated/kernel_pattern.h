@@ -4,8 +4,7 @@
 //
 //   kernel  = product layout value index end
 //   product = "mttkrp" order mode | "spmm" | "sddmm" | "spmv" | "attention" | "ttv" | "ttm"
-//   layout  = entries of each fibre ("n2"; ttv, ttm), columns of the dense rows, and the block of a
-//             sparse matrix ("b8x8")
+//   layout  = entries of a fibre ("n2"; ttv, ttm), columns of dense rows, block ("b8x8")
 //   value   = "f32" | "f64" | "bf16" (stored values; products over rows and fibres)
 //   index   = "u16" | "i32" | "i64"
 //   end     = nothing | bias | bias and activation   (spmm)
