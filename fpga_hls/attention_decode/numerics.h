@@ -104,9 +104,11 @@ inline float log_of(float x) {
 }
 
 // Adds the upper half of the first 2 * Half lanes to the lower half: one level of an adder tree.
+// The pragma of g++ keeps the loop for its vectoriser, which takes it for one addition of vectors.
 template <int Half>
 inline void fold_lanes(float lanes[kChunk]) {
 #pragma HLS inline
+#pragma GCC unroll 1
   for (int i = 0; i < Half; ++i) {
 #pragma HLS unroll
     lanes[i] += lanes[i + Half];

@@ -26,8 +26,10 @@ constexpr std::uint32_t kMagic = 0x47534154u;  // "TASG"
 
 constexpr std::uint32_t kWordBytes = 64;      // one beat of a 512-bit bus
 constexpr std::uint32_t kWordPositions = 16;  // u32 values in a word
-// bits in a word: the positions that are processed together
+// positions of a block: as many as a word of a bitmap has bits
 constexpr std::uint32_t kBlockPositions = 512;
+// positions whose presence is looked at together when a tile is written out
+constexpr std::uint32_t kStripePositions = 256;
 constexpr std::uint32_t kMinTileBits = 9;   // a tile is at least a block
 constexpr std::uint32_t kMaxTileBits = 18;  // accumulators a unit holds on chip
 constexpr std::uint32_t kMaxSources = 1024;
@@ -131,11 +133,11 @@ constexpr std::uint64_t result_words(std::uint32_t format, std::uint32_t value_t
              : 1 + static_cast<std::uint64_t>(position_words(entries)) * record_words(value_type);
 }
 
-// The cycle model. A pseudo-channel gives 14.4 GB/s: 48 bytes of the port's 64 a cycle at 300 MHz.
+// The cycle model. A port gets 13.2 GB/s of a pseudo-channel: 44 bytes of its 64 a cycle at 300
+// MHz.
 constexpr std::uint32_t kClockMhz = 300;
-constexpr std::uint32_t kPortBytesPerCycle = 48;
+constexpr std::uint32_t kPortBytesPerCycle = 44;
 constexpr std::uint32_t kDrainCycles = 16;  // read, add, write; then the next source may follow
-constexpr std::uint32_t kRefillCycles = 4;  // to restart the row loop, per block that is not empty
 constexpr std::uint32_t kRunCycles = 120;  // HBM latency and the stages' fill, per accumulating run
 constexpr std::uint32_t kEmitRunCycles = 40;  // the stages' fill, per emitting run
 constexpr std::uint32_t kStartCycles = 800;   // clearing the presence bits, header, result header

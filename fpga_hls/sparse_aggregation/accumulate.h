@@ -17,16 +17,22 @@ namespace sparse_aggregation {
 const std::uint32_t kLanes = 8;
 const std::uint32_t kRunGroups = 256;  // groups of eight entries, and fences, of one run
 const std::uint32_t kRunPieces = 64;
+const std::uint32_t kListPieces = kRunPieces + 2;  // those behind the last are only read ahead
 static_assert(kLanes == kBanks, "a dense row goes to all banks at once");
+static_assert(kDrainCycles >= 16, "the dependence pragmas below say 16");
 
 // Entries [begin, end) of one source, all of one tile.
 struct Piece {
-  std::uint32_t positions_word;
-  std::uint32_t values_word;
   std::uint32_t begin;
   std::uint32_t end;
   std::uint32_t source;
   bool opens;  // whether this is the first piece of its source in its tile
+};
+
+// Words of one port; `last` is one less than their number.
+struct WordRange {
+  std::uint32_t first;
+  std::uint32_t last;
 };
 
 struct TileRange {
@@ -52,6 +58,20 @@ struct Order {
   std::uint32_t bad_source;  // 1 + the first source with a bad position; 0: none
 };
 
+// Pieces gathered for one run, and the words that hold their entries: a list for each process.
+struct Batch {
+  WordRange positions[kListPieces], values[kListPieces];
+  Piece pieces[kListPieces];
+  std::uint32_t num_pieces, position_words, value_words;
+  std::uint32_t steps;  // groups, and a fence for each piece
+};
+
+// What a bank did in one run.
+struct BankCounts {
+  std::uint32_t cycles;
+  std::uint32_t entries;  // positions that were absent
+};
+
 typedef hls::stream<Word, kRunGroups> WordStream;
 typedef hls::stream<Update, kRunGroups> UpdateStream;
 
@@ -60,26 +80,24 @@ inline std::uint32_t groups_of(const Piece& piece) {
   return (piece.end - 1) / kLanes - piece.begin / kLanes + 1;
 }
 
-// The words that hold entries [begin, end) of each piece; returns how many. per_word: entries.
-inline std::uint32_t load_words(const Word* input, const Piece pieces[kRunPieces],
-                                std::uint32_t num_pieces, bool values, std::uint32_t per_word,
-                                WordStream& words) {
-  std::uint32_t count = 0;
-load_pieces:
-  for (std::uint32_t i = 0; i < num_pieces; ++i) {
-#pragma HLS loop_tripcount min = 1 max = 64
-    const std::uint32_t base = values ? pieces[i].values_word : pieces[i].positions_word;
-    const std::uint32_t first = pieces[i].begin / per_word;
-    const std::uint32_t last = (pieces[i].end - 1) / per_word;
-  load_piece:
-    for (std::uint32_t word = first; word <= last; ++word) {
+// The words of all ranges. The range after the next is read ahead, so that a word can follow each
+// cycle, also where ranges have one word.
+inline void load_words(const Word* input, const WordRange ranges[kListPieces], std::uint32_t count,
+                       WordStream& words) {
+  std::uint32_t ahead = 2, k = 0;
+  WordRange now = ranges[0], next = ranges[1];
+load_words:
+  for (std::uint32_t i = 0; i < count; ++i) {
 #pragma HLS pipeline II = 1
 #pragma HLS loop_tripcount min = 1 max = 256
-      words.write(input[base + word]);
-    }
-    count += last - first + 1;
+    const WordRange after = ranges[ahead];
+    words.write(input[now.first + k]);
+    const bool ends = k == now.last;
+    k = ends ? 0 : k + 1;
+    now = ends ? next : now;
+    next = ends ? after : next;
+    ahead += ends ? 1 : 0;
   }
-  return count;
 }
 
 inline std::uint64_t value_lane(const Word& word, std::uint32_t value_type, std::uint32_t half,
@@ -106,28 +124,32 @@ inline void send_fences(UpdateStream lanes[kBanks][kLanes]) {
   }
 }
 
-// Sends a group's entries to their banks. Returns false when an entry is outside the tile (nothing
-// is sent then), or does not ascend.
-inline bool send_group(const Word& positions, const Word& values, const Piece& piece,
-                       std::uint32_t group, TileRange range, std::uint32_t value_type,
-                       bool first_known, std::uint32_t* previous,
-                       UpdateStream lanes[kBanks][kLanes]) {
+// The last active lane of a group's lanes [.., end).
+inline std::uint32_t last_lane(std::uint32_t group, std::uint32_t end) {
+#pragma HLS inline
+  const std::uint32_t left = end - 1 - group * kLanes;
+  return left < kLanes ? left : kLanes - 1;
+}
+
+// Sends a group's entries to their banks. Returns false when an entry is outside the tile (it is
+// not sent then), or does not ascend. `previous`: the position before the group.
+inline bool send_group(const std::uint32_t positions[kLanes], const std::uint64_t values[kLanes],
+                       const Piece& piece, std::uint32_t group, TileRange range,
+                       std::uint32_t previous, UpdateStream lanes[kBanks][kLanes]) {
 #pragma HLS inline
   bool good = true;
-  const std::uint32_t half = group & 1u;
   for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
 #pragma HLS unroll
     const std::uint32_t entry = group * kLanes + lane;
     if (entry < piece.begin || entry >= piece.end) continue;
-    const std::uint32_t position = positions[half * kLanes + lane];
-    const std::uint32_t offset = position - range.first;
+    const std::uint32_t position = positions[lane], offset = position - range.first;
     const bool inside = position >= range.first && offset <= range.last_offset;
-    const bool opens = !first_known && entry == piece.begin;
-    good = good && inside && (opens || position > *previous);
-    *previous = position;
+    const bool begins = entry == piece.begin;
+    const std::uint32_t before = begins || lane == 0 ? previous : positions[lane - 1];
+    good = good & inside & ((begins && piece.opens) || position > before);
     if (!inside) continue;
     Update update;
-    update.value = value_lane(values, value_type, half, lane);
+    update.value = values[lane];
     update.row = static_cast<std::uint16_t>(offset >> kRowBits);
     update.fence = false;
     lanes[bank_of(offset)][lane].write(update);
@@ -135,115 +157,121 @@ inline bool send_group(const Word& positions, const Word& values, const Piece& p
   return good;
 }
 
-// Distributes the entries of a run over the banks. Returns the cycles that this takes.
-inline std::uint32_t distribute(WordStream& position_words, WordStream& value_words,
-                                const Piece pieces[kRunPieces], std::uint32_t num_pieces,
-                                TileRange range, std::uint32_t value_type, Order& order,
-                                UpdateStream lanes[kBanks][kLanes]) {
-  std::uint32_t cycles = 0;
+// Distributes the entries of a run over the banks: a step takes a group, or the fence of a piece.
+inline void distribute(WordStream& position_words, WordStream& value_words,
+                       const Piece pieces[kListPieces], std::uint32_t steps, TileRange range,
+                       std::uint32_t value_type, Order& order, UpdateStream lanes[kBanks][kLanes]) {
   Word positions(0), values(0);
-distribute_pieces:
-  for (std::uint32_t i = 0; i < num_pieces; ++i) {
-#pragma HLS loop_tripcount min = 1 max = 64
-    const Piece piece = pieces[i];
-    const std::uint32_t first = piece.begin / kLanes;
-    const std::uint32_t groups = groups_of(piece);
-  distribute_groups:
-    for (std::uint32_t g = 0; g < groups; ++g) {
+  Order state = order;
+  std::uint32_t ahead = 2, g = 0;
+  Piece now = pieces[0], next = pieces[1];
+distribute_steps:
+  for (std::uint32_t step = 0; step < steps; ++step) {
 #pragma HLS pipeline II = 1
-#pragma HLS loop_tripcount min = 1 max = 255
-      const std::uint32_t group = first + g;
-      const bool new_word = g == 0 || (group & 1u) == 0;
+#pragma HLS loop_tripcount min = 2 max = 256
+    const Piece after = pieces[ahead];
+    const bool fence = g == groups_of(now);
+    if (fence) {
+      send_fences(lanes);
+    } else {
+      const std::uint32_t group = now.begin / kLanes + g, half = group & 1u;
+      const bool new_word = g == 0 || half == 0;
       if (new_word) positions = position_words.read();
       if (new_word || value_type == kU64) values = value_words.read();
-      const bool good = send_group(positions, values, piece, group, range, value_type,
-                                   !piece.opens || g > 0, &order.previous, lanes);
-      if (!good && order.bad_source == 0) order.bad_source = piece.source + 1;
+      std::uint32_t own_positions[kLanes];
+      std::uint64_t own_values[kLanes];
+#pragma HLS array_partition variable = own_positions complete
+#pragma HLS array_partition variable = own_values complete
+      for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+#pragma HLS unroll
+        own_positions[lane] = positions[half * kLanes + lane];
+        own_values[lane] = value_lane(values, value_type, half, lane);
+      }
+      const bool good =
+          send_group(own_positions, own_values, now, group, range, state.previous, lanes);
+      state.previous = own_positions[last_lane(group, now.end)];
+      if (!good && state.bad_source == 0) state.bad_source = now.source + 1;
     }
-    send_fences(lanes);
-    cycles += groups + 1;
+    g = fence ? 0 : g + 1;
+    now = fence ? next : now;
+    next = fence ? after : next;
+    ahead += fence ? 1 : 0;
   }
-  return cycles;
+  order = state;
 }
 
-// Does one bank's updates of a run. Returns the cycles that this takes.
-// Takes one update a cycle, from any lane that has one. Hazard: an update reads, adds and writes in
-// about kDrainCycles. Between sources every lane sends a fence, and a bank drains its pipeline
-// before it takes the next source. The fence also keeps the order of additions, source after
-// source.
-inline std::uint32_t update_bank(UpdateStream lanes[kLanes], std::uint32_t num_pieces,
-                                 Arithmetic how, std::uint64_t values[kTileRows],
-                                 bool present[kTileBlocks][kBlockRows]) {
-  std::uint32_t cycles = 0;
-bank_pieces:
-  for (std::uint32_t i = 0; i < num_pieces; ++i) {
-#pragma HLS loop_tripcount min = 1 max = 64
-    std::uint32_t fenced = 0;  // a bit per lane
-    std::uint32_t next = 0;
-  bank_updates:
-    while (fenced != (1u << kLanes) - 1) {
+// Does one bank's updates of a run: one a cycle, from any lane that has one. Hazard: an update
+// reads, adds and writes in less than kDrainCycles. After the fences of all lanes a bank waits so
+// long, so its pipeline is empty before the next source. The fences also keep the order of
+// additions, source after source.
+inline void update_bank(UpdateStream lanes[kLanes], std::uint32_t num_pieces, Arithmetic how,
+                        std::uint64_t values[kTileRows], bool present[kTileBlocks][kBlockRows],
+                        BankCounts& counts) {
+  BankCounts own = BankCounts();
+  std::uint32_t fenced = 0;  // a bit per lane
+  std::uint32_t next = 0, done = 0, idle = 0;
+bank_steps:
+  while (done < num_pieces) {
 #pragma HLS pipeline II = 1
-#pragma HLS dependence variable = values type = inter false
-#pragma HLS dependence variable = present type = inter false
-      std::uint32_t chosen = kLanes;
-      for (std::uint32_t step = 0; step < kLanes; ++step) {
+#pragma HLS dependence variable = values type = inter direction = RAW distance = 16 true
+#pragma HLS dependence variable = present type = inter direction = RAW distance = 16 true
+#pragma HLS loop_tripcount min = 8 max = 4000
+    ++own.cycles;
+    std::uint32_t chosen = kLanes;
+    for (std::uint32_t step = 0; step < kLanes; ++step) {
 #pragma HLS unroll
-        const std::uint32_t lane = (next + step) % kLanes;
-        if (chosen == kLanes && ((fenced >> lane) & 1u) == 0 && !lanes[lane].empty()) chosen = lane;
-      }
-      ++cycles;
-      if (chosen == kLanes) continue;
+      const std::uint32_t lane = (next + step) % kLanes;
+      const bool waits = idle > 0 || chosen != kLanes || ((fenced >> lane) & 1u) != 0;
+      if (!waits && !lanes[lane].empty()) chosen = lane;
+    }
+    idle -= idle > 0 ? 1 : 0;
+    if (chosen != kLanes) {
       next = chosen + 1;
       const Update update = lanes[chosen].read();
       if (update.fence) {
         fenced |= 1u << chosen;
-        continue;
+        const bool drains = fenced == (1u << kLanes) - 1;
+        fenced = drains ? 0 : fenced;
+        idle = drains ? kDrainCycles : 0;
+        done += drains ? 1 : 0;
+      } else {
+        bool& there = present[update.row / kBlockRows][update.row % kBlockRows];
+        values[update.row] =
+            there ? reduce(how.value_type, how.reduction, values[update.row], update.value)
+                  : update.value;
+        own.entries += there ? 0 : 1;
+        there = true;
       }
-      bool& there = present[update.row / kBlockRows][update.row % kBlockRows];
-      values[update.row] =
-          there ? reduce(how.value_type, how.reduction, values[update.row], update.value)
-                : update.value;
-      there = true;
     }
-    cycles += kDrainCycles;
   }
-  return cycles;
+  counts = own;
+}
+
+// Executes one run: one dataflow region over pieces of the slices. Each stream holds what a whole
+// run writes, even if all entries go to one bank.
+inline void accumulate_run(const Word* positions, const Word* values, const Batch& batch,
+                           TileRange range, Arithmetic how, Order& order, Tile& tile,
+                           BankCounts counts[kBanks]) {
+#pragma HLS dataflow
+  WordStream position_words("position_words"), value_words("value_words");
+  UpdateStream lanes[kBanks][kLanes];
+  load_words(positions, batch.positions, batch.position_words, position_words);
+  load_words(values, batch.values, batch.value_words, value_words);
+  distribute(position_words, value_words, batch.pieces, batch.steps, range, how.value_type, order,
+             lanes);
+  update_bank(lanes[0], batch.num_pieces, how, tile.values[0], tile.present[0], counts[0]);
+  update_bank(lanes[1], batch.num_pieces, how, tile.values[1], tile.present[1], counts[1]);
+  update_bank(lanes[2], batch.num_pieces, how, tile.values[2], tile.present[2], counts[2]);
+  update_bank(lanes[3], batch.num_pieces, how, tile.values[3], tile.present[3], counts[3]);
+  update_bank(lanes[4], batch.num_pieces, how, tile.values[4], tile.present[4], counts[4]);
+  update_bank(lanes[5], batch.num_pieces, how, tile.values[5], tile.present[5], counts[5]);
+  update_bank(lanes[6], batch.num_pieces, how, tile.values[6], tile.present[6], counts[6]);
+  update_bank(lanes[7], batch.num_pieces, how, tile.values[7], tile.present[7], counts[7]);
 }
 
 inline std::uint32_t larger(std::uint32_t a, std::uint32_t b) {
 #pragma HLS inline
   return a > b ? a : b;
-}
-
-// Executes one run. Returns the cycles of its slowest stage.
-// A run is one dataflow region over pieces of the slices. Each stream holds what a whole run
-// writes, even if all entries go to one bank, so the stages can also run one after the other on a
-// CPU.
-inline std::uint32_t accumulate_run(const Word* positions, const Word* values,
-                                    const Piece pieces[kRunPieces], std::uint32_t num_pieces,
-                                    TileRange range, Arithmetic how, Order& order, Tile& tile) {
-#pragma HLS dataflow
-  WordStream position_words("position_words"), value_words("value_words");
-  UpdateStream lanes[kBanks][kLanes];
-  std::uint32_t bank_cycles[kBanks];
-#pragma HLS array_partition variable = bank_cycles complete
-  const std::uint32_t loaded_positions =
-      load_words(positions, pieces, num_pieces, false, kWordPositions, position_words);
-  const std::uint32_t loaded_values = load_words(
-      values, pieces, num_pieces, true, kWordBytes / value_bytes(how.value_type), value_words);
-  const std::uint32_t distributed = distribute(position_words, value_words, pieces, num_pieces,
-                                               range, how.value_type, order, lanes);
-  for (std::uint32_t bank = 0; bank < kBanks; ++bank) {
-#pragma HLS unroll
-    bank_cycles[bank] =
-        update_bank(lanes[bank], num_pieces, how, tile.values[bank], tile.present[bank]);
-  }
-  std::uint32_t slowest = larger(port_cycles(loaded_positions + loaded_values), distributed);
-  for (std::uint32_t bank = 0; bank < kBanks; ++bank) {
-#pragma HLS unroll
-    slowest = larger(slowest, bank_cycles[bank]);
-  }
-  return slowest;
 }
 
 }  // namespace sparse_aggregation

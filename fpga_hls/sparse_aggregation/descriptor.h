@@ -102,11 +102,20 @@ inline std::uint32_t read_tile(const Word* descriptor, const DescriptorHeader& h
   return descriptor[h.tiles_word + index / kWordPositions][index % kWordPositions];
 }
 
-inline std::uint32_t read_end(const Word* descriptor, const DescriptorHeader& h,
-                              std::uint32_t index, std::uint32_t source) {
-#pragma HLS inline
-  return descriptor[h.ends_word + index * ends_row_words(h.num_sources) + source / kWordPositions]
-                   [source % kWordPositions];
+// The row of a tile in the ends table.
+inline void read_ends(const Word* descriptor, const DescriptorHeader& h, std::uint32_t index,
+                      std::uint32_t ends[kMaxSources]) {
+  const std::uint32_t words = ends_row_words(h.num_sources), first = h.ends_word + index * words;
+read_ends:
+  for (std::uint32_t w = 0; w < words; ++w) {
+#pragma HLS pipeline II = 1
+#pragma HLS loop_tripcount min = 1 max = 64
+    const Word word = descriptor[first + w];
+    for (std::uint32_t lane = 0; lane < kWordPositions; ++lane) {
+#pragma HLS unroll
+      ends[w * kWordPositions + lane] = word[lane];
+    }
+  }
 }
 
 }  // namespace sparse_aggregation

@@ -1,286 +1,237 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stages that write a tile out: scan_rows -> rows -> pack_rows -> octets -> write_results.
+// The stages that write a tile out: scan -> visit -> pack -> form -> write.
 //
-// scan_rows reads 512 presence bits a cycle, clears them, and visits the rows with entries in
-// order, one a cycle. pack_rows closes the gaps. write_results writes whole words in one ascending
-// burst (kCoo), or values and bitmap side by side (kBitmap). An incomplete octet or record stays
-// for the next run and tile. II = 1 a row; 64 bytes a cycle, of which a pseudo-channel takes 48.
-// FIFOs: 512 rows, 512 octets, 512 bitmap words (URAM), which hold a whole run, as in accumulate.h.
+// One dataflow region per tile; each stage is one pipelined loop. scan_presence reads 256 presence
+// bits a cycle (a stripe of 32 rows), and clears them. visit_rows takes a cycle for each stripe and
+// for each row with entries, in order. pack_rows closes the gaps, form_words makes words of the
+// result, write_words writes them in one ascending burst (kCoo), or values and bitmap one after the
+// other (kBitmap). An incomplete octet or record stays for the next tile. How many words a tile has
+// is known from the banks. FIFOs: 64 stripes, rows, octets and words; 512 bitmap words (URAM).
 #pragma once
 
-#include "accumulate.h"
+#include "form.h"
 
 namespace tandem {
 namespace sparse_aggregation {
 
-const std::uint32_t kEmitRows = 512;  // rows of one run, end marks included
+const std::uint32_t kStripeRows = kStripePositions / kBanks;
+const std::uint32_t kBlockStripes = kBlockRows / kStripeRows;
+
+// The presence bits of 32 rows: bit r of bits[bank] is row first_row + r; `any`: their union.
+struct Stripe {
+  std::uint32_t bits[kBanks];
+  std::uint32_t any;
+  std::uint32_t first_row;
+  bool last;  // of the tile; holds nothing
+};
 
 // The places of a row in order of position; bit i of `mask`: place i holds an entry.
 struct Row {
   std::uint64_t values[kBanks];
   std::uint32_t position;  // position of place 0
   std::uint8_t mask;
-  bool last;  // of the run; holds nothing
+  bool last;  // of the tile; holds nothing
 };
 
-// Eight entries next to each other in the result.
-struct Octet {
-  std::uint64_t values[kLanes];
-  std::uint32_t positions[kLanes];
-  bool last;  // of the run; holds nothing
-};
+typedef hls::stream<Stripe, kEmitDepth> StripeStream;
+typedef hls::stream<Row, kEmitDepth> RowStream;
 
-typedef hls::stream<Row, kEmitRows> RowStream;
-typedef hls::stream<Octet, kEmitRows> OctetStream;
-typedef hls::stream<Word, kEmitRows> BitmapStream;
-
-struct EmitShape {
-  std::uint32_t value_type;
-  std::uint32_t format;
-  std::uint32_t num_blocks;      // blocks of a tile
-  std::uint32_t first_position;  // first position of the tile
-  std::uint32_t bitmap_word;     // index of the result's word where the tile's bitmap begins
-};
-
-// Entries that are packed but not yet written, and the position in the result.
-struct Packing {
-  Octet open;          // gathers entries
-  std::uint32_t fill;  // number of entries in `open`
-  Octet half;          // the first octet of a record or word
-  bool has_half;
-  std::uint32_t next_word;  // index of the result's next word
-  std::uint32_t num_entries;
-};
-
-struct Scan {
-  std::uint32_t next_block;
-  std::uint32_t rows;
-  std::uint32_t bitmap_words;
-  std::uint32_t cycles;
-};
-
-// Reads and clears the presence bits of a block: bit r of bits[bank] is row r; returns their union.
-inline std::uint64_t take_block(Tile& tile, std::uint32_t block, std::uint64_t bits[kBanks]) {
+// Reads and clears the presence bits of a stripe.
+inline Stripe take_stripe(bool present[kBanks][kTileBlocks][kBlockRows], std::uint32_t number) {
 #pragma HLS inline
-  std::uint64_t any = 0;
+  const std::uint32_t block = number / kBlockStripes, first = number % kBlockStripes * kStripeRows;
+  Stripe stripe;
+  stripe.any = 0;
   for (std::uint32_t bank = 0; bank < kBanks; ++bank) {
 #pragma HLS unroll
-    std::uint64_t word = 0;
-    for (std::uint32_t row = 0; row < kBlockRows; ++row) {
+    std::uint32_t word = 0;
+    for (std::uint32_t row = 0; row < kStripeRows; ++row) {
 #pragma HLS unroll
-      word |= static_cast<std::uint64_t>(tile.present[bank][block][row]) << row;
-      tile.present[bank][block][row] = false;
+      word |= static_cast<std::uint32_t>(present[bank][block][first + row]) << row;
+      present[bank][block][first + row] = false;
     }
-    bits[bank] = word;
-    any |= word;
+    stripe.bits[bank] = word;
+    stripe.any |= word;
   }
-  return any;
+  stripe.first_row = number * kStripeRows;
+  stripe.last = false;
+  return stripe;
 }
 
 // Returns the presence bits of a row in order of position.
-inline std::uint8_t mask_of(const std::uint64_t bits[kBanks], std::uint32_t row_in_block,
+inline std::uint8_t mask_of(const std::uint32_t bits[kBanks], std::uint32_t row,
                             std::uint32_t fold) {
 #pragma HLS inline
   std::uint32_t mask = 0;
   for (std::uint32_t place = 0; place < kBanks; ++place) {
 #pragma HLS unroll
-    mask |= static_cast<std::uint32_t>((bits[place ^ fold] >> row_in_block) & 1u) << place;
+    mask |= ((bits[place ^ fold] >> row) & 1u) << place;
   }
   return static_cast<std::uint8_t>(mask);
 }
 
-inline Word bitmap_of(const std::uint64_t bits[kBanks], std::uint32_t block) {
+// A stripe's half of its block's word in the bitmap.
+inline void put_bitmap(const Stripe& stripe, std::uint32_t half, Word& word) {
 #pragma HLS inline
-  Word word(0);
-  for (std::uint32_t row = 0; row < kBlockRows; ++row) {
+  for (std::uint32_t row = 0; row < kStripeRows; ++row) {
 #pragma HLS unroll
-    const std::uint32_t mask = mask_of(bits, row, fold_of(block * kBlockRows + row));
-    word[row / 4] |= mask << (row % 4 * kBanks);
+    const std::uint32_t mask = mask_of(stripe.bits, row, fold_of(stripe.first_row + row));
+    const std::uint32_t at = half * (kStripeRows / 4) + row / 4;
+    word[at] = row % 4 == 0 ? mask : word[at] | (mask << (row % 4 * kBanks));
   }
-  return word;
 }
 
-inline void scan_rows(Tile& tile, const EmitShape& shape, Scan& scan, RowStream& rows,
-                      BitmapStream& bitmap) {
-  scan.rows = 0;
-  scan.bitmap_words = 0;
-  scan.cycles = 0;
-scan_blocks:
-  while (scan.next_block < shape.num_blocks && scan.rows + kBlockRows < kEmitRows &&
-         scan.bitmap_words < kEmitRows) {
-#pragma HLS loop_tripcount min = 1 max = 512
-    const std::uint32_t block = scan.next_block++;
-    std::uint64_t bits[kBanks];
-#pragma HLS array_partition variable = bits complete
-    std::uint64_t any = take_block(tile, block, bits);
-    ++scan.cycles;
-    if (shape.format == kBitmap) {
-      bitmap.write(bitmap_of(bits, block));
-      ++scan.bitmap_words;
-    }
-    if (any == 0) continue;
-    scan.cycles += kRefillCycles;
-  scan_block_rows:
-    while (any != 0) {
+inline void scan_presence(bool present[kBanks][kTileBlocks][kBlockRows], const EmitShape& shape,
+                          StripeStream& stripes, BitmapStream& bitmap) {
+#pragma HLS array_partition variable = present dim = 1 complete
+#pragma HLS array_partition variable = present dim = 3 complete
+  Word word(0);
+scan_stripes:
+  for (std::uint32_t i = 0; i < shape.num_blocks * kBlockStripes; ++i) {
 #pragma HLS pipeline II = 1
-#pragma HLS loop_tripcount min = 1 max = 64
-      const std::uint32_t at = static_cast<std::uint32_t>(__builtin_ctzll(any));
-      any &= any - 1;
-      const std::uint32_t number = block * kBlockRows + at;
-      const std::uint32_t fold = fold_of(number);
+#pragma HLS loop_tripcount min = 2 max = 1024
+    const Stripe stripe = take_stripe(present, i);
+    if (stripe.any != 0) stripes.write(stripe);
+    if (shape.format == kBitmap) {
+      put_bitmap(stripe, i % kBlockStripes, word);
+      if (i % kBlockStripes == kBlockStripes - 1) bitmap.write(word);
+    }
+  }
+  Stripe end = Stripe();
+  end.last = true;
+  stripes.write(end);
+}
+
+// A step takes a stripe, or a row of one. steps: how many there were.
+inline void visit_rows(const std::uint64_t sums[kBanks][kTileRows], const EmitShape& shape,
+                       StripeStream& stripes, RowStream& rows, std::uint32_t& steps) {
+#pragma HLS array_partition variable = sums dim = 1 complete
+  Stripe stripe = Stripe();
+  std::uint32_t any = 0, count = 0;
+  bool empty = true;
+visit_steps:
+  while (!stripe.last) {
+#pragma HLS pipeline II = 1
+#pragma HLS loop_tripcount min = 1 max = 33792
+    if (empty) {
+      stripe = stripes.read();
+      any = stripe.any;
+      empty = false;
+    } else {
+      const auto at = static_cast<std::uint32_t>(__builtin_ctz(any));
+      const std::uint32_t rest = any & (any - 1);
+      const std::uint32_t number = stripe.first_row + at, fold = fold_of(number);
       Row row;
       row.position = shape.first_position + number * kBanks;
-      row.mask = mask_of(bits, at, fold);
+      row.mask = mask_of(stripe.bits, at, fold);
       row.last = false;
       for (std::uint32_t place = 0; place < kBanks; ++place) {
 #pragma HLS unroll
-        row.values[place] = tile.values[place ^ fold][number];
+        row.values[place] = sums[place ^ fold][number];
       }
       rows.write(row);
-      ++scan.rows;
-      ++scan.cycles;
+      any = rest;
+      empty = rest == 0;
     }
+    ++count;
   }
   Row end = Row();
   end.last = true;
   rows.write(end);
+  steps = count;
 }
 
-inline void pack_rows(RowStream& rows, Packing& packing, OctetStream& octets) {
+// Places of a row are put behind the entries of the open octet; what is beyond eight opens the next
+// one.
+inline void pack_rows(RowStream& rows, Gathered& gathered, OctetStream& octets) {
+  Octet open = gathered.open;
+  std::uint32_t fill = gathered.fill, total = 0;
+  Row row = rows.read();
 pack_rows:
-  for (;;) {
+  while (!row.last) {
 #pragma HLS pipeline II = 1
-#pragma HLS loop_tripcount min = 1 max = 512
-    const Row row = rows.read();
-    if (row.last) break;
-    for (std::uint32_t place = 0; place < kBanks; ++place) {
-#pragma HLS unroll
-      if (((row.mask >> place) & 1u) == 0) continue;
-      packing.open.values[packing.fill] = row.values[place];
-      packing.open.positions[packing.fill] = row.position + place;
-      ++packing.num_entries;
-      if (++packing.fill == kLanes) {  // once a row at most
-        octets.write(packing.open);
-        packing.fill = 0;
-      }
-    }
-  }
-  Octet end = Octet();
-  end.last = true;
-  octets.write(end);
-}
-
-// Packs values into a word: two octets of f32, or one of u64 (`half` is not used).
-inline Word values_word(std::uint32_t value_type, const Octet& half, const Octet& octet) {
-#pragma HLS inline
-  Word word;
-  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-#pragma HLS unroll
-    const std::uint64_t value = octet.values[lane];
-    if (value_type == kU64) {
-      word[2 * lane] = static_cast<std::uint32_t>(value);
-      word[2 * lane + 1] = static_cast<std::uint32_t>(value >> 32);
-    } else {
-      word[lane] = static_cast<std::uint32_t>(half.values[lane]);
-      word[kLanes + lane] = static_cast<std::uint32_t>(value);
-    }
-  }
-  return word;
-}
-
-// Writes two octets: a record of kCoo, or values of kBitmap. For u64 values of kBitmap, `single`
-// writes one octet.
-inline void write_octets(Word* result, const EmitShape& shape, const Octet& half,
-                         const Octet& octet, bool single, std::uint32_t* next_word) {
-#pragma HLS inline
-  if (shape.format == kCoo) {
-    Word positions;
+#pragma HLS loop_tripcount min = 1 max = 32768
+    std::uint64_t both_values[2 * kLanes];
+    std::uint32_t both_positions[2 * kLanes];
+#pragma HLS array_partition variable = both_values complete
+#pragma HLS array_partition variable = both_positions complete
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
 #pragma HLS unroll
-      positions[lane] = half.positions[lane];
-      positions[kLanes + lane] = octet.positions[lane];
+      both_values[lane] = open.values[lane];
+      both_positions[lane] = open.positions[lane];
+      both_values[kLanes + lane] = 0;
+      both_positions[kLanes + lane] = 0;
     }
-    result[(*next_word)++] = positions;
+    std::uint32_t count = 0;
+    for (std::uint32_t place = 0; place < kBanks; ++place) {
+#pragma HLS unroll
+      if (((row.mask >> place) & 1u) != 0) {
+        both_values[fill + count] = row.values[place];
+        both_positions[fill + count] = row.position + place;
+        ++count;
+      }
+    }
+    const bool full = fill + count >= kLanes;
+    Octet low;
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+#pragma HLS unroll
+      low.values[lane] = both_values[lane];
+      low.positions[lane] = both_positions[lane];
+      open.values[lane] = full ? both_values[kLanes + lane] : both_values[lane];
+      open.positions[lane] = full ? both_positions[kLanes + lane] : both_positions[lane];
+    }
+    if (full) octets.write(low);
+    fill = (fill + count) % kLanes;
+    total += count;
+    row = rows.read();
   }
-  if (shape.value_type == kU64 && !single) {
-    result[(*next_word)++] = values_word(kU64, half, half);
-  }
-  result[(*next_word)++] = values_word(shape.value_type, half, octet);
+  gathered.open = open;
+  gathered.fill = fill;
+  gathered.num_entries += total;
 }
 
-inline void take_octet(Word* result, const EmitShape& shape, const Octet& octet, Packing& packing) {
-#pragma HLS inline
-  if (shape.format == kBitmap && shape.value_type == kU64) {
-    write_octets(result, shape, octet, octet, true, &packing.next_word);
-  } else if (packing.has_half) {
-    write_octets(result, shape, packing.half, octet, false, &packing.next_word);
-    packing.has_half = false;
-  } else {
-    packing.half = octet;
-    packing.has_half = true;
-  }
-}
+// What a tile's octets are, and where their words go.
+struct EmitPlan {
+  std::uint32_t octets;
+  std::uint32_t first_word;
+  std::uint32_t words;
+};
 
-// Writes the results of a run. Returns the number of written words.
-inline std::uint32_t write_results(OctetStream& octets, BitmapStream& bitmap, const Scan& scan,
-                                   const EmitShape& shape, std::uint32_t bitmap_begin,
-                                   Packing& packing, Word* result) {
-  const std::uint32_t begin = packing.next_word;
-write_octets:
-  for (;;) {
-#pragma HLS pipeline
-#pragma HLS loop_tripcount min = 1 max = 512
-    const Octet octet = octets.read();
-    if (octet.last) break;
-    take_octet(result, shape, octet, packing);
-  }
-write_bitmap:
-  for (std::uint32_t i = 0; i < scan.bitmap_words; ++i) {
-#pragma HLS pipeline II = 1
-#pragma HLS loop_tripcount min = 0 max = 512
-    result[bitmap_begin + i] = bitmap.read();
-  }
-  return packing.next_word - begin + scan.bitmap_words;
-}
-
-// Emits blocks from scan.next_block on, as many as one run handles. Returns the cycles of its
-// slowest stage.
-inline std::uint32_t emit_run(Tile& tile, const EmitShape& shape, Scan& scan, Packing& packing,
-                              Word* result) {
+inline void emit_stages(Tile& tile, const EmitShape& shape, EmitPlan plan, Gathered& gathered,
+                        Paired& paired, Word* result, std::uint32_t& visit_steps,
+                        std::uint32_t& form_steps) {
 #pragma HLS dataflow
+  StripeStream stripes("stripes");
   RowStream rows("rows");
   OctetStream octets("octets");
+  ResultStream words("words");
   BitmapStream bitmap("bitmap");
-#pragma HLS bind_storage variable = rows type = fifo impl = uram
 #pragma HLS bind_storage variable = bitmap type = fifo impl = uram
-  const std::uint32_t bitmap_begin = shape.bitmap_word + scan.next_block;
-  scan_rows(tile, shape, scan, rows, bitmap);
-  pack_rows(rows, packing, octets);
-  const std::uint32_t words =
-      write_results(octets, bitmap, scan, shape, bitmap_begin, packing, result);
-  return larger(scan.cycles, port_cycles(words));
+  scan_presence(tile.present, shape, stripes, bitmap);
+  visit_rows(tile.values, shape, stripes, rows, visit_steps);
+  pack_rows(rows, gathered, octets);
+  form_words(octets, shape, plan.octets, paired, words, form_steps);
+  write_words(words, bitmap, shape, plan.first_word, plan.words, result);
 }
 
-inline void open_packing(Packing& packing, std::uint32_t first_word) {
-  packing.open = Octet();
-  packing.half = Octet();
-  packing.fill = 0;
-  packing.has_half = false;
-  packing.next_word = first_word;
-  packing.num_entries = 0;
-}
-
-// Writes the remaining entries, padded with zeros.
-inline void close_packing(Word* result, const EmitShape& shape, Packing& packing) {
-  if (packing.fill > 0) {
-    for (std::uint32_t lane = packing.fill; lane < kLanes; ++lane) {
-      packing.open.values[lane] = 0;
-      packing.open.positions[lane] = 0;
-    }
-    take_octet(result, shape, packing.open, packing);
-  }
-  if (packing.has_half) take_octet(result, shape, Octet(), packing);
+// Writes the tile's `entries` positions. Returns the cycles of the slowest stage.
+inline std::uint32_t emit_tile(Tile& tile, const EmitShape& shape, std::uint32_t entries,
+                               Packing& packing, Word* result) {
+  Gathered gathered = packing.gathered;
+  Paired paired = packing.paired;
+  EmitPlan plan;
+  plan.octets = (gathered.fill + entries) / kLanes;
+  plan.first_word = packing.next_word;
+  plan.words = words_of(shape, paired.has_half, plan.octets);
+  std::uint32_t visits = 0, forms = 0;
+  emit_stages(tile, shape, plan, gathered, paired, result, visits, forms);
+  packing.gathered = gathered;
+  packing.paired = paired;
+  packing.next_word += plan.words;
+  const std::uint32_t written = plan.words + (shape.format == kBitmap ? shape.num_blocks : 0);
+  return larger(larger(shape.num_blocks * kBlockStripes, visits),
+                larger(forms, port_cycles(written)));
 }
 
 }  // namespace sparse_aggregation

@@ -5,9 +5,9 @@
 //
 // abi.h has the layouts and the cycle model, README.md its derivation. Exact: u64 wraps; f32 rounds
 // as a loop over the sources does, bit for bit; max: NaN wins. Goals at 300 MHz: II = 1 for every
-// bank, row and word loop; 48 bytes a cycle in. FIFO depths: 256 (words, updates), 512 (rows,
-// octets, bitmap words). Memory: 64 URAM of accumulators, 24 of FIFOs. Errors: a bad descriptor
-// gives a Status, and nothing outside the buffers is accessed.
+// bank, row and word loop; 44 bytes a cycle in. FIFO depths: 256 (words, updates), 64
+// (stripes, rows, octets, words), 512 (bitmap words). Memory: 64 URAM of accumulators, 8 of FIFOs.
+// Errors: a bad descriptor gives a Status, and nothing outside the buffers is accessed.
 #include "descriptor.h"
 #include "emit.h"
 
@@ -30,81 +30,102 @@ struct Ports {
   Word* result;
 };
 
-// Pieces gathered for one run.
-struct Batch {
-  Piece pieces[kRunPieces];
-  std::uint32_t num_pieces;
-  std::uint32_t groups;  // and fences
+// Of the tile that is filled: what all runs need, and what they count.
+struct Filling {
+  TileRange range;
+  Arithmetic how;
+  Order order;
+  std::uint32_t entries;  // positions present
 };
 
-void flush(const Ports& ports, Batch& batch, TileRange range, Arithmetic how, Order& order,
-           Tile& tile, Counts& counts) {
+void flush(const Ports& ports, Batch& batch, Filling& filling, Tile& tile, Counts& counts) {
   if (batch.num_pieces == 0) return;
-  counts.accumulate_cycles += accumulate_run(ports.positions, ports.values, batch.pieces,
-                                             batch.num_pieces, range, how, order, tile);
+  BankCounts banks[kBanks];
+#pragma HLS array_partition variable = banks complete
+  accumulate_run(ports.positions, ports.values, batch, filling.range, filling.how, filling.order,
+                 tile, banks);
+  std::uint32_t slowest =
+      larger(port_cycles(batch.position_words + batch.value_words), batch.steps);
+  for (std::uint32_t bank = 0; bank < kBanks; ++bank) {
+#pragma HLS unroll
+    slowest = larger(slowest, banks[bank].cycles);
+    filling.entries += banks[bank].entries;
+  }
+  counts.accumulate_cycles += slowest;
   ++counts.num_runs;
-  batch.num_pieces = 0;
-  batch.groups = 0;
+  batch.num_pieces = batch.position_words = batch.value_words = batch.steps = 0;
+}
+
+// A source's words: where its positions and values begin.
+struct SourceWords {
+  std::uint32_t positions;
+  std::uint32_t values;
+};
+
+void add_piece(const Piece& piece, SourceWords words, std::uint32_t value_type, Batch& batch) {
+#pragma HLS inline
+  const std::uint32_t at = batch.num_pieces++;
+  const std::uint32_t shift = value_type == kU64 ? 3 : 4;  // entries of a word
+  const std::uint32_t first = piece.begin >> 4, first_value = piece.begin >> shift;
+  batch.pieces[at] = piece;
+  batch.positions[at].first = words.positions + first;
+  batch.positions[at].last = ((piece.end - 1) >> 4) - first;
+  batch.values[at].first = words.values + first_value;
+  batch.values[at].last = ((piece.end - 1) >> shift) - first_value;
+  batch.position_words += batch.positions[at].last + 1;
+  batch.value_words += batch.values[at].last + 1;
+  batch.steps += groups_of(piece) + 1;
 }
 
 // Adds entries [slice.begin, slice.end) in pieces that fit their runs; cuts are between groups.
-void add_slice(const Ports& ports, Piece slice, Batch& batch, TileRange range, Arithmetic how,
-               Order& order, Tile& tile, Counts& counts) {
+void add_slice(const Ports& ports, Piece slice, SourceWords words, Batch& batch, Filling& filling,
+               Tile& tile, Counts& counts) {
   slice.opens = true;
 cut_slice:
   while (slice.begin < slice.end) {
-    if (batch.num_pieces == kRunPieces || batch.groups + 2 > kRunGroups) {
-      flush(ports, batch, range, how, order, tile, counts);
+    if (batch.num_pieces == kRunPieces || batch.steps + 2 > kRunGroups) {
+      flush(ports, batch, filling, tile, counts);
     }
     Piece piece = slice;
-    const std::uint32_t room = kRunGroups - batch.groups - 1;
+    const std::uint32_t room = kRunGroups - batch.steps - 1;
     if (groups_of(slice) > room) piece.end = (slice.begin / kLanes + room) * kLanes;
-    batch.pieces[batch.num_pieces++] = piece;
-    batch.groups += groups_of(piece) + 1;
+    add_piece(piece, words, filling.how.value_type, batch);
     slice.begin = piece.end;
     slice.opens = false;
   }
 }
 
-// Everything of one tile into the accumulators.
+// Everything of one tile into the accumulators; `entries`: the positions that are there.
 Verdict fill_tile(const Ports& ports, const DescriptorHeader& h, std::uint32_t index,
-                  TileRange range, Sources& sources, Tile& tile, Counts& counts) {
-  Arithmetic how;
-  how.value_type = h.value_type;
-  how.reduction = h.reduction;
-  Batch batch;
-  batch.num_pieces = 0;
-  batch.groups = 0;
-  Order order;
-  order.previous = 0;
-  order.bad_source = 0;
+                  TileRange range, Sources& sources, Tile& tile, Counts& counts,
+                  std::uint32_t& entries) {
+  Filling filling = Filling();
+  filling.range = range;
+  filling.how.value_type = h.value_type;
+  filling.how.reduction = h.reduction;
+  Batch batch = Batch();
+  std::uint32_t ends[kMaxSources];
+#pragma HLS array_partition variable = ends cyclic factor = 16
+  read_ends(ports.descriptor, h, index, ends);
 fill_sources:
   for (std::uint32_t s = 0; s < h.num_sources; ++s) {
 #pragma HLS loop_tripcount min = 1 max = 1024
-    const std::uint32_t end = read_end(ports.descriptor, h, index, s);
+    const std::uint32_t end = ends[s];
     if (end < sources.taken[s] || end > sources.num_entries[s]) return verdict(kBadEnds, s);
     Piece slice;
-    slice.positions_word = sources.positions_word[s];
-    slice.values_word = sources.values_word[s];
     slice.begin = sources.taken[s];
     slice.end = end;
     slice.source = s;
-    add_slice(ports, slice, batch, range, how, order, tile, counts);
+    SourceWords words;
+    words.positions = sources.positions_word[s];
+    words.values = sources.values_word[s];
+    add_slice(ports, slice, words, batch, filling, tile, counts);
     sources.taken[s] = end;
   }
-  flush(ports, batch, range, how, order, tile, counts);
-  return order.bad_source == 0 ? verdict(kOk, 0) : verdict(kBadPosition, order.bad_source - 1);
-}
-
-void empty_tile(Word* result, const EmitShape& shape, Tile& tile, Packing& packing,
-                Counts& counts) {
-  Scan scan;
-  scan.next_block = 0;
-emit_tile:
-  while (scan.next_block < shape.num_blocks) {
-    counts.emit_cycles += emit_run(tile, shape, scan, packing, result);
-    ++counts.num_emit_runs;
-  }
+  flush(ports, batch, filling, tile, counts);
+  entries = filling.entries;
+  const std::uint32_t bad = filling.order.bad_source;
+  return bad == 0 ? verdict(kOk, 0) : verdict(kBadPosition, bad - 1);
 }
 
 Verdict aggregate(const Ports& ports, const DescriptorHeader& h, Sources& sources, Tile& tile,
@@ -126,11 +147,13 @@ visit_tiles:
     const std::uint32_t left = h.last_position - range.first;
     const std::uint32_t last = (1u << h.tile_bits) - 1;
     range.last_offset = left < last ? left : last;
-    const Verdict filled = fill_tile(ports, h, t, range, sources, tile, counts);
+    std::uint32_t entries = 0;
+    const Verdict filled = fill_tile(ports, h, t, range, sources, tile, counts, entries);
     if (filled.status != kOk) return filled;
     shape.first_position = range.first;
     shape.bitmap_word = 1 + t * shape.num_blocks;
-    empty_tile(ports.result, shape, tile, packing, counts);
+    counts.emit_cycles += emit_tile(tile, shape, entries, packing, ports.result);
+    ++counts.num_emit_runs;
   }
 check_ends:
   for (std::uint32_t s = 0; s < h.num_sources; ++s) {
@@ -138,7 +161,7 @@ check_ends:
     if (sources.taken[s] != sources.num_entries[s]) return verdict(kBadEnds, s);
   }
   close_packing(ports.result, shape, packing);
-  return verdict(kOk, packing.num_entries);
+  return verdict(kOk, packing.gathered.num_entries);
 }
 
 void write_result_header(Word* result, const Verdict& answer, std::uint32_t num_words,

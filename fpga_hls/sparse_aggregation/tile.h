@@ -7,8 +7,8 @@
 // sorted positions spread over the banks at any stride; plain interleaving puts strides of 8 and
 // their multiples into one bank. The map is its own inverse, so one permutation of eight lanes
 // restores a row's order. Memory of a unit: accumulators 8 x 32,768 x 64 bits in 64 URAMs; presence
-// bits 8 x 64 memories of 512 bits (LUTRAM), so that setting one is a plain write and 512 are read
-// at once.
+// bits 8 x 64 memories of 512 bits (LUTRAM), so that setting one is a plain write and those of 32
+// rows are read at once.
 #pragma once
 
 #include "numerics.h"

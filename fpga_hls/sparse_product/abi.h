@@ -7,8 +7,8 @@
 // every segment. Rows are cut into blocks of kBlockRows and columns into tiles of kTileColumns.
 // The vector is [columns] f32. A result is one ResultHeader word, then [rows] f32.
 // Sums: the 8 products of a group are added as a tree; group g of a row is added to partial sum g
-// mod 8; the 8 partial sums are added as a tree, and the tiles in their order to +0. Little-endian.
-// C++14, no dependency: compiled by Vitis HLS and by the host.
+// mod 16; the 16 partial sums are added as a tree, and the tiles in their order to +0.
+// Little-endian. C++14, no dependency: compiled by Vitis HLS and by the host.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@
 namespace tandem {
 namespace sparse_product {
 
-constexpr std::uint32_t kAbiVersion = 1;
+constexpr std::uint32_t kAbiVersion = 2;
 constexpr std::uint32_t kMagic = 0x4d565053u;  // "SPVM"
 
 constexpr std::uint32_t kWordBytes = 64;  // one beat of a 512-bit bus
 constexpr std::uint32_t kWordValues = 16;
-constexpr std::uint32_t kLanes = 8;  // entries of a group, and partial sums of a row
+constexpr std::uint32_t kLanes = 8;      // entries of a group
+constexpr std::uint32_t kPartials = 16;  // partial sums of a row: more than the cycles of a sum
 constexpr std::uint32_t kTileColumns = 1u << 16;
 constexpr std::uint32_t kBlockRows = 1u << 17;
 constexpr std::uint32_t kNoEntry = 0xffffffffu;
@@ -95,9 +96,10 @@ constexpr std::uint32_t tile_columns(std::uint32_t columns, std::uint32_t t) {
   return columns - t * kTileColumns < kTileColumns ? columns - t * kTileColumns : kTileColumns;
 }
 
-// The cycle model. A pseudo-channel gives 14.4 GB/s: 48 bytes of the port's 64 a cycle at 300 MHz.
+// The cycle model. A port gets 13.2 GB/s of a pseudo-channel: 44 bytes of its 64 a cycle at 300
+// MHz.
 constexpr std::uint32_t kClockMhz = 300;
-constexpr std::uint32_t kPortBytesPerCycle = 48;
+constexpr std::uint32_t kPortBytesPerCycle = 44;
 constexpr std::uint32_t kStartCycles = 400;    // latency of memory, header, tables, result header
 constexpr std::uint32_t kSegmentCycles = 200;  // latency of memory and of the stages, filled once
 

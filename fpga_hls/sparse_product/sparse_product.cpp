@@ -5,7 +5,7 @@
 //
 // abi.h has the layouts, the order of the sums and the cycle model, README.md its derivation.
 // Exact: products and sums are rounded as IEEE 754 says, in that order, bit for bit except for the
-// payload of a NaN. Goals at 300 MHz: II = 1 for every loop; 48 bytes a cycle of each port. Errors:
+// payload of a NaN. Goals at 300 MHz: II = 1 for every loop; 44 bytes a cycle of each port. Errors:
 // a bad matrix gives a Status, and nothing outside the buffers is accessed.
 #include "stages.h"
 

@@ -4,7 +4,7 @@
 //
 // One dataflow region per segment; streams lead from a stage to a later one. Eight lanes look the
 // vector up at the same time: each of 4 copies is 16 memories with two ports. II = 1 for every
-// loop: a partial sum is added to every 8th step of a row, which is longer than an addition, and
+// loop: a partial sum is added to every 16th step of a row, which is longer than an addition, and
 // the rows of a segment are different. Memory of a unit: the vector 64 URAM of 4,096 x 32 bits
 // (half of their width), the sums 16 memories of 8,192 x 32 bits (32 URAM); FIFOs 4 of 64 words.
 #pragma once
@@ -24,10 +24,18 @@ const std::uint32_t kCopies = 4;
 const std::uint32_t kTileWords = kTileColumns / kWordValues;
 const std::uint32_t kBlockWords = kBlockRows / kWordValues;
 const std::uint32_t kDepth = 64;
+static_assert(kPartials == 16, "the dependence pragma below says 16");
 
 typedef hls::stream<Word, kDepth> WordStream;
 typedef hls::stream<std::uint32_t, kDepth> ValueStream;
-typedef hls::stream<Sums, kDepth> SumsStream;
+
+// A partial sum of a row that is complete.
+struct Partial {
+  std::uint32_t value;
+  std::uint8_t place;  // 0 .. kPartials - 1
+  bool last;           // of the row
+};
+typedef hls::stream<Partial, kDepth> PartialStream;
 
 // What the stages get of a segment.
 struct SegmentShape {
@@ -102,41 +110,54 @@ multiply_groups:
   bad = outside;
 }
 
-// The partial sums of each row. A step takes a group, or a row without groups.
+// The partial sums of each row, as each is complete. A step takes a group, or a row without groups.
 inline void accumulate_rows(const SegmentShape& shape, WordStream& lengths, ValueStream& partials,
-                            SumsStream& rows) {
+                            PartialStream& rows) {
+  std::uint32_t sums[kPartials];
   Word word(0);
-  Sums sums(0);
   std::uint32_t row = 0, taken = 0;
 accumulate_rows:
   for (std::uint32_t step = 0; step < shape.place.num_steps; ++step) {
 #pragma HLS pipeline II = 1
-    if (taken == 0) {
-      if (row % kWordValues == 0) word = lengths.read();
-      sums = Sums(0);
-    }
+#pragma HLS dependence variable = sums type = inter direction = RAW distance = 16 true
+    if (taken == 0 && row % kWordValues == 0) word = lengths.read();
     const std::uint32_t length = word[row % kWordValues];
+    Partial out = Partial();
+    out.place = static_cast<std::uint8_t>(taken % kPartials);
+    out.last = taken + 1 >= length;
     if (length != 0) {
-      const std::uint32_t partial = partials.read();
-      const std::uint32_t lane = taken % kLanes;
-      sums[lane] = taken < kLanes ? partial : exact_f32::add(sums[lane], partial);
-      ++taken;
+      out.value = partials.read();
+      if (taken >= kPartials) out.value = exact_f32::add(sums[out.place], out.value);
+      sums[out.place] = out.value;
     }
-    if (taken == length) {
-      rows.write(sums);
-      taken = 0;
-      ++row;
-    }
+    if (taken + kPartials >= length) rows.write(out);
+    row += out.last ? 1 : 0;
+    taken = out.last ? 0 : taken + 1;
   }
 }
 
-inline void add_rows(const SegmentShape& shape, SumsStream& rows, RowBlock& block) {
+// A row has up to kPartials partial sums, a step takes one.
+inline void add_rows(const SegmentShape& shape, PartialStream& rows, RowBlock& block) {
+  Sums low(0), high(0);
+  std::uint32_t row = 0;
 add_rows:
-  for (std::uint32_t row = 0; row < shape.num_rows; ++row) {
+  while (row < shape.num_rows) {
 #pragma HLS pipeline II = 1
 #pragma HLS dependence variable = block.sums type = inter false
-    std::uint32_t& sum = block.sums[row / kWordValues][row % kWordValues];
-    sum = exact_f32::add(sum, tree_sum(rows.read()));
+#pragma HLS loop_tripcount min = 1 max = 2097152
+    const Partial in = rows.read();
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+#pragma HLS unroll
+      if (in.place == lane) low[lane] = in.value;
+      if (in.place == kLanes + lane) high[lane] = in.value;
+    }
+    if (in.last) {
+      std::uint32_t& sum = block.sums[row / kWordValues][row % kWordValues];
+      sum = exact_f32::add(sum, exact_f32::add(tree_sum(low), tree_sum(high)));
+      low = Sums(0);
+      high = Sums(0);
+    }
+    row += in.last ? 1 : 0;
   }
 }
 
@@ -146,7 +167,7 @@ inline void run_segment(const Word* matrix, const Word* entries, const SegmentSh
 #pragma HLS dataflow
   WordStream lengths("lengths"), groups("groups");
   ValueStream partials("partials");
-  SumsStream rows("rows");
+  PartialStream rows("rows");
   load_words(matrix, shape.place.lengths_word, value_words(shape.num_rows), lengths);
   load_words(entries, shape.place.groups_word, shape.place.num_groups, groups);
   multiply_groups(shape, groups, tile, partials, bad);

@@ -108,7 +108,7 @@ inline float expected(const Matrix& m, std::size_t row, const std::vector<float>
   float sum = 0;
   for (std::uint32_t tile = 0; tile < num_tiles(m.columns); ++tile) {
     const std::vector<std::uint32_t> words = groups_of(m, row, tile);
-    float sums[8] = {};
+    float sums[2][8] = {};
     for (std::size_t g = 0; g < words.size() / 16; ++g) {
       float products[8] = {};
       for (std::size_t lane = 0; lane < 8; ++lane) {
@@ -117,9 +117,10 @@ inline float expected(const Matrix& m, std::size_t row, const std::vector<float>
         products[lane] = std::bit_cast<float>(words[g * 16 + 8 + lane]) *
                          x[std::size_t{tile} * kTileColumns + column];
       }
-      sums[g % 8] = g < 8 ? tree(products) : sums[g % 8] + tree(products);
+      float& to = sums[g / 8 % 2][g % 8];
+      to = g < 16 ? tree(products) : to + tree(products);
     }
-    sum += tree(sums);
+    sum += tree(sums[0]) + tree(sums[1]);
   }
   return sum;
 }

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The hand-written cycle models of our kernels beside the time model (drivers/emulation/TIME.md).
+"""The cycles that drivers expect of our kernels beside those of the time model (drivers/emulation/TIME.md).
 
     source <build>/xrt/setup.sh && python3 benchmarks/fpga_hls/cycle_models/cycle_models.py [FOLDER [KERNEL]]
 
 One JSON line per run of one unit: both counts, their ratio, what the time model says limits it, and the loops that take longest.
-FOLDER keeps the bitstreams. KERNEL: aggregation, attention or embedding; else all.
+by_hand: from the kernel's abi.h; 0 for attention, which has no model of its own. FOLDER keeps the bitstreams. KERNEL: aggregation,
+attention, embedding or product; else all.
 """
 import json
 import os
@@ -15,10 +16,13 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
-KERNELS = {"aggregation": "sparse_aggregation", "embedding": "embedding_update", "attention": "attention_decode"}
-CASES = ("attention 1 64 128", "attention 4 64 128", "attention 8 64 128", "attention 16 64 128",
+KERNELS = {"aggregation": "sparse_aggregation", "embedding": "embedding_update", "attention": "attention_decode",
+           "product": "sparse_product"}
+CASES = ("attention 1 256 128", "attention 2 256 128", "attention 4 256 128", "attention 8 256 128", "attention 16 256 128",
          "embedding 0 1000 64 1", "embedding 0 200 64 4", "embedding 1 1000 64 1", "embedding 2 1000 64 1", "embedding 2 100 64 1",
-         "aggregation 8 4000 262144 18", "aggregation 2 60000 262144 18")
+         "product 20000 20000 13", "product 4000 60000 40", "product 30000 200000 5",
+         "aggregation 8 4000 262144 18", "aggregation 2 60000 262144 18",
+         "aggregation 3 20000 2000000 18")
 
 
 def build(folder, wanted):
@@ -53,7 +57,7 @@ def compare(host, folder, case):
         (run,) = [line for line in map(json.loads, lines) if line["kind"] == "run_time"]
     longest = sorted(run["loops"], key=lambda loop: -loop["cycles"])[:6]
     return {"name": "cycle_model." + words[0], "case": case, "by_hand": by_hand, "modelled": run["cycles"],
-            "ratio": round(run["cycles"] / by_hand, 3), "limit": run["limit"], "why": run["why"], "unknown": run["unknown"],
+            "ratio": round(run["cycles"] / by_hand, 3) if by_hand else None, "limit": run["limit"], "why": run["why"], "unknown": run["unknown"],
             "loops": [{key: loop[key] for key in ("line", "entries", "trips", "ii", "depth", "cycles", "why")} for loop in longest],
             "processes": run["processes"][:8]}
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // host XCLBIN aggregation SOURCES ENTRIES POSITIONS TILE_BITS | embedding RULE ROWS WIDTH INPUTS |
-// attention GROUP PAGES HEAD_DIM: one run of one unit of a kernel of ours; prints the cycles of its
-// hand-written model.
+// product ROWS COLUMNS ENTRIES_PER_ROW | attention GROUP PAGES HEAD_DIM: one run of one unit of a
+// kernel of ours; prints the cycles that its driver expects, 0 without a model.
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
@@ -19,12 +19,14 @@
 #include "tests/fpga_hls/aggregation_harness.h"
 #include "tests/fpga_hls/attention_harness.h"
 #include "tests/fpga_hls/embedding_harness.h"
+#include "tests/fpga_hls/product_harness.h"
 
 namespace {
 
 namespace aggregation = tandem::sparse_aggregation;
 namespace attention = tandem::attention_decode;
 namespace embedding = tandem::embedding_update;
+namespace product = tandem::sparse_product;
 
 struct Kernel {
   Kernel(const std::string& xclbin, const std::string& name) : device(0) {
@@ -108,18 +110,40 @@ double embedding_cycles(const std::string& xclbin, char** words) {
   return static_cast<double>(embedding::modelled_cycles(rows, header));
 }
 
-// The model of fpga_hls/attention_decode/README.md, for f16 and pages of 16 rows.
-double attention_model(std::uint32_t rows, std::uint32_t pages, std::uint32_t head_dim) {
-  const double per_page = head_dim / 2.0 * ((rows + 1) / 2);
-  double cycles = 0;
-  for (std::uint32_t begin = 0; begin < pages; begin += 16) {
-    const double run = std::min(16U, pages - begin);
-    cycles += std::max({100 + run * (32.0 * head_dim / 48), 60 + run * per_page, run * 8 * rows});
+double product_cycles(const std::string& xclbin, char** words) {
+  product::Matrix matrix;
+  const std::uint32_t num_rows = number(words, 0), per_row = number(words, 2);
+  matrix.columns = number(words, 1);
+  if (per_row > matrix.columns) return 0;
+  std::mt19937_64 random(7);
+  for (std::uint32_t row = 0; row < num_rows; ++row) {
+    std::set<std::uint32_t> columns;
+    while (columns.size() < per_row) {
+      columns.insert(static_cast<std::uint32_t>(random() % matrix.columns));
+    }
+    matrix.rows.emplace_back();
+    for (const std::uint32_t column : columns) matrix.rows.back().emplace_back(column, 1.0F);
   }
-  return cycles;
+  const product::PackedMatrix made = product::pack(matrix);
+  const std::uint32_t x_words = product::value_words(matrix.columns);
+  const std::uint32_t room = product::result_words(num_rows);
+  Kernel kernel(xclbin, "sparse_product");
+  xrt::bo in = kernel.buffer(made.words.size(), 0, made.words.data());
+  const std::vector<float> ones(std::size_t{x_words} * product::kWordValues, 1.0F);
+  xrt::bo x = kernel.buffer(x_words, 2, ones.data()), result = kernel.buffer(room, 3);
+  kernel.run<product::ResultHeader>(
+      result, in, in, x, result, static_cast<std::uint32_t>(made.words.size()), x_words, room, 1U);
+  const std::uint32_t tiles = product::num_tiles(matrix.columns);
+  std::uint64_t cycles = product::row_cycles(num_rows, tiles);
+  for (std::uint32_t s = 0; s < made.segments.size(); ++s) {
+    cycles += product::segment_cycles(made.segments[s],
+                                      product::tile_columns(matrix.columns, s % tiles), 1);
+  }
+  return static_cast<double>(cycles);
 }
 
-double attention_cycles(const std::string& xclbin, char** words) {
+// It has no model by hand.
+void run_attention(const std::string& xclbin, char** words) {
   attention::KernelShape shape;
   shape.group = number(words, 0);
   shape.num_pages = number(words, 1);
@@ -143,7 +167,6 @@ double attention_cycles(const std::string& xclbin, char** words) {
   kernel.run<attention::ResultHeader>(result, in, result, k_pool, v_pool,
                                       static_cast<std::uint32_t>(made.words.size()), room,
                                       pool_words, 0U, 1U, 0U, 1U);
-  return attention_model(shape.group, shape.num_pages, shape.head_dim);
 }
 
 }  // namespace
@@ -152,10 +175,11 @@ int main(int count, char** words) {
   if (count < 6) return 2;
   const std::string kernel = words[2];
   double cycles = 0;
+  if (kernel == "attention") run_attention(words[1], words + 3);
   if (kernel == "aggregation" && count == 7) cycles = aggregation_cycles(words[1], words + 3);
   if (kernel == "embedding" && count == 7) cycles = embedding_cycles(words[1], words + 3);
-  if (kernel == "attention") cycles = attention_cycles(words[1], words + 3);
-  if (cycles == 0) return 2;  // no kernel of this name, or a number too few
+  if (kernel == "product") cycles = product_cycles(words[1], words + 3);
+  if (cycles == 0 && kernel != "attention") return 2;  // no such kernel, or other numbers needed
   std::printf("%.0f\n", cycles);
   return 0;
 }

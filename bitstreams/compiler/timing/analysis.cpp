@@ -172,7 +172,8 @@ class Analyser {
     count_entries(loop, model);
     const BodySchedule& body = bodies_[static_cast<size_t>(index)];
     model.depth = body.depth();
-    const LocalMemory memory{pragmas_.independent,
+    if (only_makes_streams(*function_, loop)) model.unroll = 0;
+    const LocalMemory memory{pragmas_.independent, pragmas_.distances,
                              [this](const MemoryAddress& address) { return banks(address) == 0; }};
     const DependenceFinder finder(*function_, loops_, index, addresses, bodies_, memory);
     model.recurrences = finder.find();

@@ -20,6 +20,22 @@ std::string incoming(const IrInstruction& phi, const std::string& label) {
   return {};
 }
 
+// Of a struct's member the IR has no name: a pragma for one holds for the struct.
+template <typename Claims>
+auto claim_for(const Claims& claims, const std::string& variable) {
+  const auto exact = claims.find(variable);
+  if (exact != claims.end()) return exact;
+  const auto member = claims.lower_bound(variable + ".");
+  if (member == claims.end()) return member;
+  const std::string* name = nullptr;
+  if constexpr (requires { member->first; }) {
+    name = &member->first;
+  } else {
+    name = &*member;
+  }
+  return name->starts_with(variable + ".") ? member : claims.end();
+}
+
 // The compiler's flags allow sums of floating-point values in any order.
 bool may_reorder(const IrInstruction& operation) {
   return operation.text.find(" fast ") != std::string::npos ||
@@ -96,7 +112,10 @@ std::vector<DependenceFinder::Update> DependenceFinder::updates_in(const BodySch
   std::vector<Update> updates;
   for (const IrInstruction* const load : loads) {
     const MemoryAddress from = addresses_.address_of(*load);
-    if (memory_.independent.contains(source_name(from.root)) || begins_here(from.root)) continue;
+    if (claim_for(memory_.independent, source_name(from.root)) != memory_.independent.end() ||
+        begins_here(from.root)) {
+      continue;
+    }
     for (const IrInstruction* const store : stores) {
       const MemoryAddress to = addresses_.address_of(*store);
       if (to.root != from.root || to.local != from.local) continue;
@@ -130,7 +149,7 @@ double DependenceFinder::cycles_of(const Update& update) const {
 
 void DependenceFinder::add_memory(std::vector<Recurrence>& found) const {
   for (const Update& each : updates_in(body_)) {
-    const Carried by = carried(each.from, each.to);
+    const Carried by = claimed(each.from, each.to);
     const double cycles = cycles_of(each);
     const double reads = device_reads(each.path) + (each.from.local ? 0 : 1);
     if (by.distance <= 0 || (cycles <= 1 && reads == 0)) continue;
@@ -197,6 +216,14 @@ long DependenceFinder::step_of(const std::string& phi) const {
 bool DependenceFinder::changes(const std::string& value) const {
   const int block = addresses_.block_of(value);
   return block >= 0 && loops_[static_cast<size_t>(loop_)].blocks[static_cast<size_t>(block)];
+}
+
+DependenceFinder::Carried DependenceFinder::claimed(const MemoryAddress& load,
+                                                    const MemoryAddress& store) const {
+  const Carried found = carried(load, store);
+  const auto claim = claim_for(memory_.distances, source_name(load.root));
+  if (claim == memory_.distances.end() || found.distance <= 0) return found;
+  return {std::max(found.distance, claim->second), true};
 }
 
 // The load of iteration i reads the store of iteration i - distance.

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ namespace tandem::timing {
 
 struct LocalMemory {
   const std::set<std::string>& independent;                // variables of `dependence ... false`
+  const std::map<std::string, double>& distances;          // of those whose pragma says one
   std::function<bool(const MemoryAddress&)> is_registers;  // which are read in no time
 };
 
@@ -68,6 +70,8 @@ class DependenceFinder {
   bool is_index(const std::string& value) const;
   bool begins_here(const std::string& variable) const;
   Carried carried(const MemoryAddress& load, const MemoryAddress& store) const;
+  // As carried(), or what the variable's pragma says.
+  Carried claimed(const MemoryAddress& load, const MemoryAddress& store) const;
   // The step of the induction variable in this loop; 0 if it is not one.
   long step_of(const std::string& phi) const;
   double device_reads(const Path& path) const;

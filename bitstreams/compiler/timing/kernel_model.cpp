@@ -21,7 +21,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallModel, callee, block, loop, process)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PhaseModel, home, loop, call, site, after)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FunctionModel, name, entry, depth, streams, loops, sites, calls,
                                    phases)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StreamPoint, function, loop, writes, offset, block, stream)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StreamPoint, function, loop, writes, offset, block, stream,
+                                   varies)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OperationCount, block, operations)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelModel, kernel, clock_mhz, functions, sites, points,
                                    operations, unknown, num_counters)

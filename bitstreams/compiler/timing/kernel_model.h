@@ -102,6 +102,7 @@ struct StreamPoint {
   double offset = 0;  // cycles from the start of an iteration
   int block = 0;      // counter
   std::string stream;
+  bool varies = false;  // each iteration of `loop` has a stream of its own
 };
 
 // Arithmetic of a block on floating-point values; where a kernel has none, on integers.

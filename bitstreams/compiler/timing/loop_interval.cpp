@@ -136,7 +136,8 @@ void LoopIntervals::raise_by_arrays(const FunctionModel& function, int index, do
   }
 }
 
-// A stream takes and gives one value per cycle.
+// A stream takes and gives one value per cycle. Copies that choose one of an array of streams by
+// their own number do not wait for each other here; the replay knows which stream it was.
 void LoopIntervals::raise_by_streams(const FunctionModel& function, int index, double unroll,
                                      Interval& interval) const {
   const auto number_of = static_cast<int>(&function - model_.functions.data());
@@ -144,7 +145,11 @@ void LoopIntervals::raise_by_streams(const FunctionModel& function, int index, d
   std::map<std::pair<std::string, bool>, double> accesses;
   for (const StreamPoint& point : model_.points) {
     if (point.function != number_of || !is_inside(function, point.loop, index)) continue;
-    accesses[{point.stream, point.writes}] += count(point.block) / steps;
+    const double streams = point.varies && point.loop != index
+                               ? copies(function.loops[static_cast<size_t>(point.loop)],
+                                        function.loops[static_cast<size_t>(index)])
+                               : 1;
+    accesses[{point.stream, point.writes}] += count(point.block) / steps / streams;
   }
   for (const auto& [stream, each] : accesses) {
     interval.raise(std::ceil(each * unroll), number(each * unroll) +

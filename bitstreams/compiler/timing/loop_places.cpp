@@ -4,6 +4,9 @@
 #include "bitstreams/compiler/timing/loop_places.h"
 
 #include <algorithm>
+#include <array>
+
+#include "bitstreams/compiler/timing/operators.h"
 
 namespace tandem::timing {
 namespace {
@@ -19,7 +22,28 @@ int owner_of_loop(const IrModule& module, const IrFunction& function, const IrLo
   return -1;
 }
 
+// A constructor or destructor of a stream.
+bool makes_stream(const std::string& callee) {
+  return callee.starts_with("_ZN3hls6stream") &&
+         std::ranges::any_of(
+             std::array{"EC1E", "EC2E", "ED1E", "ED2E"},
+             [&callee](const char* each) { return callee.find(each) != std::string::npos; });
+}
+
 }  // namespace
+
+bool only_makes_streams(const IrFunction& function, const IrLoop& loop) {
+  bool makes = false;
+  for (size_t block = 0; block < function.blocks.size(); ++block) {
+    if (!loop.blocks[block]) continue;
+    for (const IrInstruction& each : function.blocks[block].instructions) {
+      if (!is_call(each)) continue;
+      if (library_function(each.callee) != Library::kIgnored) return false;
+      makes = makes || makes_stream(each.callee);
+    }
+  }
+  return makes;
+}
 
 LoopPlace loop_place(const IrModule& module, const IrFunction& function, const IrLoop& loop) {
   for (const int latch : loop.latches) {

@@ -17,6 +17,9 @@ struct LoopPlace {
   int last = 0;
 };
 
+// Whether the loop only makes or ends the streams of an array: nothing that a circuit does in time.
+bool only_makes_streams(const IrFunction& function, const IrLoop& loop);
+
 LoopPlace loop_place(const IrModule& module, const IrFunction& function, const IrLoop& loop);
 
 }  // namespace tandem::timing

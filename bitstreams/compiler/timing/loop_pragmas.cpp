@@ -18,7 +18,8 @@ using xclbin::HlsPragma;
 bool has_word(const HlsPragma& pragma, const std::string& word) {
   return std::any_of(pragma.options.begin(), pragma.options.end(), [&word](const auto& option) {
     return lower_case(option.first) == word ||
-           (option.first == "type" && lower_case(option.second) == word);
+           ((option.first == "type" || option.first == "direction") &&
+            lower_case(option.second) == word);
   });
 }
 
@@ -46,6 +47,9 @@ void add_pragma(const HlsPragma& pragma, const SourceLine& place, KernelPragmas&
   } else if (pragma.kind == "dependence") {
     if (has_word(pragma, "false") || lower_case(pragma.value("dependent")) == "false") {
       found.independent.insert(pragma.value("variable"));
+    } else if (!has_word(pragma, "intra") && !has_word(pragma, "war") && !has_word(pragma, "waw")) {
+      const double distance = std::atof(pragma.value("distance").c_str());
+      if (distance >= 1) found.distances[pragma.value("variable")] = distance;
     }
   } else if (pragma.kind == "interface" && has_word(pragma, "m_axi")) {
     const std::string bundle = pragma.value("bundle");

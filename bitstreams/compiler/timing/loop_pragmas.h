@@ -35,6 +35,7 @@ struct KernelPragmas {
   std::vector<LoopPragma> loops;
   std::map<std::string, std::vector<Partition>> partitions;  // by variable
   std::set<std::string> independent;                         // variables of `dependence ... false`
+  std::map<std::string, double> distances;                   // of `dependence ... distance=N true`
   std::map<std::string, std::string> ports;                  // m_axi arguments, with their bundles
   std::vector<SourceLine> inlined;                           // of `inline` without `off`
 };

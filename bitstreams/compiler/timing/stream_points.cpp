@@ -64,6 +64,26 @@ const IrInstruction* store_before(const IrBlock& block, const IrInstruction& cal
   return found;
 }
 
+// The stream is an element of an array, and an index of it is a value of the loop.
+bool varies_in(const IrFunction& function, const std::vector<IrLoop>& loops, int loop,
+               const std::string& stream) {
+  const auto made_in_loop = [&](const std::string& value, const IrInstruction*& by) {
+    for (size_t block = 0; block < function.blocks.size(); ++block) {
+      for (const IrInstruction& each : function.blocks[block].instructions) {
+        if (each.result != value) continue;
+        by = &each;
+        return innermost_loop(loops, static_cast<int>(block)) == loop;
+      }
+    }
+    return false;
+  };
+  const IrInstruction* by = nullptr;
+  if (loop < 0 || !made_in_loop(stream, by) || by->opcode != "getelementptr") return false;
+  const IrInstruction* index = nullptr;
+  return std::any_of(by->operands.begin(), by->operands.end(),
+                     [&](const std::string& operand) { return made_in_loop(operand, index); });
+}
+
 bool is_float_operation(const IrInstruction& each) {
   for (const char* name : {"fadd", "fsub", "fmul", "fdiv"}) {
     if (each.opcode == name) return true;
@@ -139,8 +159,9 @@ void add_stream_points(const IrFunction& function, const std::vector<IrLoop>& lo
       next = offset + 1;
       result.streams.push_back(
           {each.line, static_cast<int>(result.model.points.size()), stream.value, stream.type});
-      result.model.points.push_back(
-          {number, loop, writes, offset, first_counter + static_cast<int>(block), stream.value});
+      result.model.points.push_back({number, loop, writes, offset,
+                                     first_counter + static_cast<int>(block), stream.value,
+                                     varies_in(function, loops, loop, stream.value)});
     }
   }
 }

@@ -75,7 +75,9 @@ class Estimate {
     const double in =
         std::max(entries * entry_bytes / sparse_aggregation::kPortBytesPerCycle, entries / 8);
     const double out = work.expected_union * entry_bytes / sparse_aggregation::kPortBytesPerCycle;
-    const double scan = places_ / sparse_aggregation::kBlockPositions + rows;
+    const double stripes = places_ / sparse_aggregation::kStripePositions;
+    const double scan = std::max(
+        stripes, stripes * (1 - std::pow(absent, sparse_aggregation::kStripePositions)) + rows);
     work.cycles = in + fences + std::max(out, scan) +
                   static_cast<double>(shape_.num_sources + 2 * sparse_aggregation::kRunCycles);
     return work;

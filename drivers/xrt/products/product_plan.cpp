@@ -202,8 +202,10 @@ SparseRates product_rates(const SparseRows& matrix, const ProductCard& card) {
     fixed_cycles += static_cast<double>(product_abi::segment_cycles(
         {0, 0, 0, 0}, product_abi::tile_columns(columns, tile), card.sharers));
   }
-  constexpr double kRowCyclesPerTile = 4.0 / 3 / product_abi::kWordValues;
-  constexpr double kRowCycles = (1 + 4.0 / 3) / product_abi::kWordValues;
+  constexpr double kWordCycles =
+      static_cast<double>(product_abi::kWordBytes) / product_abi::kPortBytesPerCycle;
+  constexpr double kRowCyclesPerTile = kWordCycles / product_abi::kWordValues;
+  constexpr double kRowCycles = (1 + kWordCycles) / product_abi::kWordValues;
   SparseRates rates;
   rates.is_modelled = true;
   rates.fixed_s = card.timing.command_s +

@@ -12,6 +12,7 @@ namespace tandem::device::xrt_card {
 namespace {
 
 using sparse_product::kLanes;
+using sparse_product::kPartials;
 using sparse_product::kTileColumns;
 using Lanes = std::array<float, kLanes>;
 
@@ -22,16 +23,17 @@ float tree_of(const Lanes& v) {
 
 // Entries [first, last) of a row, all of one tile.
 float tile_sum(const SparseRows& rows, std::uint64_t first, std::uint64_t last, const float* x) {
-  Lanes sums{};
+  static_assert(kPartials == 2 * kLanes);
+  std::array<Lanes, 2> sums{};
   for (std::uint64_t group = 0; first < last; ++group) {
     Lanes products{};
     for (std::uint32_t lane = 0; lane < kLanes && first < last; ++lane, ++first) {
       products[lane] = rows.values[first] * x[rows.indices[first]];
     }
-    float& sum = sums[group % kLanes];
-    sum = group < kLanes ? tree_of(products) : sum + tree_of(products);
+    float& sum = sums[group / kLanes % 2][group % kLanes];
+    sum = group < kPartials ? tree_of(products) : sum + tree_of(products);
   }
-  return tree_of(sums);
+  return tree_of(sums[0]) + tree_of(sums[1]);
 }
 
 }  // namespace

@@ -137,11 +137,11 @@ TEST(ProductPlan, RatesPredictWhatTheModelSaysOfTheWhole) {
   }
 }
 
-// 4,000 rows of 200 entries: 25 groups of 64 bytes a row, in 8 channels of 14.4 GB/s.
+// 4,000 rows of 200 entries: 25 groups of 64 bytes a row, in 8 channels of 13.2 GB/s.
 TEST(ProductPlan, TheModelIsBoundByTheMemory) {
   const ProductCard card{8, 4, 2, {.link_bandwidth_bytes_per_s = 16e9}};
   const DrawnMatrix matrix(3000, std::vector<std::size_t>(4000, 200));
-  const double memory = 4'000 * 25 * 64 / (8 * 14.4e9);
+  const double memory = 4'000 * 25 * 64 / (8 * 13.2e9);
   const double link = 12 * 10e-6 + (4 * 3000 + 4000) * 4 / 16e9 + 20e-6;
   const double modelled = modelled_seconds(plan_product(matrix.rows(), 8), card);
   EXPECT_GT(modelled, memory + link);

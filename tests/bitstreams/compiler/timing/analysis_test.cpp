@@ -149,6 +149,9 @@ TEST(TimeAnalysis, AKernelIsFoundByItsCppNameToo) {
   EXPECT_TRUE(model_of(ir, "su").functions.empty());
 }
 
+const std::string kAhead =
+    "  %j = add nuw nsw i64 %i, 2\n"
+    "  %to = getelementptr inbounds [64 x i32], [64 x i32]* %a, i64 0, i64 %j\n";
 constexpr const char* kLoadAdd = "  %v = load i32, i32* %at, align 4\n  %w = add i32 %v, 1\n";
 
 TEST(TimeAnalysis, TheSameElementInEveryIterationIsNoDependence) {
@@ -156,10 +159,7 @@ TEST(TimeAnalysis, TheSameElementInEveryIterationIsNoDependence) {
 }
 
 TEST(TimeAnalysis, AnElementStoredForALaterIterationIsADependence) {
-  const std::string ahead =
-      "  %j = add nuw nsw i64 %i, 2\n"
-      "  %to = getelementptr inbounds [64 x i32], [64 x i32]* %a, i64 0, i64 %j\n";
-  const auto found = recurrences_of(ahead + kLoadAdd + "  store i32 %w, i32* %to, align 4");
+  const auto found = recurrences_of(kAhead + kLoadAdd + "  store i32 %w, i32* %to, align 4");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].distance, 2);
   EXPECT_TRUE(found[0].certain);
@@ -177,17 +177,49 @@ TEST(TimeAnalysis, AnElementStoredForALaterIterationIsADependence) {
   }
 }
 
+constexpr const char* kHistogram =
+    "  %index = load i32, i32* %at, align 4\n  %wide = zext i32 %index to i64\n"
+    "  %bin = getelementptr inbounds [64 x i32], [64 x i32]* %a, i64 0, i64 %wide\n"
+    "  %v = load i32, i32* %bin, align 4\n  %w = add i32 %v, 1\n"
+    "  store i32 %w, i32* %bin, align 4";
+
 TEST(TimeAnalysis, AnIndexFromDataIsADependenceUnlessAPragmaDeniesIt) {
-  const std::string histogram =
-      "  %index = load i32, i32* %at, align 4\n  %wide = zext i32 %index to i64\n"
-      "  %bin = getelementptr inbounds [64 x i32], [64 x i32]* %a, i64 0, i64 %wide\n"
-      "  %v = load i32, i32* %bin, align 4\n  %w = add i32 %v, 1\n"
-      "  store i32 %w, i32* %bin, align 4";
-  const auto found = recurrences_of(histogram);
+  const auto found = recurrences_of(kHistogram);
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found.back().distance, 1);
   EXPECT_EQ(found.back().cycles, 2);
-  EXPECT_TRUE(recurrences_of(histogram, "#pragma HLS dependence variable=a inter false\n").empty());
+  EXPECT_TRUE(
+      recurrences_of(kHistogram, "#pragma HLS dependence variable=a inter false\n").empty());
+  // For a member of the struct `a`, but not for another variable.
+  EXPECT_TRUE(
+      recurrences_of(kHistogram, "#pragma HLS dependence variable=a.sums inter false\n").empty());
+  EXPECT_FALSE(
+      recurrences_of(kHistogram, "#pragma HLS dependence variable=all.sums inter false\n").empty());
+  EXPECT_FALSE(
+      recurrences_of(kHistogram, "#pragma HLS dependence variable=a_2 inter false\n").empty());
+}
+
+TEST(TimeAnalysis, APragmaSaysAfterHowManyIterationsADependenceComes) {
+  const auto distance = [](const std::string& words) {
+    const auto found = recurrences_of(kHistogram, "#pragma HLS dependence " + words + "\n");
+    return found.empty() ? 0 : found.back().distance;
+  };
+  EXPECT_EQ(distance("variable=a inter RAW distance=4 true"), 4);
+  EXPECT_EQ(distance("variable = a type = inter direction = RAW distance = 12 true"), 12);
+  EXPECT_EQ(distance("variable=a.sums inter distance=4 true"), 4);
+  EXPECT_EQ(distance("variable=b inter RAW distance=4 true"), 1);
+  for (const std::string words : {"intra RAW", "type=inter direction=WAR", "inter WAW"}) {
+    EXPECT_EQ(distance("variable=a distance=4 true " + words), 1) << words;
+  }
+}
+
+TEST(TimeAnalysis, APragmaMakesNoDependenceAndNoneCloser) {
+  const std::string pragma = "#pragma HLS dependence variable=a inter RAW distance=1 true\n";
+  const std::string add = std::string(kLoadAdd) + "  store i32 %w, i32* %";
+  EXPECT_TRUE(recurrences_of(add + "at, align 4", pragma).empty());
+  const auto found = recurrences_of(kAhead + add + "to, align 4", pragma);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].distance, 2);
 }
 
 TEST(TimeAnalysis, PartitionsMakeBanksOfAnArray) {
