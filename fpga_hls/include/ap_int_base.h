@@ -195,8 +195,10 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
   // Returns `count` (1 to 64) bits from bit `low` on. All of them must be in the number.
   Limb get(int low, int count) const {
     if (kKind == ap_detail::kWord) return ap_detail::cut(bits_.low64() >> low, count, false);
-    Limb pair[2] = {bits_.limb(low / 64), bits_.limb(low / 64 + 1)};
-    return ap_detail::extract(pair, low % 64, count, 2);
+    const int at = low / 64, part = low % 64;
+    Limb value = bits_.limb(at) >> part;
+    if (part != 0) value |= bits_.limb(at + 1) << (64 - part);
+    return ap_detail::cut(value, count, false);
   }
   void put(int low, int count, Limb value) { put_bits(low, count, value, Tag()); }
 

@@ -82,6 +82,7 @@ struct ProcessEntry {
     sanitizer::arrived(process->sanitizer);
     try {
       process->body(process->argument);
+      process->stack.is_clean = true;
     } catch (const Stopped&) {
       // The command has ended and the stack is unwound; nothing remains to do.
     } catch (...) {
@@ -100,9 +101,10 @@ Process* Scheduler::make_process(const char* name, void (*body)(void*), void* ar
   process->body = body;
   process->argument = argument;
   process->stack = stacks_.take();
-  if (settings_.stack_taken != nullptr) {
+  if (settings_.stack_taken != nullptr && !process->stack.is_clean) {
     settings_.stack_taken(process->stack.low(), process->stack.top());
   }
+  process->stack.is_clean = false;
   process->sanitizer = sanitizer::make_fiber(process->stack.low(), kStackBytes);
   process->context = boost::context::fiber(std::allocator_arg, OwnStack{process->stack},
                                            ProcessEntry{this, process.get()});

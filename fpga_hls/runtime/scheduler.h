@@ -46,7 +46,7 @@ struct UnitSettings {
   DepthTrial* trial = DepthTrial::current();  // null: stated depths apply
   // Called on the unit's thread when the unit begins to wait for other units and has new findings.
   std::function<void()> has_news = {};
-  // Called before a process starts on the stack [low, top).
+  // Called before a process starts on the stack [low, top), unless the last one there returned.
   void (*stack_taken)(void* low, void* top) = nullptr;
   ProcessObserver* observer = nullptr;  // outlives the scheduler
 };

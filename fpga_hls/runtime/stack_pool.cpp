@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include <cstdint>
 #include <new>
 
 namespace tandem::hls_runtime {
@@ -25,12 +26,17 @@ Stack StackPool::take() {
     free_.pop_back();
     return stack;
   }
-  void* const place = mmap(nullptr, kGuardBytes + kStackBytes, PROT_NONE,
+  constexpr size_t kBytes = kGuardBytes + kStackBytes;
+  void* const place = mmap(nullptr, kBytes + kStackAlignment, PROT_NONE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (place == MAP_FAILED) throw std::bad_alloc();
-  const Stack stack{static_cast<char*>(place)};
+  char* const begin = static_cast<char*>(place);
+  const size_t before = -reinterpret_cast<uintptr_t>(begin) % kStackAlignment;
+  if (before != 0) munmap(begin, before);
+  munmap(begin + before + kBytes, kStackAlignment - before);
+  const Stack stack{begin + before};
   if (mprotect(stack.low(), kStackBytes, PROT_READ | PROT_WRITE) != 0) {
-    munmap(place, kGuardBytes + kStackBytes);
+    munmap(stack.guard, kBytes);
     throw std::bad_alloc();
   }
   return stack;

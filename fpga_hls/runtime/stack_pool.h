@@ -4,7 +4,7 @@
 //
 // A kernel's local arrays represent on-chip memory, so a stack is as large as that of a large card.
 // A guard region below each stack faults; it is wide, because one frame may skip many pages. The
-// pool reuses the stacks of ended processes and releases their deep pages. Threads: one. Cost: two
+// pool reuses the stacks of ended processes and releases their deep pages. Threads: one. Cost: four
 // system calls for a new stack, one for a reused one.
 #pragma once
 
@@ -15,9 +15,13 @@ namespace tandem::hls_runtime {
 
 constexpr size_t kStackBytes = size_t{256} << 20;
 constexpr size_t kGuardBytes = size_t{64} << 20;
+// Of both ends of a stack. The card's maps have a byte for 8 bytes of memory, so those of a stack
+// are whole pages.
+constexpr size_t kStackAlignment = size_t{32} << 10;
 
 struct Stack {
   char* guard = nullptr;  // [kGuardBytes], then [kStackBytes]
+  bool is_clean = false;  // the last process returned, so no frame was unwound
   char* low() const { return guard + kGuardBytes; }
   char* top() const { return low() + kStackBytes; }
 };

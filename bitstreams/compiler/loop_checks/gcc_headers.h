@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <vector>
@@ -14,11 +15,13 @@
 #include <tree.h>
 #include <gimple.h>
 #include <tree-pass.h>
+#include <dumpfile.h>
 #include <context.h>
 #include <ssa.h>
 #include <cfgloop.h>
 #include <gimple-iterator.h>
 #include <gimple-walk.h>
+#include <gimple-pretty-print.h>
 #include <gimplify.h>
 #include <gimplify-me.h>
 #include <fold-const.h>

@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kMostStatements = 800;
 constexpr size_t kMostRanges = 24;
 // A known number of iterations from which the looks are worth their time.
-constexpr HOST_WIDE_INT kFewIterations = 6;
+constexpr HOST_WIDE_INT kFewIterations = 12;
 
 tree function_named(const char* name, tree type) {
   const tree function = build_fn_decl(name, type);
@@ -68,6 +68,7 @@ class LoopChecks {
   bool add_index(gimple* stmt);
   bool add_alignment(gimple* stmt);
   void add_condition(tree condition);
+  void tell(const char* what, gimple* stmt) const;
   tree look_at_ranges();
   void note_stores();
   tree computed(tree value, gimple_seq* code) const;
@@ -112,15 +113,27 @@ bool LoopChecks::find() {
   }
   free(blocks);
   is_possible = statements.size() <= kMostStatements;
+  if (!is_possible) tell("it has too many statements", nullptr);
   for (gimple* stmt : statements) is_possible = is_possible && visit(stmt);
+  if (ranges_.size() > kMostRanges) tell("it has too many ranges", nullptr);
   if (!is_possible || checks_.empty() || ranges_.size() > kMostRanges) return false;
   return outer_->inner == nullptr || !has_others_;
+}
+
+// -fdump-tree-all: why a loop has no version without checks, or keeps some there.
+void LoopChecks::tell(const char* what, gimple* stmt) const {
+  if (dump_file == nullptr) return;
+  std::fprintf(dump_file, ";; tandem: loop %d: %s\n", outer_->num, what);
+  if (stmt != nullptr) print_gimple_stmt(dump_file, stmt, 2, TDF_LINENO);
 }
 
 // False: the loop must keep all its checks.
 bool LoopChecks::visit(gimple* stmt) {
   // Marks of pragmas are such calls, too.
-  if (is_long_call(stmt)) return false;
+  if (is_long_call(stmt)) {
+    tell("it has a call", stmt);
+    return false;
+  }
   bool is_known = true;
   if (std::strcmp(called_name(stmt), "tandem_stored") == 0) {
     is_known = add_access(stmt, gimple_call_arg(stmt, 0), gimple_call_arg(stmt, 1), true);
@@ -135,6 +148,7 @@ bool LoopChecks::visit(gimple* stmt) {
     return true;
   }
   if (is_known) checks_.push_back(stmt);
+  if (!is_known) tell("this is not known before it", stmt);
   has_others_ = has_others_ || !is_known;
   return true;
 }

@@ -4,7 +4,7 @@
 // on all paths is one of the same scope.
 #include "bitstreams/compiler/loop_checks/private_variables.h"
 
-#include "bitstreams/compiler/loop_checks/gcc_headers.h"
+#include "bitstreams/compiler/loop_checks/access_range.h"
 
 namespace tandem::loop_checks {
 namespace {
@@ -31,6 +31,28 @@ bool is_check(gimple* stmt) {
 bool takes_address(gimple* stmt) {
   return gimple_assign_single_p(stmt) && TREE_CODE(gimple_assign_rhs1(stmt)) == ADDR_EXPR &&
          TREE_CODE(gimple_assign_lhs(stmt)) == SSA_NAME;
+}
+
+// Checks of atomic and copied values of 1 to 16 bytes become those of numbers, which v++ makes
+// inline. They do not reach more words of the card's map if the value is aligned.
+void check_as_number(gimple* stmt) {
+  if (!gimple_call_internal_p(stmt, IFN_ASAN_CHECK)) return;
+  const tree flags = gimple_call_arg(stmt, 0);
+  const tree size = gimple_call_arg(stmt, 2);
+  if ((tree_to_shwi(flags) & ASAN_CHECK_SCALAR_ACCESS) != 0 || !tree_fits_shwi_p(size)) return;
+  const HOST_WIDE_INT bytes = tree_to_shwi(size);
+  if (bytes < 1 || bytes > 16 || (bytes & (bytes - 1)) != 0) return;
+  const tree pointer = gimple_call_arg(stmt, 1);
+  const tree element = pointed_element(pointer);
+  const unsigned known = element != NULL_TREE ? get_object_alignment(element) : 0;
+  const unsigned bits = std::max(known, get_pointer_alignment(pointer));
+  const auto wanted = static_cast<unsigned>(std::min<HOST_WIDE_INT>(bytes, 8) * BITS_PER_UNIT);
+  if (bits < wanted) return;
+  gimple_call_set_arg(
+      stmt, 0,
+      build_int_cst(integer_type_node,
+                    tree_to_shwi(flags) | ASAN_CHECK_SCALAR_ACCESS | ASAN_CHECK_NON_ZERO_LEN));
+  gimple_call_set_arg(stmt, 3, build_int_cst(integer_type_node, bits / BITS_PER_UNIT));
 }
 
 class PrivateVariables {
@@ -170,6 +192,11 @@ class PrivateVariables {
 }  // namespace
 
 bool drop_private_checks() {
+  basic_block block;
+  FOR_EACH_BB_FN(block, cfun) {
+    for (auto at = gsi_start_bb(block); !gsi_end_p(at); gsi_next(&at))
+      check_as_number(gsi_stmt(at));
+  }
   calculate_dominance_info(CDI_DOMINATORS);
   return PrivateVariables().run();
 }

@@ -27,6 +27,7 @@
 
 #include "emulation/card/checks/local_memory.h"
 #include "emulation/card/clients/card_server.h"
+#include "emulation/card/timing/rtl_time.h"
 #include "emulation/card/timing/run_timer.h"
 #include "emulation/protocol/card_address.h"
 #include "emulation/protocol/control_channel.h"
@@ -99,8 +100,10 @@ CardSettings read_settings() {
   const std::string trial = variable("TANDEM_DEPTH_TRIAL");
   if (!trial.empty()) hls_runtime::DepthTrial::begin(trial);
   settings.report_file = variable("TANDEM_CARD_REPORT");
+  settings.measures_units = !variable("TANDEM_CARD_STATISTICS").empty();
   settings.checks = parse_checks(variable("TANDEM_CHECKS"), !settings.report_file.empty());
   settings.deadline = read_deadline();
+  set_rtl_stalls(variable("TANDEM_RTL_STALLS"));
   settings.timed = parse_time(variable("TANDEM_TIME"));
   settings.waves = parse_waves(variable("TANDEM_WAVES"), settings.timed);
   tell_dropped_checks(settings);

@@ -102,7 +102,12 @@ void MemoryStates::make_buffer(uint64_t address, uint64_t size_bytes, uint32_t g
   const uint64_t end = address + size_bytes;
   const uint64_t rest = (kAllocationGranule - end % kAllocationGranule) % kAllocationGranule;
   if (covers(end, rest)) std::memset(states() + end, 0, rest);
+  // The card's first write then finds the page of these marks.
+  for (uint64_t block = address / kStateBlock; block * kStateBlock < end; ++block) {
+    unseen_blocks()[block].fetch_or(0);
+  }
   note_change(address, size_bytes + rest);
+  const uint64_t number = counts().made.fetch_add(1) + 1;
   for (const uint32_t from : {kNoRecord, uint32_t{kStateFreed}}) {
     for (uint32_t index = 0; index < kMaxBufferRecords; ++index) {
       BufferRecord& record = records()[index];
@@ -112,6 +117,7 @@ void MemoryStates::make_buffer(uint64_t address, uint64_t size_bytes, uint32_t g
       record.address = address;
       record.size_bytes = size_bytes;
       record.made_at = place;
+      record.number = number;
       record.state.store(kStateLive, std::memory_order_release);
       return;
     }
@@ -170,10 +176,14 @@ const BufferRecord* MemoryStates::find(uint64_t address) const {
     if (state == kRecordTaken || record.address > address) continue;
     if (holds(record) && state == kStateLive) return &record;
     if (holds(record) && (states()[address] & kStateFreed) == 0) continue;  // made anew since
-    const bool better =
-        best == nullptr || holds(record) ||
-        (!holds(*best) && record.address + record.size_bytes > best->address + best->size_bytes);
-    if (better) best = &record;
+    if (best == nullptr || holds(record)) {
+      best = &record;
+      continue;
+    }
+    const uint64_t end = record.address + record.size_bytes;
+    const uint64_t best_end = best->address + best->size_bytes;
+    const bool is_newer = end == best_end && record.number > best->number;
+    if (!holds(*best) && (end > best_end || is_newer)) best = &record;
   }
   return best;
 }

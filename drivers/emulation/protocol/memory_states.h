@@ -31,6 +31,7 @@ struct BufferRecord {
   uint32_t group = 0;
   uint64_t address = 0;
   uint64_t size_bytes = 0;
+  uint64_t number = 0;  // no other buffer has it, not even one at the same address
   CodePlace made_at;
 };
 
@@ -77,6 +78,7 @@ class MemoryStates {
  private:
   struct ChangeCounts {
     std::atomic<uint64_t> all{0};
+    std::atomic<uint64_t> made{0};  // buffers
   };
   BufferRecord* records() const;
   ChangeCounts& counts() const;

@@ -18,7 +18,7 @@
 
 namespace tandem::emulation {
 
-constexpr uint32_t kProtocolVersion = 6;
+constexpr uint32_t kProtocolVersion = 7;
 constexpr uint32_t kMaxUnits = 128;
 constexpr uint32_t kMaxClients = 256;      // multiple of 64
 constexpr uint32_t kRegisterWords = 1024;  // register map of a unit that programs may touch
@@ -26,6 +26,7 @@ constexpr uint32_t kRegisterWords = 1024;  // register map of a unit that progra
 struct UnitStatistics {
   std::atomic<uint64_t> launches{0};
   std::atomic<uint64_t> busy_ns{0};
+  std::atomic<uint64_t> processor_ns{0};  // of that, what the unit's thread computed
 };
 
 struct UnitChannel {

@@ -41,11 +41,15 @@ std::uint64_t readable_bytes(std::uint64_t address, std::uint64_t limit) {
 std::span<const std::byte> readable_xclbin(const axlf* top) {
   const auto address = reinterpret_cast<std::uint64_t>(top);
   const std::uint64_t readable = readable_bytes(address, kMaxBytes);
-  if (top == nullptr || readable < sizeof(axlf) || std::memcmp(top->m_magic, "xclbin2\0", 8) != 0) {
+  axlf head = {};  // a copy: an application may have read the file to any address
+  if (top != nullptr && readable >= sizeof(axlf)) {
+    std::memcpy(&head, static_cast<const void*>(top), sizeof(axlf));
+  }
+  if (std::memcmp(head.m_magic, "xclbin2\0", 8) != 0) {
     throw Error("xclbin",
                 "xclbin in memory: field m_magic is not 'xclbin2'; this is not an xclbin file");
   }
-  const std::uint64_t length = top->m_header.m_length;
+  const std::uint64_t length = head.m_header.m_length;
   const std::string says =
       "xclbin in memory: field m_length says " + std::to_string(length) + " bytes, ";
   if (length < sizeof(axlf) || length > kMaxBytes) {

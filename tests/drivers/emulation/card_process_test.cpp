@@ -202,6 +202,19 @@ TEST(CardProcess, SaysThatARequestIsTooLong) {
   EXPECT_TRUE(process.call("allocate 1 0 8192", {}, 20s).ok());
 }
 
+TEST(CardProcess, StallsOfPortsWithoutANumberAreRefusedInASentence) {
+  for (const char* text : {"often", "3x", "-1", "99999999999999999999"}) {
+    setenv("TANDEM_RTL_STALLS", text, 1);
+    testing::internal::CaptureStderr();
+    EXPECT_THROW(start_private_card(TANDEM_CARD_PROGRAM, kOpening), std::exception) << text;
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                HasSubstr("TANDEM_RTL_STALLS is '" + std::string(text) + "', not a whole number"));
+  }
+  setenv("TANDEM_RTL_STALLS", "7", 1);
+  EXPECT_NO_THROW(start_private_card(TANDEM_CARD_PROGRAM, kOpening));
+  unsetenv("TANDEM_RTL_STALLS");
+}
+
 TEST(CardProcess, OfAnotherVersionOrOfAbsurdSizeIsNotOpened) {
   EXPECT_THROW(start_private_card(TANDEM_CARD_PROGRAM, "open 1 u55c 4194304"), std::exception);
   EXPECT_THROW(start_private_card(TANDEM_CARD_PROGRAM, "open " + std::to_string(kProtocolVersion) +

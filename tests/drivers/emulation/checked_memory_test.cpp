@@ -119,7 +119,7 @@ TEST_F(CheckedMemory, AStoreCountsOnceAllEightBytesAreStored) {
 
 TEST_F(CheckedMemory, ANewRunForgetsTheBlocksThatAProgramChanged) {
   set(0, 8192, kByKernel);
-  shadow->look_at(0, 8192);
+  for (const uint64_t block : {0, 4096}) shadow->look_at_block(block);
   EXPECT_EQ(at(0), 0);
   shadow->refresh();
   EXPECT_EQ(at(0), 0) << "nothing changed";
@@ -133,6 +133,25 @@ TEST_F(CheckedMemory, ANewRunForgetsTheBlocksThatAProgramChanged) {
   shadow->look_at_block(4096);
   EXPECT_EQ(at(4096), kMixedStates);
   EXPECT_EQ(at(4104), 0);
+}
+
+TEST_F(CheckedMemory, AClosedShadowKnowsNothingUntilItIsOpenAgain) {
+  set(0, 8192, kByKernel);
+  shadow->look_at_block(0);
+  EXPECT_FALSE(shadow->is_closed());
+  shadow->close();
+  EXPECT_TRUE(shadow->is_closed());
+  EXPECT_EQ(at(0), kUnknownStates);
+  EXPECT_EQ(at(4088), kUnknownStates);
+  shadow->look_at_block(4096);
+  shadow->stored(4096, 8);
+  shadow->store_range(0, 8192);
+  EXPECT_EQ(at(0), kUnknownStates);
+  EXPECT_EQ(at(4096), kUnknownStates);
+  shadow->open();
+  shadow->look_at_block(4096);
+  EXPECT_EQ(at(4096), 0);
+  EXPECT_EQ(at(0), kUnknownStates);
 }
 
 TEST_F(CheckedMemory, AChangeAfterTheLookIsNotOverlooked) {
@@ -150,7 +169,7 @@ TEST_F(CheckedMemory, AChangeAfterTheLookIsNotOverlooked) {
 
 TEST_F(CheckedMemory, ARangeIsStoredWithItsEnds) {
   set(0, 12288, kReadable);
-  shadow->look_at(0, 8192);
+  for (const uint64_t block : {0, 4096}) shadow->look_at_block(block);
   set(4080, 4, kByKernel);
   shadow->store_range(4084, 8192 - 4084 + 100);
   EXPECT_EQ(at(4072), kPlainForLoads);
@@ -247,6 +266,32 @@ TEST_F(CheckedMemory, AVariableIsLookedAtUntilAllItsBytesAreWritten) {
   EXPECT_EQ(shadow_of(address + 16), kOutOfScope);
   EXPECT_EQ(blank_bits_of(address + 16), 0);
   forget(address, address + 32);
+}
+
+// The kernel's own code makes the shadow of a frame accessible when the function returns.
+TEST_F(CheckedMemory, BlankBitsOfAFrameThatEndedDoNotCount) {
+  alignas(8) char frame[16] = {};
+  const auto at = reinterpret_cast<uint64_t>(frame);
+  enter_scope(at, 16);
+  EXPECT_TRUE(is_blank(at + 8, 4));
+  shadow_of(at) = shadow_of(at + 8) = 0;
+  EXPECT_FALSE(is_blank(at, 4));
+  EXPECT_FALSE(is_blank(at + 8, 8));
+  forget(at, at + 16);
+}
+
+// Else each access to the next variable there would be looked at.
+TEST_F(CheckedMemory, ASmallerVariableAtTheSamePlaceIsWrittenOnceItsOwnBytesAre) {
+  alignas(8) char frame[16] = {};
+  const auto at = reinterpret_cast<uint64_t>(frame);
+  for (const uint64_t size_bytes : {4, 12}) {
+    enter_scope(at, 16);
+    shadow_of(at) = shadow_of(at + 8) = 0;
+    enter_scope(at, size_bytes);
+    set_written_bytes(at, size_bytes);
+    EXPECT_EQ(shadow_of(at + size_bytes - 4), 4);
+    forget(at, at + 16);
+  }
 }
 
 TEST_F(CheckedMemory, ASmallVariableHasItsOwnBounds) {

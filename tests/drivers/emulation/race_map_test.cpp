@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 namespace tandem::emulation {
 namespace {
 
@@ -116,6 +119,111 @@ TEST(RaceMap, BlocksOfEndedRunsAndReadsAreNoConflict) {
   EXPECT_FALSE(map.touch(2, 0, 8192, true, 0));
   map.begin_run(1);
   EXPECT_TRUE(map.touch(1, 100, 4, true, 0));
+}
+
+// Bytes that follow each other are one span; what lies beside it is not.
+TEST(RaceMap, ASpanHasTheBytesThatItsUnitTouched) {
+  for (const bool ascends : {true, false}) {
+    RaceMap map(kMapBytes);
+    map.begin_run(1);
+    map.begin_run(2);
+    for (uint64_t index = 0; index < 100; ++index) {
+      EXPECT_FALSE(map.touch(1, 5000 + 4 * (ascends ? index : 99 - index), 4, true, 9));
+    }
+    EXPECT_FALSE(map.touch(2, 4999, 1, false, 0));
+    EXPECT_FALSE(map.touch(2, 5400, 4, false, 0));
+    for (const uint64_t byte : {5000, 5200, 5399}) {
+      const auto conflict = map.touch(2, byte, 1, false, 0);
+      ASSERT_TRUE(conflict) << byte;
+      EXPECT_EQ(conflict->code_offset, 9u);
+    }
+  }
+}
+
+TEST(RaceMap, BytesBesideAGapAreFoundButNotTheGap) {
+  RaceMap map(kMapBytes);
+  map.begin_run(1);
+  map.begin_run(2);
+  for (const uint64_t at : {100, 120, 140}) EXPECT_FALSE(map.touch(1, at, 4, true, 9));
+  for (const uint64_t at : {104, 124, 144}) EXPECT_FALSE(map.touch(2, at, 16, true, 5));
+  for (const uint64_t at : {100, 120, 140}) EXPECT_TRUE(map.touch(2, at, 4, false, 5)) << at;
+}
+
+TEST(RaceMap, AGapOfOneByteIsAGap) {
+  for (const bool ascends : {true, false}) {
+    RaceMap map(kMapBytes);
+    map.begin_run(1);
+    map.begin_run(2);
+    EXPECT_FALSE(map.touch(1, ascends ? 100 : 105, 4, true, 9));
+    EXPECT_FALSE(map.touch(1, ascends ? 105 : 100, 4, true, 9));
+    EXPECT_FALSE(map.touch(2, 104, 1, false, 5));
+    EXPECT_TRUE(map.touch(2, 103, 1, false, 5));
+    EXPECT_TRUE(map.touch(2, 105, 1, false, 5));
+  }
+}
+
+// A span names one place.
+TEST(RaceMap, EachAccessHasItsOwnPlace) {
+  RaceMap map(kMapBytes);
+  map.begin_run(1);
+  map.begin_run(2);
+  EXPECT_FALSE(map.touch(1, 0, 4, true, 7));
+  EXPECT_FALSE(map.touch(1, 4, 4, true, 8));
+  EXPECT_FALSE(map.touch(1, 8, 4, true, 7));
+  for (const uint64_t at : {0, 4, 8}) {
+    const auto conflict = map.touch(2, at, 4, true, 1);
+    ASSERT_TRUE(conflict) << at;
+    EXPECT_EQ(conflict->code_offset, at == 4 ? 8u : 7u) << at;
+  }
+}
+
+TEST(RaceMap, TheSpanOfARunningUnitStays) {
+  RaceMap map(kMapBytes);
+  for (const uint32_t each : {1u, 2u, 3u}) map.begin_run(each);
+  EXPECT_FALSE(map.touch(1, 0, 64, true, 7));
+  EXPECT_FALSE(map.touch(2, 128, 64, true, 8));
+  EXPECT_TRUE(map.touch(3, 32, 4, false, 0));
+  EXPECT_TRUE(map.touch(3, 160, 4, false, 0));
+  map.end_run(1);
+  EXPECT_FALSE(map.touch(2, 256, 64, true, 8)) << "in the place of the ended one's";
+  EXPECT_FALSE(map.touch(3, 32, 4, false, 0));
+  EXPECT_TRUE(map.touch(3, 300, 4, false, 0));
+}
+
+// What found a race once finds it again: the caller may look a second time to tell its place.
+TEST(RaceMap, AnAccessThatConflictsStaysOne) {
+  RaceMap map(kMapBytes);
+  map.begin_run(1);
+  map.begin_run(2);
+  for (const uint64_t at : {100, 120, 140}) EXPECT_FALSE(map.touch(1, at, 4, true, 9));
+  EXPECT_FALSE(map.touch(1, 4096, 4096, true, 9));
+  for (int times = 0; times < 3; ++times) {
+    for (const uint64_t at : {100, 120, 140}) EXPECT_TRUE(map.touch(2, at, 4, true, 5)) << at;
+    EXPECT_TRUE(map.touch(2, 4096, 4096, true, 5));
+    EXPECT_TRUE(map.touch(2, 5000, 4, true, 5));
+  }
+}
+
+// Both begin in the same block at the same time: no access of either is lost.
+TEST(RaceMap, UnitsThatClaimABlockAtOnceAreBothFound) {
+  RaceMap map(kMapBytes);
+  for (const uint32_t each : {1u, 2u, 3u}) map.begin_run(each);
+  for (uint64_t block = 0; block < 200; ++block) {
+    std::atomic<int> ready{0};
+    const auto write = [&](uint32_t unit) {
+      ++ready;
+      while (ready.load() < 2) std::this_thread::yield();
+      map.touch(unit, block * 4096 + unit * 64, 8, true, unit);
+    };
+    std::thread other(write, 2);
+    write(1);
+    other.join();
+    for (const uint32_t unit : {1u, 2u}) {
+      const auto conflict = map.touch(3, block * 4096 + unit * 64, 8, false, 0);
+      ASSERT_TRUE(conflict) << "block " << block;
+      EXPECT_EQ(conflict->code_offset, unit);
+    }
+  }
 }
 
 }  // namespace

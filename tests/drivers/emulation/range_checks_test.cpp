@@ -40,6 +40,7 @@ struct RangeChecks : ::testing::Test {
     unit.skip_mask = &skip_mask;
     unit.report = [this](const Finding& finding) { kinds.push_back(finding.kind); };
     unit.num_units = [this] { return num_units; };
+    unit.other = [](uint32_t) { return std::make_pair(std::string("other"), CodeRange()); };
     unit.most_watched = kWatched;
     checks = std::make_unique<RunChecks>(areas, std::move(unit));
     areas.states.make_buffer(kBuffer, kBufferBytes, 0, false, {});
@@ -176,6 +177,116 @@ TEST_F(RangeChecks, WithAnotherUnitAccessesAreRecordedIfTheLoopSurelyMakesThem) 
   EXPECT_FALSE(good_store(words(kBuffer, 1), true)) << "the other unit wrote it";
   areas.races->end_run(1);
   EXPECT_TRUE(good_store(words(kBuffer, 1000), true));
+}
+
+// Its checks look at the map of races more than once.
+TEST_F(RangeChecks, AStoreToWhatAnotherUnitStoredIsARace) {
+  areas.races = std::make_unique<RaceMap>(kCardBytes);
+  num_units = 2;
+  begin();
+  areas.races->begin_run(1);
+  for (const uint64_t at : {0, 20, 40}) areas.races->touch(1, kBuffer + at, 4, true, 0);
+  checks->store(device + kBuffer + 24, 4, &kinds);
+  EXPECT_TRUE(kinds.empty());
+  checks->store(device + kBuffer + 20, 4, &device);
+  EXPECT_EQ(kinds, std::vector<std::string>{"race"}) << "behind a gap";
+}
+
+TEST_F(RangeChecks, ALoopOverAWholeBlockLeavesItsRaceToItsChecks) {
+  areas.races = std::make_unique<RaceMap>(kCardBytes);
+  num_units = 2;
+  begin();
+  areas.races->begin_run(1);
+  areas.races->touch(1, kBuffer, 4096, true, 0);
+  EXPECT_FALSE(good_store(words(kBuffer, 1024), true));
+  checks->store(device + kBuffer, 4, &kinds);
+  EXPECT_EQ(kinds, std::vector<std::string>{"race"});
+}
+
+// A program may free a buffer and make the next one at its address.
+TEST_F(RangeChecks, ABufferThatIsMadeAnewIsAnotherOne) {
+  for (size_t made = 1; made <= 3; ++made) {
+    begin();
+    for (int times = 0; times < 2; ++times) {
+      checks->store(device + kBuffer + kBufferBytes, 4, nullptr);
+    }
+    EXPECT_EQ(kinds.size(), made);
+    areas.states.free_buffer(kBuffer, kBufferBytes);
+    areas.states.make_buffer(kBuffer, kBufferBytes, 0, false, {});
+  }
+}
+
+// One access of many words, as of a wide number.
+TEST_F(RangeChecks, EachWordOfAWideAccessIsLookedAt) {
+  write(kBuffer, kBufferBytes);
+  begin();
+  areas.shadow->look_at_block(kBuffer + 8192);
+  checks->load(device + kBuffer + kBufferBytes - 32, 32, nullptr);
+  EXPECT_TRUE(kinds.empty());
+  checks->load(device + kBuffer + kBufferBytes - 24, 32, nullptr);
+  EXPECT_EQ(kinds, std::vector<std::string>{"out_of_bounds"});
+  checks->store(device + kBuffer + kBufferBytes - 24, 32, &kinds);
+  EXPECT_EQ(kinds.size(), 2u);
+  EXPECT_FALSE(is_unseen(kBuffer + kBufferBytes - 24));
+  checks->store(device + kBuffer + kBufferBytes - 32, 32, nullptr);
+  EXPECT_TRUE(is_unseen(kBuffer + kBufferBytes - 1)) << "it was read only before";
+}
+
+TEST_F(RangeChecks, AWideStoreToAVariableWritesAllItsWords) {
+  alignas(64) char variable[64] = {};
+  const auto at = reinterpret_cast<uint64_t>(variable);
+  begin();
+  enter_scope(at, 64);
+  checks->store(at, 32, nullptr);
+  EXPECT_FALSE(is_blank(at + 24, 8));
+  EXPECT_TRUE(is_blank(at + 32, 8));
+  checks->store(at, 64, nullptr);
+  EXPECT_FALSE(is_blank(at + 32, 8));
+  EXPECT_FALSE(is_blank(at + 56, 8));
+  leave_scope(at, 64);
+  EXPECT_EQ(shadow_of(at), kOutOfScope);
+  EXPECT_EQ(shadow_of(at + 56), kOutOfScope);
+  checks->load(at, 64, nullptr);
+  EXPECT_EQ(kinds, std::vector<std::string>{"local_out_of_bounds"});
+  forget(at, at + 64);
+}
+
+// Kernels skip accesses to variables by themselves; each access to device memory is recorded.
+TEST_F(RangeChecks, BesideOtherUnitsSingleAccessesAreRecorded) {
+  areas.races = std::make_unique<RaceMap>(kCardBytes);
+  write(kBuffer, 8000);
+  areas.shadow->look_at_block(kBuffer);
+  num_units = 2;
+  begin();
+  EXPECT_EQ(skip_mask, ~uint64_t{0});
+  EXPECT_FALSE(areas.shadow->is_known(kBuffer)) << "the kernel would skip accesses";
+  areas.races->begin_run(1);
+  checks->load(device + kBuffer, 4, nullptr);
+  checks->store(device + kBuffer + 8, 4, nullptr);
+  checks->announce_store(device + kBuffer + 16, 4, nullptr);
+  EXPECT_EQ(skip_mask, ~uint64_t{0}) << "the load will be right, so the store is done";
+  EXPECT_TRUE(is_unseen(kBuffer + 16));
+  EXPECT_FALSE(areas.races->touch(1, kBuffer, 8, false, 0));
+  EXPECT_TRUE(areas.races->touch(1, kBuffer, 4, true, 0));
+  EXPECT_TRUE(areas.races->touch(1, kBuffer + 8, 4, false, 0));
+  EXPECT_TRUE(areas.races->touch(1, kBuffer + 16, 4, false, 0));
+  areas.races->end_run(1);
+}
+
+// The card looks at blocks of different kinds; it knows some of them already.
+TEST_F(RangeChecks, KnownAndUnknownBlocksOfABufferAreLookedAt) {
+  for (const uint64_t bad : {0, 4095, 4096, 8100}) {
+    for (const bool is_known : {false, true}) {
+      write(kBuffer, kBufferBytes);
+      begin();
+      EXPECT_TRUE(good_load(words(kBuffer, kBufferBytes / 4)));
+      if (is_known) areas.shadow->look_at_block(kBuffer + 4096);
+      areas.states.change(kBuffer + bad, 1, kStateStale, 0);
+      begin();
+      if (is_known) areas.shadow->look_at_block(kBuffer + 4096);
+      EXPECT_FALSE(good_load(words(kBuffer, kBufferBytes / 4))) << bad;
+    }
+  }
 }
 
 // A value that a loop reads in the iteration after its write, behind many other accesses.

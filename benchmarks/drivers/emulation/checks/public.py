@@ -5,8 +5,8 @@
     source <build>/xrt/setup.sh && python3 benchmarks/drivers/emulation/checks/public.py FOLDER [EXAMPLE ...]
 
 FOLDER is a clone of Xilinx/Vitis_Accel_Examples; EXAMPLE a folder in it, by default those of EXAMPLES. Each is built and run by its own
-Makefile (hw_emu), then run in turns with and without checks. Prints a JSON line per kernel (shortest time of a launch), the findings,
-and a last line with the median of the ratios. Most examples launch a kernel once, so first uses of memory are in the times.
+Makefile (hw_emu), then run in turns with and without checks. Prints a JSON line per kernel (shortest processor time of a launch), the
+findings, and a last line with the median of the ratios. Most examples launch a kernel once, so first uses of memory are in the times.
 """
 import json
 import os
@@ -42,12 +42,12 @@ def lines_of(path):
 
 
 def shortest(path):
-    """Microseconds of a launch, by kernel."""
+    """Microseconds of the processor for a launch, by kernel."""
     times = {}
     for line in lines_of(path):
         for unit in line["units"]:
             if unit["launches"]:
-                times.setdefault(unit["kernel"], []).append(unit["busy_ns"] / unit["launches"] / 1000)
+                times.setdefault(unit["kernel"], []).append(unit["processor_ns"] / unit["launches"] / 1000)
     return {kernel: min(each) for kernel, each in times.items()}
 
 

@@ -67,7 +67,7 @@ DeviceShadow::DeviceShadow(uint64_t device, uint64_t size_bytes, const MemorySta
     if (mapped == MAP_FAILED) fail_shadow();
     madvise(mapped, bytes, MADV_DONTDUMP);
   }
-  close(file);
+  ::close(file);
   // The parts of pages at both ends.
   std::memset(reinterpret_cast<void*>(begin), kUnknownStates, std::min(first, end) - begin);
   if (end > last) std::memset(reinterpret_cast<void*>(last), kUnknownStates, end - last);
@@ -77,7 +77,7 @@ void DeviceShadow::look_at_block(uint64_t address) {
   const uint64_t begin = address / kBlockBytes * kBlockBytes;
   const uint64_t end = std::min(begin + kBlockBytes, size_bytes_);
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (is_known(address)) return;
+  if (is_known(address) || is_closed()) return;
   // Before the states, so that a change in between is seen by refresh().
   known_blocks_.push_back({begin, states_.block_changes(begin)});
   const uint8_t* const states = states_.states() + begin;
@@ -96,11 +96,18 @@ void DeviceShadow::look_at_block(uint64_t address) {
     shadows[at / 8] = shadow_for(states_at(states + at));
 }
 
-void DeviceShadow::look_at(uint64_t address, uint64_t size_bytes) {
-  for (uint64_t at = address / kBlockBytes * kBlockBytes; at < address + size_bytes;
-       at += kBlockBytes) {
-    if (!is_known(at)) look_at_block(at);
-  }
+// Units may run meanwhile: they know the bytes as long as they see the old shadow.
+void DeviceShadow::close() {
+  if (is_closed()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  is_closed_.store(true);
+  for (const KnownBlock& block : known_blocks_) forget_block(block.begin);
+  known_blocks_.clear();
+}
+
+void DeviceShadow::forget_block(uint64_t begin) const {
+  const uint64_t bytes = std::min(kBlockBytes, size_bytes_ - begin);
+  std::memset(&shadow_of(device_ + begin), kUnknownStates, bytes / 8);
 }
 
 // Another unit may forget the block meanwhile: then its bytes stay unknown.
@@ -140,8 +147,7 @@ void DeviceShadow::refresh() {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::erase_if(known_blocks_, [this](const KnownBlock& block) {
     if (states_.block_changes(block.begin) == block.changes) return false;
-    const uint64_t bytes = std::min(kBlockBytes, size_bytes_ - block.begin);
-    std::memset(&shadow_of(device_ + block.begin), kUnknownStates, bytes / 8);
+    forget_block(block.begin);
     return true;
   });
   seen_changes_.store(changes, std::memory_order_relaxed);

@@ -35,12 +35,14 @@ class DeviceShadow {
   bool is_known(uint64_t address) const { return shadow_of(device_ + address) != kUnknownStates; }
   // Makes the block of an address known.
   void look_at_block(uint64_t address);
-  // The same for all blocks of a range.
-  void look_at(uint64_t address, uint64_t size_bytes);
   // After a kernel's store, which changed the states.
   void stored(uint64_t address, uint64_t size_bytes);
   // Makes the bytes of a range stored ones: states and shadow.
   void store_range(uint64_t address, uint64_t size_bytes);
+  // From here on until open() all blocks are unknown.
+  void close();
+  void open() { is_closed_.store(false); }
+  bool is_closed() const { return is_closed_.load(std::memory_order_relaxed); }
   // A run begins: forgets the blocks that programs have changed.
   void refresh();
 
@@ -51,11 +53,14 @@ class DeviceShadow {
     uint32_t changes = 0;  // of the states when they were looked at
   };
 
+  void forget_block(uint64_t begin) const;
+
   const uint64_t device_;
   const uint64_t size_bytes_;
   const MemoryStates& states_;
   std::mutex mutex_;
   std::vector<KnownBlock> known_blocks_;
+  std::atomic<bool> is_closed_{false};
   std::atomic<uint64_t> seen_changes_{0};
 };
 

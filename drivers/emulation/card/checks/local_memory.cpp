@@ -34,6 +34,16 @@ void map_one(uint64_t offset) {
   madvise(at, kAddressEnd >> 3, MADV_NOHUGEPAGE);
 }
 
+// Most variables are small: a call would take longer.
+void fill(void* map, int value, uint64_t count) {
+  if (count >= 16) {
+    std::memset(map, value, count);
+    return;
+  }
+  auto* const bytes = static_cast<volatile int8_t*>(map);
+  for (uint64_t at = 0; at < count; ++at) bytes[at] = static_cast<int8_t>(value);
+}
+
 // Zeroes [begin, end) of a map.
 void zero_map(char* begin, char* end) {
   const auto size = static_cast<uint64_t>(end - begin);
@@ -63,7 +73,9 @@ bool has_local_memory() { return mapped_local_memory; }
 bool may_touch_bytes(uint64_t address, uint64_t size_bytes) {
   for (uint64_t done = 0; done < size_bytes;) {
     const uint64_t step = std::min<uint64_t>(8 - ((address + done) & 7), size_bytes - done);
-    if (!may_touch(address + done, step)) return false;
+    const int8_t shadow = shadow_of(address + done);
+    const bool is_whole = shadow == 0 || shadow == kBlank;
+    if (!is_whole && !may_touch(address + done, step)) return false;
     done += step;
   }
   return true;
@@ -77,6 +89,7 @@ uint64_t accessible_bytes(uint64_t address, uint64_t size_bytes) {
 
 bool is_blank(uint64_t address, uint64_t size_bytes) {
   for (uint64_t byte = address; byte < address + size_bytes; ++byte) {
+    if (!is_marked_blank(shadow_of(byte))) return false;  // bits of a frame that has ended
     if ((blank_bits_of(byte) >> (byte & 7) & 1) == 0) return false;
   }
   return true;
@@ -92,16 +105,16 @@ void set_written_bytes(uint64_t address, uint64_t size_bytes) {
 
 void enter_scope_of(uint64_t address, uint64_t size_bytes) {
   const uint64_t words = size_bytes / 8, rest = size_bytes % 8;
-  std::memset(&shadow_of(address), kBlank, words);
-  std::memset(&blank_bits_of(address), 0xff, words);
+  fill(&shadow_of(address), kBlank, words);
+  fill(&blank_bits_of(address), 0xff, words);
   if (rest == 0) return;
   shadow_of(address + words * 8) = static_cast<int8_t>(kBlank + static_cast<int8_t>(rest));
-  blank_bits_of(address + words * 8) |= static_cast<uint8_t>((1u << rest) - 1);
+  blank_bits_of(address + words * 8) = static_cast<uint8_t>((1u << rest) - 1);
 }
 
 void leave_scope_of(uint64_t address, uint64_t size_bytes) {
-  std::memset(&shadow_of(address), kOutOfScope, (size_bytes + 7) / 8);
-  std::memset(&blank_bits_of(address), 0, (size_bytes + 7) / 8);
+  fill(&shadow_of(address), kOutOfScope, (size_bytes + 7) / 8);
+  fill(&blank_bits_of(address), 0, (size_bytes + 7) / 8);
 }
 
 void guard_global(uint64_t address, uint64_t size_bytes, uint64_t padded_bytes) {

@@ -81,7 +81,7 @@ inline void set_written(uint64_t address, uint64_t size_bytes) {
 inline void enter_scope(uint64_t address, uint64_t size_bytes) {
   if (size_bytes > 8 || (address & 7) != 0) return enter_scope_of(address, size_bytes);
   shadow_of(address) = static_cast<int8_t>(kBlank + static_cast<int8_t>(size_bytes & 7));
-  blank_bits_of(address) |= static_cast<uint8_t>((1u << size_bytes) - 1);
+  blank_bits_of(address) = static_cast<uint8_t>((1u << size_bytes) - 1);
 }
 inline void leave_scope(uint64_t address, uint64_t size_bytes) {
   if (size_bytes > 8 || (address & 7) != 0) return leave_scope_of(address, size_bytes);

@@ -6,7 +6,6 @@
 // A finding names the port instead of a source line. Without checks a broken protocol is printed
 // only.
 #include <cstdio>
-#include <cstdlib>
 
 #include "emulation/card/checks/run_checks.h"
 #include "emulation/card/timing/rtl_time.h"
@@ -60,8 +59,5 @@ TANDEM_RTL_CALL void tandem_rtl_protocol(const char* port, const char* rule, con
     std::fprintf(stderr, "tandem-card: port %s: %s\n", port, what);
   }
 }
-TANDEM_RTL_CALL uint64_t tandem_rtl_stalls() {
-  const char* const seed = std::getenv("TANDEM_RTL_STALLS");
-  return seed == nullptr ? 0 : std::strtoull(seed, nullptr, 10);
-}
+TANDEM_RTL_CALL uint64_t tandem_rtl_stalls() { return tandem::emulation::rtl_stalls(); }
 TANDEM_RTL_CALL void tandem_rtl_ran(uint64_t cycles) { tandem::emulation::add_rtl_cycles(cycles); }

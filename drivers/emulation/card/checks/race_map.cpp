@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A mark has, from the lowest bit: code offset (32), mask of bytes (4), unit + 1 (8), count of its
-// runs (20).
+// The mark of an entry has, from the lowest bit: code offset (32), mask of bytes (4), unit + 1 (8),
+// count of its runs (20). That of a span has the first and the last byte (12 each) instead of
+// offset and mask.
 #include "emulation/card/checks/race_map.h"
 
 #include <sys/mman.h>
@@ -15,11 +16,32 @@ namespace {
 
 constexpr uint64_t kRunMask = (1 << 20) - 1;
 constexpr uint64_t kMaskBits = uint64_t{0xf} << 32;
-constexpr uint64_t kBlockBytes = 4096;
+constexpr uint64_t kWordBytes = 4;
+constexpr unsigned kOwnerShift = 36, kLastShift = 12;
 constexpr uint64_t kSeveral = ~uint64_t{0};
 
-uint64_t owner_of(uint64_t mark) { return mark >> 36; }
-uint32_t unit_of(uint64_t mark) { return static_cast<uint32_t>(mark >> 36 & 0xff) - 1; }
+uint64_t owner_of(uint64_t mark) { return mark >> kOwnerShift; }
+uint32_t unit_of(uint64_t mark) { return static_cast<uint32_t>(mark >> kOwnerShift & 0xff) - 1; }
+uint64_t first_of(uint64_t span) { return span & 0xfff; }
+uint64_t last_of(uint64_t span) { return span >> kLastShift & 0xfff; }
+
+uint64_t code_mark(uint64_t own) { return owner_of(own) << 32 | (own & 0xffffffff); }
+// The code of a span's mark, which its unit may be about to write.
+uint32_t code_of(const std::atomic<uint64_t>& code, uint64_t mark) {
+  uint64_t found = 0;
+  for (int tries = 0; tries < 1000; ++tries) {
+    found = code.load(std::memory_order_acquire);
+    if (found >> 32 == owner_of(mark)) return static_cast<uint32_t>(found);
+  }
+  return 0;
+}
+
+// The bytes of a word that lie in [begin, last], as in an entry's mark.
+uint64_t mask_of(uint64_t word, uint64_t begin, uint64_t last) {
+  const uint64_t first = std::max(begin, word * kWordBytes) - word * kWordBytes;
+  const uint64_t end = std::min(last + 1, (word + 1) * kWordBytes) - word * kWordBytes;
+  return ((uint64_t{1} << end) - (uint64_t{1} << first)) << 32;
+}
 
 void note(std::atomic<uint64_t>& slot, uint64_t mark) {
   const uint64_t before = slot.load(std::memory_order_relaxed);
@@ -30,7 +52,7 @@ void note(std::atomic<uint64_t>& slot, uint64_t mark) {
 }  // namespace
 
 RaceMap::RaceMap(uint64_t memory_bytes)
-    : entries_bytes_((memory_bytes / 4 + 16) * sizeof(Entry)),
+    : entries_bytes_((memory_bytes / kWordBytes + 16) * sizeof(Entry)),
       size_bytes_(entries_bytes_ + (memory_bytes / kBlockBytes + 1) * sizeof(Block)) {
   void* const mapped = mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -49,48 +71,86 @@ bool RaceMap::is_running(uint64_t mark) const {
   return run % 2 == 1 && (run & kRunMask) == (mark >> 44 & kRunMask);
 }
 
+// Whether a mark is that of another unit that runs.
+bool RaceMap::is_foreign(uint64_t mark, uint64_t own) const {
+  return mark != 0 && unit_of(mark) != unit_of(own) && is_running(mark);
+}
+
 // Whether an entry has bytes of `own` that another running unit wrote, or reads that `own` writes.
 void RaceMap::look(const Entry& entry, uint64_t own, bool writes, Found& found) const {
   for (const bool wrote : {true, false}) {
     if (found || (!writes && !wrote)) continue;
     const uint64_t other = (wrote ? entry.writer : entry.reader).load(std::memory_order_relaxed);
-    const bool foreign = other != 0 && unit_of(other) != unit_of(own);
-    if (!foreign || (other & own & kMaskBits) == 0 || !is_running(other)) continue;
+    if ((other & own & kMaskBits) == 0 || !is_foreign(other, own)) continue;
     found = Conflict{unit_of(other), wrote, static_cast<uint32_t>(other)};
   }
 }
 
-void RaceMap::touch_block(uint64_t block, uint64_t own, bool writes, Found& found) {
-  Block& whole = blocks_[block];
-  own |= kMaskBits;
-  look(whole.whole, own, writes, found);
-  const uint64_t parts = whole.parts.load(std::memory_order_relaxed);
-  const bool has_foreign =
-      parts == kSeveral || (parts != 0 && unit_of(parts) != unit_of(own) && is_running(parts));
-  const Entry* const words = entries_ + block * (kBlockBytes / 4);
-  for (uint64_t word = 0; has_foreign && !found && word < kBlockBytes / 4; ++word) {
-    look(words[word], own, writes, found);
+void RaceMap::look_at_spans(const Bytes& bytes, uint64_t own, bool writes, Found& found) const {
+  const Block& block = blocks_[bytes.block];
+  for (const bool wrote : {true, false}) {
+    if (found || (!writes && !wrote)) continue;
+    const Span& span = wrote ? block.written : block.read;
+    const uint64_t mark = span.mark.load(std::memory_order_acquire);
+    if (!is_foreign(mark, own) || first_of(mark) > bytes.last || last_of(mark) < bytes.begin) {
+      continue;
+    }
+    found = Conflict{unit_of(mark), wrote, code_of(span.code, mark)};
   }
-  note(writes ? whole.whole.writer : whole.whole.reader, own);
 }
 
-// Inside of one block.
-void RaceMap::touch_words(uint64_t address, uint64_t end, uint64_t own, bool writes, Found& found) {
-  Block& block = blocks_[address / kBlockBytes];
-  look(block.whole, own | kMaskBits, writes, found);
-  const uint64_t parts = block.parts.load(std::memory_order_relaxed);
-  if (parts != own) {
-    const bool foreign =
-        parts == kSeveral || (parts != 0 && unit_of(parts) != unit_of(own) && is_running(parts));
-    block.parts.store(foreign ? kSeveral : own, std::memory_order_relaxed);
+void RaceMap::look_at_words(const Bytes& bytes, uint64_t own, bool writes, Found& found) const {
+  const uint64_t parts = blocks_[bytes.block].parts.load(std::memory_order_relaxed);
+  if (parts != kSeveral && !is_foreign(parts, own)) return;
+  const Entry* const words = entries_ + bytes.block * (kBlockBytes / kWordBytes);
+  for (uint64_t word = bytes.begin / kWordBytes; !found && word * kWordBytes <= bytes.last;
+       ++word) {
+    look(words[word], own | mask_of(word, bytes.begin, bytes.last), writes, found);
   }
-  for (uint64_t word = address / 4; word * 4 < end; ++word) {
-    const uint64_t first = std::max(address, word * 4) - word * 4;
-    const uint64_t last = std::min(end, word * 4 + 4) - word * 4;
-    const uint64_t mask = ((uint64_t{1} << last) - (uint64_t{1} << first)) << 32;
-    Entry& entry = entries_[word];
-    look(entry, own | mask, writes, found);
-    note(writes ? entry.writer : entry.reader, own | mask);
+}
+
+// Whether the unit's span now has the bytes. That of another running unit is replaced only by a
+// read of the whole block. A span names one place, so other code extends it only if it covers it.
+bool RaceMap::extend(const Bytes& bytes, uint64_t own, bool writes) {
+  Span& span = writes ? blocks_[bytes.block].written : blocks_[bytes.block].read;
+  const uint64_t before = span.mark.load(std::memory_order_relaxed);
+  uint64_t begin = bytes.begin, last = bytes.last;
+  if (owner_of(before) == owner_of(own)) {
+    const uint64_t known_begin = first_of(before), known_last = last_of(before);
+    if (known_begin <= begin && last <= known_last) return true;
+    const bool covers = begin <= known_begin && known_last <= last;
+    const bool joins = begin <= known_last + 1 && known_begin <= last + 1;
+    const bool is_same_code = span.code.load(std::memory_order_relaxed) == code_mark(own);
+    if (!covers && !(joins && is_same_code)) return false;
+    begin = std::min(begin, known_begin);
+    last = std::max(last, known_last);
+  } else if (is_foreign(before, own) && (writes || last - begin + 1 != kBlockBytes)) {
+    return false;
+  }
+  const uint64_t after = owner_of(own) << kOwnerShift | last << kLastShift | begin;
+  // Two units may claim it at once.
+  uint64_t expected = before;
+  if (!span.mark.compare_exchange_strong(expected, after)) return false;
+  span.code.store(code_mark(own), std::memory_order_release);
+  return true;
+}
+
+// A write that conflicts with this one stays: checks look again, to tell the place of the race.
+void RaceMap::note_words(const Bytes& bytes, uint64_t own, bool writes, Found& found) {
+  std::atomic<uint64_t>& parts = blocks_[bytes.block].parts;
+  const uint64_t before = parts.load(std::memory_order_relaxed);
+  if (before != own) {
+    const bool has_foreign = before == kSeveral || is_foreign(before, own);
+    parts.store(has_foreign ? kSeveral : own, std::memory_order_relaxed);
+  }
+  Entry* const words = entries_ + bytes.block * (kBlockBytes / kWordBytes);
+  for (uint64_t word = bytes.begin / kWordBytes; word * kWordBytes <= bytes.last; ++word) {
+    const uint64_t mark = own | mask_of(word, bytes.begin, bytes.last);
+    look(words[word], mark, writes, found);
+    std::atomic<uint64_t>& slot = writes ? words[word].writer : words[word].reader;
+    const uint64_t known = slot.load(std::memory_order_relaxed);
+    const bool stays = writes && (known & mark & kMaskBits) != 0 && is_foreign(known, own);
+    if (!stays) note(slot, mark);
   }
 }
 
@@ -101,10 +161,13 @@ std::optional<Conflict> RaceMap::touch(uint32_t unit, uint64_t address, uint64_t
   Found found;
   for (const uint64_t end = address + size_bytes; address < end;) {
     const uint64_t next = std::min(end, (address / kBlockBytes + 1) * kBlockBytes);
-    if (next - address == kBlockBytes) {
-      touch_block(address / kBlockBytes, own, writes, found);
+    const uint64_t block = address / kBlockBytes;
+    const Bytes bytes{block, address - block * kBlockBytes, next - 1 - block * kBlockBytes};
+    look_at_spans(bytes, own, writes, found);
+    if (extend(bytes, own, writes)) {
+      look_at_words(bytes, own, writes, found);
     } else {
-      touch_words(address, next, own, writes, found);
+      note_words(bytes, own, writes, found);
     }
     address = next;
   }

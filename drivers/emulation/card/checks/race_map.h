@@ -3,10 +3,12 @@
 // RaceMap: finds races: kernels that run at the same time and write the same bytes, or write bytes
 // that another kernel reads.
 //
-// Each 4 bytes of device memory have two entries: the last writer and the last reader, each with a
-// mask of bytes; so have whole blocks of 4096 bytes, for accesses to all their bytes. A later
-// access by another unit replaces an entry, so some races are missed, but none is reported wrongly.
-// Units that are linked by streams order their accesses and are not checked. Threads: any.
+// Each block of 4096 bytes has two spans: bytes without a gap that one unit has written, and read.
+// Accesses that do not extend a span have entries of 4 bytes: the last writer and the last reader,
+// each with a mask of bytes. A later access by another unit replaces an entry, so some races are
+// missed, but none is reported wrongly. A write does not replace another unit's write of the same
+// bytes: touch() finds such a race again. Units that are linked by streams order their accesses and
+// are not checked. Threads: any.
 #pragma once
 
 #include <array>
@@ -36,24 +38,38 @@ class RaceMap {
   // Call these when a unit's kernel starts and when it returns.
   void begin_run(uint32_t unit) { runs_[unit].fetch_add(1); }
   void end_run(uint32_t unit) { runs_[unit].fetch_add(1); }
+  // Before accesses near `address`: a first write to a page costs less than a read and a write.
+  void prepare(uint64_t address) { blocks_[address / kBlockBytes].parts.fetch_or(0); }
   // Records an access of `unit` to device memory while its kernel runs.
   std::optional<Conflict> touch(uint32_t unit, uint64_t address, uint64_t size_bytes, bool writes,
                                 uint32_t code_offset);
 
  private:
+  static constexpr uint64_t kBlockBytes = 4096;
   struct Entry {
     std::atomic<uint64_t> writer{0}, reader{0};
   };
+  struct Span {
+    std::atomic<uint64_t> mark{0};
+    std::atomic<uint64_t> code{0};  // owner, and the code offset; written after the mark
+  };
   struct Block {
-    Entry whole;
+    Span written, read;
     // The unit whose accesses to parts of the block have entries; kSeveral: more than one.
     std::atomic<uint64_t> parts{0};
   };
   using Found = std::optional<Conflict>;
+  // Bytes inside of one block, as offsets from its begin.
+  struct Bytes {
+    uint64_t block, begin, last;
+  };
   bool is_running(uint64_t mark) const;
+  bool is_foreign(uint64_t mark, uint64_t own) const;
   void look(const Entry& entry, uint64_t own, bool writes, Found& found) const;
-  void touch_block(uint64_t block, uint64_t own, bool writes, Found& found);
-  void touch_words(uint64_t address, uint64_t end, uint64_t own, bool writes, Found& found);
+  void look_at_spans(const Bytes& bytes, uint64_t own, bool writes, Found& found) const;
+  void look_at_words(const Bytes& bytes, uint64_t own, bool writes, Found& found) const;
+  bool extend(const Bytes& bytes, uint64_t own, bool writes);
+  void note_words(const Bytes& bytes, uint64_t own, bool writes, Found& found);
 
   Entry* entries_ = nullptr;
   Block* blocks_ = nullptr;

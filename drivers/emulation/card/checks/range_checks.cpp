@@ -33,9 +33,17 @@ bool are_clear(const int8_t* begin, const int8_t* end, uint8_t mask) {
 
 // Whether all states, masked, are `wanted`.
 bool have_all(const uint8_t* states, uint64_t count, uint8_t mask, uint8_t wanted) {
-  uint8_t wrong = 0;
-  for (uint64_t byte = 0; byte < count; ++byte) wrong |= (states[byte] & mask) ^ wanted;
-  return wrong == 0;
+  uint64_t found = 0, word = 0;
+  const uint64_t masks = kEachByte * mask, all = kEachByte * wanted;
+  for (; count >= 64 && found == 0; states += 64, count -= 64) {
+    for (int index = 0; index < 64; index += 8) {
+      std::memcpy(&word, states + index, 8);
+      found |= (word & masks) ^ all;
+    }
+  }
+  if (found != 0) return false;
+  for (uint64_t byte = 0; byte < count; ++byte) found |= (states[byte] & mask) ^ wanted;
+  return found == 0;
 }
 
 // The bytes before the first and behind the last multiple of 8 in [begin, end).
@@ -133,19 +141,31 @@ bool RunChecks::may_skip(const Pieces& pieces) const {
 }
 
 bool RunChecks::is_plain_range(uint64_t device, uint64_t size_bytes, BufferUse use) const {
-  const bool loads = use == BufferUse::kLoads;
   const uint64_t end = device + size_bytes;
-  areas_.shadow->look_at(device, size_bytes);
+  while (device < end) {
+    const uint64_t next = std::min(end, (device / kStateBlock + 1) * kStateBlock);
+    if (!is_plain_block(device, next, use)) return false;
+    device = next;
+  }
+  return true;
+}
+
+// Inside of one block. To make it known first would cost more than this look.
+bool RunChecks::is_plain_block(uint64_t device, uint64_t end, BufferUse use) const {
+  const bool loads = use == BufferUse::kLoads;
+  const auto has_states = [&](uint64_t at, uint64_t count) {
+    const uint8_t all = loads ? static_cast<uint8_t>(kReadMask) : uint8_t{0xff};
+    const uint8_t wanted = loads ? static_cast<uint8_t>(kReadable) : kStoredState;
+    return have_all(areas_.states.states() + at, count, all, wanted);
+  };
+  if (areas_.shadow->is_closed() || !areas_.shadow->is_known(device))
+    return has_states(device, end - device);
   const uint64_t first = (device + 7) / 8 * 8, last = end / 8 * 8;
   const uint8_t mask = loads ? 0x7f : 0xff;
   if (first < last && !are_clear(&shadow_of(device_ + first), &shadow_of(device_ + last), mask)) {
     return false;
   }
-  return are_ends_good(device, end, [&](uint64_t at, uint64_t count) {
-    const uint8_t all = loads ? static_cast<uint8_t>(kReadMask) : uint8_t{0xff};
-    const uint8_t wanted = loads ? static_cast<uint8_t>(kReadable) : kStoredState;
-    return have_all(areas_.states.states() + at, count, all, wanted);
-  });
+  return are_ends_good(device, end, has_states);
 }
 
 bool RunChecks::is_live_range(uint64_t device, uint64_t size_bytes) const {

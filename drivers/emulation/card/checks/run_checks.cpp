@@ -49,10 +49,6 @@ std::string hexadecimal(uint64_t number) {
   return text;
 }
 
-std::string with_place(const std::string& text, const SourcePlace& place) {
-  return place.line == 0 ? text : text + " at " + place.file + ":" + std::to_string(place.line);
-}
-
 // Clears the marks of frames that were unwound.
 void forget_below(uint64_t frame) {
   constexpr uint64_t kUsual = 64 << 20;
@@ -61,18 +57,31 @@ void forget_below(uint64_t frame) {
 
 }  // namespace
 
+// A thread before this one may have left marks at the addresses of its stack. The first pages of
+// the maps are then there before a kernel runs.
+void RunChecks::begin_thread(const void* registers) {
+  constexpr uint64_t kFirstBytes = 256 << 10;
+  constexpr uint64_t kPageBytes = 4096 * 8;
+  const auto frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  forget_below(frame);
+  forget(reinterpret_cast<uint64_t>(registers), reinterpret_cast<uint64_t>(registers) + 1);
+  for (uint64_t at = frame - kFirstBytes; at <= frame; at += kPageBytes) forget(at, at + 1);
+  areas_.states.find(0);
+  refresh_buffers();
+}
+
 void RunChecks::begin_call(std::vector<PointerArgument> pointers) {
   pointers_ = std::move(pointers);
   loops_.clear();
   announced_ = {};
   refresh_buffers();
-  freed_accesses_ = {};
+  freed_accesses_ = raced_accesses_ = {};
   if (left_frames_) forget_below(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
   left_frames_ = true;
   // A unit that is alone, or that streams link, has an order with all others.
   watches_races_ = areas_.races != nullptr && !unit_.linked && unit_.num_units() > 1;
   watch(false);
-  if (watches_races_) areas_.races->begin_run(unit_.index);
+  if (watches_races_) begin_races();
   current_ = this;
 }
 
@@ -129,7 +138,7 @@ void RunChecks::check_store(uint64_t address, uint64_t size_bytes, const void* f
 
 void RunChecks::watched_load(uint64_t address, uint64_t size_bytes, const void* from) {
   if (loops_.active()) watch_loops(address, size_bytes, false, from);
-  if (!is_plain_load(address, size_bytes)) check_load(address, size_bytes, from);
+  if (!is_plain_load(address, size_bytes, from)) check_load(address, size_bytes, from);
   if (address == announced_.address) store_announced();
 }
 
@@ -139,7 +148,7 @@ void RunChecks::watched_store(uint64_t address, uint64_t size_bytes, const void*
     watch(loops_.active());
   }
   if (loops_.active()) watch_loops(address, size_bytes, true, from);
-  if (!is_plain_store(address, size_bytes)) check_store(address, size_bytes, from);
+  if (!is_plain_store(address, size_bytes, from)) check_store(address, size_bytes, from);
 }
 
 void RunChecks::store_announced() {
@@ -215,29 +224,12 @@ void RunChecks::check_device_store(uint64_t address, uint64_t size_bytes, const 
   check_race(address, size_bytes, true, from);
 }
 
-void RunChecks::check_race(uint64_t address, uint64_t size_bytes, bool writes, const void* from) {
-  if (!watches_races_) return;
-  const auto conflict =
-      areas_.races->touch(unit_.index, address, size_bytes, writes, code_offset(from));
-  if (!conflict || !is_new("race", from, address)) return;
-  const auto [name, code] = unit_.other(conflict->unit);
-  const auto* const there = reinterpret_cast<const void*>(code.begin + conflict->code_offset);
-  report({"race", true,
-          std::string("the kernel ") + (writes ? "writes" : "reads") + " bytes that " +
-              with_place("unit '" + name + "' " + (conflict->wrote ? "writes" : "reads"),
-                         place_of(code_place({there}))) +
-              " in the same time, without an order: wait for one run before the other starts, or "
-              "give each unit bytes of its own",
-          address, "", 0},
-         from);
-}
-
 void RunChecks::report_outside(uint64_t address, uint64_t size_bytes, bool writes,
                                const void* from) {
   const bool freed =
       areas_.states.covers(address, 1) && (areas_.states.states()[address] & kStateFreed) != 0;
-  FreedAccess& known = freed_access(from);
-  if (freed && known.from == from && address - known.begin < known.size_bytes) {
+  ToldAccess& known = told_access(freed_accesses_, from);
+  if (freed && known.has(from, address)) {
     any_found_ = true;
     return;
   }
@@ -315,7 +307,7 @@ RunChecks::Place RunChecks::place_at(const char* kind, const void* from,
   uint64_t buffer = kNoDeviceAddress;
   if (device_address != kNoDeviceAddress) {
     const BufferRecord* const record = areas_.states.find(device_address);
-    if (record != nullptr) buffer = record->address;
+    if (record != nullptr) buffer = record->number;
   }
   return {kind, from, buffer};
 }

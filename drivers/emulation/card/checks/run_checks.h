@@ -58,6 +58,8 @@ class RunChecks {
 
   // The checks of the calling thread; null outside of calls of checked kernels.
   static RunChecks* current() { return current_; }
+  // In the unit's thread, before its first call; `registers`: its arguments will be there.
+  void begin_thread(const void* registers);
   void begin_call(std::vector<PointerArgument> pointers);
   // `has_returned`: no frame of the call was unwound.
   void end_call(bool has_returned);
@@ -69,11 +71,15 @@ class RunChecks {
   // they are correct.
   void load(uint64_t address, uint64_t size_bytes, const void* from) {
     look_at_block(address);
-    if (is_watched_ || !is_plain_load(address, size_bytes)) watched_load(address, size_bytes, from);
+    if (!is_watched_ && is_clear(address, size_bytes, 0x7f)) return;
+    if (is_watched_ || !is_plain_load(address, size_bytes, from)) {
+      watched_load(address, size_bytes, from);
+    }
   }
   void store(uint64_t address, uint64_t size_bytes, const void* from) {
     look_at_block(address);
-    if (is_watched_ || !is_plain_store(address, size_bytes)) {
+    if (!is_watched_ && is_clear(address, size_bytes, 0xff)) return;
+    if (is_watched_ || !is_plain_store(address, size_bytes, from)) {
       watched_store(address, size_bytes, from);
     }
   }
@@ -82,7 +88,7 @@ class RunChecks {
   // announcement, iteration or end. Whether it is inside its memory, the load tells.
   void announce_store(uint64_t address, uint64_t size_bytes, const void* from) {
     store_announced();
-    if (!is_watched_ && is_plain_load(address, size_bytes)) return store(address, size_bytes, from);
+    if (!is_watched_ && is_readable(address, size_bytes)) return store(address, size_bytes, from);
     announced_ = {address, size_bytes, from};
     watch(true);
   }
@@ -151,11 +157,11 @@ class RunChecks {
   // Whether every access matters, not only one whose shadow byte says so.
   void watch(bool all) {
     is_watched_ = all;
-    *unit_.skip_mask = all || watches_races_ ? 0 : ~uint64_t{0};
+    *unit_.skip_mask = all ? 0 : ~uint64_t{0};
   }
   void look_at_block(uint64_t address) const {
     const uint64_t device = address - device_;
-    if (device < device_bytes_ && !watches_races_ && !areas_.shadow->is_known(device)) {
+    if (device < device_bytes_ && !areas_.shadow->is_closed() && !areas_.shadow->is_known(device)) {
       areas_.shadow->look_at_block(device);
     }
   }
@@ -168,24 +174,40 @@ class RunChecks {
     const uint64_t bytes = size_bytes == 8 ? ~uint64_t{0} : (uint64_t{1} << size_bytes * 8) - 1;
     return (((word & mask) ^ wanted) & bytes) == 0;
   }
-  // Whether the access needs no further check: all of its bytes were written, in a buffer or in a
-  // variable.
-  bool is_plain_load(uint64_t address, uint64_t size_bytes) const {
+  // Whether whole words of 8 bytes need no look, by their shadow bytes, masked.
+  static bool is_clear(uint64_t address, uint64_t size_bytes, uint8_t mask) {
+    if (size_bytes <= 8 || size_bytes > kAddressEnd || ((address | size_bytes) & 7) != 0)
+      return false;
+    if (!is_mappable(address) || !is_mappable(address + size_bytes)) return false;
+    uint8_t found = 0;
+    const int8_t* const shadows = &shadow_of(address);
+    for (uint64_t word = 0; word < size_bytes / 8; ++word) {
+      found |= static_cast<uint8_t>(shadows[word]) & mask;
+    }
+    return found == 0;
+  }
+  // Whether all bytes were written, in a buffer or in a variable.
+  bool is_readable(uint64_t address, uint64_t size_bytes) const {
     if (size_bytes > 8) return false;
     const uint64_t device = address - device_;
     if (device < device_bytes_) {
-      return !watches_races_ && areas_.states.covers(device, size_bytes) &&
+      return areas_.states.covers(device, size_bytes) &&
              have_states(areas_.states.states() + device, size_bytes, kReadMask, kReadable);
     }
     return address < kAddressEnd && may_touch(address, size_bytes) && blank_bits_of(address) == 0;
   }
-  bool is_plain_store(uint64_t address, uint64_t size_bytes) const {
+  // Whether the access needs no further check.
+  bool is_plain_load(uint64_t address, uint64_t size_bytes, const void* from) const {
+    return is_readable(address, size_bytes) && !has_race(address, size_bytes, false, from);
+  }
+  bool is_plain_store(uint64_t address, uint64_t size_bytes, const void* from) const {
     if (size_bytes > 8) return false;
     const uint64_t device = address - device_;
     if (device < device_bytes_) {
-      if (watches_races_ || !areas_.states.covers(device, size_bytes)) return false;
+      if (!areas_.states.covers(device, size_bytes)) return false;
       uint8_t* const states = areas_.states.states() + device;
       if (!have_states(states, size_bytes, kAllLive, kAllLive)) return false;
+      if (has_race(address, size_bytes, true, from)) return false;
       for (uint64_t byte = 0; byte < size_bytes; ++byte) states[byte] = kStoredState;
       areas_.shadow->stored(device, size_bytes);
       return true;
@@ -194,6 +216,14 @@ class RunChecks {
     return address < kAddressEnd && may_touch(address, size_bytes) &&
            (blank_bits_of(address) | blank_bits_of(last)) == 0;
   }
+  // Records the access if races matter.
+  bool has_race(uint64_t address, uint64_t size_bytes, bool writes, const void* from) const {
+    const uint64_t device = address - device_;
+    if (!watches_races_ || device >= device_bytes_) return false;
+    return areas_.races->touch(unit_.index, device, size_bytes, writes, code_offset(from))
+        .has_value();
+  }
+  void begin_races();
   void refresh_buffers();
   void forget_changed();
   bool may_skip(const Pieces& pieces) const;
@@ -206,6 +236,7 @@ class RunChecks {
   }
   bool is_good_buffer(uint64_t device, uint64_t size_bytes, BufferUse use);
   bool is_plain_range(uint64_t device, uint64_t size_bytes, BufferUse use) const;
+  bool is_plain_block(uint64_t device, uint64_t end, BufferUse use) const;
   bool is_live_range(uint64_t device, uint64_t size_bytes) const;
   void watched_load(uint64_t address, uint64_t size_bytes, const void* from);
   void watched_store(uint64_t address, uint64_t size_bytes, const void* from);
@@ -221,7 +252,7 @@ class RunChecks {
   uint64_t end_behind(uint64_t pointer) const;
   void report_outside(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
   void report_local(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
-  // kind (a literal), code, address of the buffer
+  // kind (a literal), code, number of the buffer
   using Place = std::tuple<std::string_view, const void*, uint64_t>;
   Place place_at(const char* kind, const void* from, uint64_t device_address) const;
   bool is_known(const char* kind, const void* from, uint64_t device_address) const;
@@ -249,18 +280,22 @@ class RunChecks {
     uint64_t size_bytes = 0;  // 0: none
     const void* from = nullptr;
   };
-  bool is_watched_ = false;  // a store is announced, or a loop has a claim
-  bool left_frames_ = true;  // the last call may have left marks of frames that were unwound
+  bool is_watched_ = false;   // a store is announced, or a loop has a claim
+  bool left_frames_ = false;  // the last call may have left marks of frames that were unwound
   AnnouncedStore announced_;
-  // Reported accesses to freed buffers, by their code address, so that a loop of them stays fast.
-  struct FreedAccess {
+  // Reported accesses to buffers, by their code address, so that a loop of them stays fast.
+  struct ToldAccess {
     const void* from = nullptr;
     uint64_t begin = 0, size_bytes = 0;
+    bool has(const void* code, uint64_t address) const {
+      return from == code && address - begin < size_bytes;
+    }
   };
-  FreedAccess& freed_access(const void* from) {
-    return freed_accesses_[reinterpret_cast<uint64_t>(from) / 4 % freed_accesses_.size()];
+  using ToldAccesses = std::array<ToldAccess, 16>;
+  static ToldAccess& told_access(ToldAccesses& told, const void* from) {
+    return told[reinterpret_cast<uint64_t>(from) / 4 % told.size()];
   }
-  std::array<FreedAccess, 16> freed_accesses_;  // of this call
+  ToldAccesses freed_accesses_, raced_accesses_;  // of this call
   // Buffers whose bytes were all looked at; kept as long as no program changes states.
   struct KnownBuffer {
     uint64_t begin = 0, end = 0;

@@ -23,8 +23,9 @@ struct CardSettings {
   uint32_t checks = 0;      // bits of Check
   // Commands that take longer are ended; 0: no limit.
   std::chrono::milliseconds deadline{0};
-  bool timed = false;  // TANDEM_TIME: runs have a modelled time
-  bool waves = false;  // TANDEM_WAVES: and a line for waveforms
+  bool timed = false;           // TANDEM_TIME: runs have a modelled time
+  bool waves = false;           // TANDEM_WAVES: and a line for waveforms
+  bool measures_units = false;  // TANDEM_CARD_STATISTICS: also their processor time
   bool has(Check check) const { return (checks & check) != 0; }
 };
 

@@ -49,6 +49,7 @@ void LoadedProgram::load(const std::string& uuid, std::istream& lines, int elf,
   }
   auto links = std::make_unique<LinkTable>(request, libraries);
   end_units();
+  if (areas_.shadow != nullptr) areas_.shadow->open();
   links_ = std::move(links);
   start_units(request, std::move(libraries));
   uuid_ = uuid;

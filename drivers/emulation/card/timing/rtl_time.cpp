@@ -6,19 +6,34 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 namespace tandem::emulation {
 namespace {
 
 std::atomic<uint64_t> rtl_memory_size{0};
+std::atomic<uint64_t> rtl_seed{0};
 thread_local uint64_t rtl_cycles = 0;
 
 }  // namespace
 
 void set_rtl_memory(uint64_t size_bytes) { rtl_memory_size.store(size_bytes); }
 uint64_t rtl_memory_bytes() { return rtl_memory_size.load(); }
+
+void set_rtl_stalls(const std::string& text) {
+  uint64_t seed = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, seed);
+  if (!text.empty() && (read.ec != std::errc() || read.ptr != end)) {
+    throw std::runtime_error("TANDEM_RTL_STALLS is '" + text +
+                             "', not a whole number from 0 to 18446744073709551615");
+  }
+  rtl_seed.store(seed);
+}
+uint64_t rtl_stalls() { return rtl_seed.load(); }
 
 void add_rtl_cycles(uint64_t cycles) { rtl_cycles += cycles; }
 uint64_t take_rtl_cycles() { return std::exchange(rtl_cycles, 0); }

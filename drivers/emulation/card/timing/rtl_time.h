@@ -13,6 +13,9 @@ namespace tandem::emulation {
 
 void set_rtl_memory(uint64_t size_bytes);
 uint64_t rtl_memory_bytes();
+// TANDEM_RTL_STALLS: the seed of what ports do; 0: they never stall. Throws if `text` is no number.
+void set_rtl_stalls(const std::string& text);
+uint64_t rtl_stalls();
 
 void add_rtl_cycles(uint64_t cycles);
 // The cycles that were added on this thread since the last call.

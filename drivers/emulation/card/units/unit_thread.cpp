@@ -35,6 +35,13 @@ constexpr size_t kSignalStackBytes = 64 << 10;
 
 thread_local int current_unit = -1;
 
+// That the calling thread has used.
+uint64_t processor_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
 uint32_t first_argument(const tandem_glue::KernelEntry& entry) {
   return entry.num_arguments > 0 ? entry.arguments[0].offset : tandem_glue::kFirstArgumentOffset;
 }
@@ -177,6 +184,7 @@ int UnitThread::current() { return current_unit; }
 void UnitThread::run() {
   current_unit = static_cast<int>(unit_);
   scheduler_.adopt_thread();
+  if (checks_) checks_->begin_thread(registers_.data());
   if (plan_.free_running) {
     run_freely();
   } else {
@@ -357,6 +365,7 @@ End UnitThread::run_kernel() {
 
 End UnitThread::call_kernel() {
   const auto begin = Clock::now();
+  const uint64_t computed = areas_.settings.measures_units ? processor_ns() : 0;
   struct Call {
     const tandem_glue::KernelEntry& entry;
     tandem_glue::Invocation invocation;
@@ -377,6 +386,7 @@ End UnitThread::call_kernel() {
   plan_.library->write_coverage();
   const std::chrono::nanoseconds busy = Clock::now() - begin;
   channel_.statistics.launches.fetch_add(1, std::memory_order_relaxed);
+  if (areas_.settings.measures_units) channel_.statistics.processor_ns += processor_ns() - computed;
   channel_.statistics.busy_ns += static_cast<uint64_t>(busy.count());
   return end;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The activity of a card while it was open, as one JSON line: bytes copied in each direction,
-// launches and busy time of every unit.
+// launches, busy time and processor time of every unit.
 //
 // Times are those of the host, not of the emulated card.
 #include <fstream>
@@ -25,7 +25,8 @@ void Card::append_statistics(const std::string& file) const {
     line << (unit == 0 ? "" : ", ") << "{\"kernel\": \"" << current->units[unit].kernel
          << "\", \"unit\": \"" << current->units[unit].name
          << "\", \"launches\": " << statistics.launches.load()
-         << ", \"busy_ns\": " << statistics.busy_ns.load() << "}";
+         << ", \"busy_ns\": " << statistics.busy_ns.load()
+         << ", \"processor_ns\": " << statistics.processor_ns.load() << "}";
   }
   line << "]}\n";
   std::ofstream out(file, std::ios::app);

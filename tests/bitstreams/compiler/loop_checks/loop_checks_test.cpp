@@ -29,6 +29,7 @@ struct Calls {
   uint64_t base = 0;
   std::vector<Look> looks, stored;
   int loads = 0, stores = 0, indices = 0, alignments = 0;
+  int loads8 = 0, stores8 = 0, loads_of_any = 0;
 } calls;
 
 uint64_t number(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
@@ -53,6 +54,10 @@ void tandem_range_stored(uint64_t low, uint64_t piece, uint64_t step, uint64_t c
 void tandem_stored(const volatile void*, unsigned long) { ++calls.stores; }
 void __asan_load4_noabort(const void*) { ++calls.loads; }
 void __asan_store4_noabort(const void*) { ++calls.stores; }
+void __asan_load8_noabort(const void*) { ++calls.loads8; }
+void __asan_store8_noabort(const void*) { ++calls.stores8; }
+void __asan_loadN_noabort(const void*, uint64_t) { ++calls.loads_of_any; }
+void __asan_storeN_noabort(const void*, uint64_t) {}
 void __asan_poison_stack_memory(const void*, uint64_t) {}
 void __asan_unpoison_stack_memory(const void*, uint64_t) {}
 void __asan_register_globals(const void*, uint64_t) {}
@@ -260,6 +265,26 @@ TEST_F(LoopChecks, LoadsWithBytesBetweenThemAreNotSure) {
   start(in, true);
   two_of_four(in, 20);
   EXPECT_THAT(calls.looks, ElementsAre(Look{0, 12, 16, 20, kLoad}));
+}
+
+// v++ makes checks of numbers inline.
+TEST_F(LoopChecks, AlignedAtomicAccessesAreCheckedAsNumbers) {
+  const std::atomic<long> from{4};
+  std::atomic<long> to{0};
+  start(in, true);
+  publish(from, to);
+  EXPECT_EQ(to.load(), 4);
+  EXPECT_EQ(calls.loads8, 1);
+  EXPECT_EQ(calls.stores8, 1);
+  EXPECT_EQ(calls.loads_of_any, 0);
+}
+
+TEST_F(LoopChecks, CopiesThatMayCrossAWordAreNot) {
+  const Pair pairs[3] = {{1, 2}, {3, 4}, {5, 6}};
+  start(pairs, true);
+  EXPECT_EQ(copied(pairs, 1).second, 4);
+  EXPECT_EQ(calls.loads8, 0);
+  EXPECT_EQ(calls.loads_of_any, 1);
 }
 
 }  // namespace

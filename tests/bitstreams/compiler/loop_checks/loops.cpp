@@ -133,3 +133,10 @@ int two_of_four(const int* in, int count) {
   for (int at = 0; at < count; ++at) total += in[4 * at] + in[4 * at + 2];
   return total;
 }
+
+void publish(const std::atomic<long>& from, std::atomic<long>& to) {
+  to.store(from.load(std::memory_order_relaxed), std::memory_order_release);
+}
+
+// Its 8 bytes may lie in two words of the map.
+Pair copied(const Pair* pairs, int at) { return pairs[at]; }

@@ -3,6 +3,12 @@
 // The loops of loops.cpp.
 #pragma once
 
+#include <atomic>
+
+struct Pair {
+  int first, second;
+};
+
 int sum(const int* in, int count);
 void scale(const int* in, int* out, int count);
 void backwards(int* out, int count);
@@ -22,4 +28,6 @@ void few(int* out);
 int scoped(const int* in, int count);
 void until_column(int* out, int rows, long columns);
 int store_and_gather(int* values, const int* indices, int count);
+void publish(const std::atomic<long>& from, std::atomic<long>& to);
+Pair copied(const Pair* pairs, int at);
 int two_of_four(const int* in, int count);

@@ -43,7 +43,7 @@ extern "C" void end_bugs(const int* in, int* out, int* scratch, int count, int b
 // Fills `count` words from `first` on, and adds the word at `read` to them.
 extern "C" void fill(int* out, int first, int count, int read) {
 #pragma HLS interface m_axi port = out bundle = gmem0
-  for (int turn = 0; turn < 20000; ++turn) {
+  for (int turn = 0; turn < 100000; ++turn) {
     const int value = out[read];
     for (int i = first; i < first + count; ++i) out[i] += value + turn;
   }
