@@ -23,14 +23,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <std::size_t kPlanes>
 struct AdvectionRows {
   std::array<const double*, kPlanes + 8> source;
-  std::array<const double*, kPlanes> base, fetched, fetched_base;
+  std::array<const double*, kPlanes> base, halo;
+  std::array<std::array<const double*, kPlanes>, 2> fetched, fetched_base;
   std::array<double*, kPlanes> out;
   std::ptrdiff_t source_stride, out_stride, field_stride;
   std::size_t count;
   bool wraps;
 };
 
-template <std::size_t kPlanes>
+template <std::size_t kPlanes, std::size_t kRows>
 AdvectionRows<kPlanes> rows_of(const StencilSlab& slab, std::size_t plane, std::int64_t row) {
   AdvectionRows<kPlanes> rows;
   rows.source_stride = slab.source_stride;
@@ -45,9 +46,14 @@ AdvectionRows<kPlanes> rows_of(const StencilSlab& slab, std::size_t plane, std::
     const double* const base = slab.base[plane + k];
     rows.base[k] = base == nullptr ? nullptr : base + row * slab.field_stride;
     rows.out[k] = slab.out[plane + k] + row * slab.out_stride;
-    rows.fetched[k] = slab.source[plane + k + 8] + slab.fetched_row(row, slab.source_stride);
-    rows.fetched_base[k] =
-        base == nullptr ? nullptr : base + slab.fetched_row(row, slab.field_stride);
+    const std::int64_t halo = slab.halo_row(row, 4, kRows);
+    rows.halo[k] = halo == row ? nullptr : slab.source[plane + k + 8] + halo * slab.source_stride;
+    for (std::size_t again = 0; again < 2; ++again) {
+      rows.fetched[again][k] =
+          slab.source[plane + k + 8] + slab.fetched_row(row, slab.source_stride, again == 1);
+      rows.fetched_base[again][k] =
+          base == nullptr ? nullptr : base + slab.fetched_row(row, slab.field_stride, again == 1);
+    }
   }
   return rows;
 }
@@ -165,18 +171,24 @@ class AdvectionCells {
   HWY_INLINE void fetch(std::size_t i) const {
 #pragma GCC unroll 16
     for (std::size_t p = 0; p < kPlanes; ++p) {
+      if (rows_.halo[p] != nullptr) fetch_rows(rows_.halo[p] + i, rows_.source_stride);
 #pragma GCC unroll 16
-      for (std::size_t r = 0; r < kRows; ++r) {
-        const auto row = static_cast<std::ptrdiff_t>(r);
-        __builtin_prefetch(rows_.fetched[p] + row * rows_.source_stride + i, 0, 2);
+      for (std::size_t again = 0; again < 2; ++again) {
+        fetch_rows(rows_.fetched[again][p] + i, rows_.source_stride);
         if constexpr (kHasBase) {
-          __builtin_prefetch(rows_.fetched_base[p] + row * rows_.field_stride + i, 0, 2);
+          fetch_rows(rows_.fetched_base[again][p] + i, rows_.field_stride);
         }
       }
     }
   }
 
  private:
+  HWY_INLINE static void fetch_rows(const double* from, std::ptrdiff_t stride) {
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < kRows; ++r) {
+      __builtin_prefetch(from + static_cast<std::ptrdiff_t>(r) * stride, 0, 2);
+    }
+  }
   HWY_INLINE const double* at(std::size_t plane, std::ptrdiff_t row, std::size_t i) const {
     return rows_.source[plane] + row * rows_.source_stride + i;
   }
@@ -270,7 +282,7 @@ void advect(const AdvectionRows<kPlanes>& rows, const StencilSlab& slab,
 template <std::size_t kPlanes, std::size_t kRows>
 void advect_rows(const StencilSlab& slab, std::size_t plane, std::int64_t row,
                  const AdvectionStage& stage) {
-  const AdvectionRows<kPlanes> rows = rows_of<kPlanes>(slab, plane, row);
+  const AdvectionRows<kPlanes> rows = rows_of<kPlanes, kRows>(slab, plane, row);
   const bool has_base = rows.base[0] != nullptr;
   if (slab.streams && is_aligned(rows)) {
     if (has_base) return advect<kPlanes, kRows, true, true>(rows, slab, stage);

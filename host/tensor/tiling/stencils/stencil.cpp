@@ -36,20 +36,28 @@ StencilRow row_of(const StencilSlab& slab, std::size_t plane, std::int64_t row) 
   result.out = slab.out[plane] + row * slab.out_stride;
   result.count = static_cast<std::size_t>(slab.num_columns);
   result.streams = slab.streams;
-  if (slab.fetches) {
-    result.fetched[0] = slab.source[plane + 2] + slab.fetched_row(row, slab.source_stride);
+  const bool has_heat_source = slab.heat_source[plane] != nullptr;
+  if (has_heat_source) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      result.conductivity[k] = slab.conductivity[plane + k] + in_fields;
+    }
+    result.conductivity_stride = slab.field_stride;
+    result.heat_source = slab.heat_source[plane] + in_fields;
   }
-  if (slab.heat_source[plane] == nullptr) return result;
-  for (std::size_t k = 0; k < 3; ++k) {
-    result.conductivity[k] = slab.conductivity[plane + k] + in_fields;
+  if (!slab.fetches) return result;
+  std::size_t place = 0;
+  const double *const above = slab.source[plane + 2], *const k_above = slab.conductivity[plane + 2];
+  for (const bool again : {false, true}) {
+    result.fetched[place++] = above + slab.fetched_row(row, slab.source_stride, again);
+    if (!has_heat_source) continue;
+    const std::ptrdiff_t ahead = slab.fetched_row(row, slab.field_stride, again);
+    result.fetched[place++] = k_above + ahead;
+    result.fetched[place++] = slab.heat_source[plane] + ahead;
   }
-  result.conductivity_stride = slab.field_stride;
-  result.heat_source = slab.heat_source[plane] + in_fields;
-  if (slab.fetches) {
-    const std::ptrdiff_t ahead = slab.fetched_row(row, slab.field_stride);
-    result.fetched[1] = slab.conductivity[plane + 2] + ahead;
-    result.fetched[2] = slab.heat_source[plane] + ahead;
-  }
+  const std::int64_t halo = slab.halo_row(row, 1, 1);
+  if (halo == row) return result;
+  result.fetched[place++] = above + halo * slab.source_stride;
+  if (has_heat_source) result.fetched[place] = k_above + halo * slab.field_stride;
   return result;
 }
 

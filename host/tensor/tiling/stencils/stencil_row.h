@@ -24,9 +24,11 @@ struct StencilRow {
   double* out = nullptr;
   std::size_t count = 0;
   bool streams = false;  // non-temporal stores; call finish_streams() after the last row
-  // Rows to bring into the caches meanwhile, each `count` values: heat takes one, jacobi three.
-  // Hardware follows too few of a stencil's streams. All null, or none.
-  std::array<const double*, 3> fetched{};
+  // Rows to bring into the caches meanwhile, each `count` values; hardware follows too few of a
+  // stencil's streams. The first kHeatFetched or kJacobiFetched are null or all given; then the
+  // next is null, or one more is given for heat and two for jacobi.
+  static constexpr std::size_t kHeatFetched = 2, kJacobiFetched = 6;
+  std::array<const double*, kJacobiFetched + 2> fetched{};
 };
 
 // out = rate * sum of the 6 neighbours + own * u

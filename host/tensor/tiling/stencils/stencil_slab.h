@@ -35,14 +35,23 @@ struct StencilSlab {
   bool fetches = false;
   std::ptrdiff_t next = 0;
 
-  // Where the row is that is requested while `row` is computed, from a plane's first cell on.
-  std::ptrdiff_t fetched_row(std::int64_t row, std::ptrdiff_t stride) const {
-    row += kRowsAhead;
+  // Where the row is that is requested while `row` is computed, from a plane's first cell on. A
+  // core drops requests while others wait for memory, so each row is requested twice.
+  std::ptrdiff_t fetched_row(std::int64_t row, std::ptrdiff_t stride, bool again = false) const {
+    row += again ? kRowsAheadAgain : kRowsAhead;
     return row < num_rows ? row * stride : next + (row - num_rows) * stride;
   }
 
+  // The rows beyond the first and the last, of the source's last planes and their conductivity,
+  // which the next slab reads. Of `radius` at each end, `row` .. row + block - 1 request those that
+  // begin here; `row` itself: none.
+  std::int64_t halo_row(std::int64_t row, std::int64_t radius, std::int64_t block) const {
+    if (row < radius) return row - radius;
+    return row + block > num_rows - radius ? row + radius : row;
+  }
+
  private:
-  static constexpr std::int64_t kRowsAhead = 4;
+  static constexpr std::int64_t kRowsAhead = 4, kRowsAheadAgain = 2;
 };
 
 }  // namespace tandem::tiling

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "common/error.h"
+#include "host/tensor/tiling/instruction_sets.h"
 #include "host/tensor/tiling/tiling_ranks.h"
-#include "hwy/targets.h"
 #include "tensor/tiling/stencils/memory_triad.h"
 #include "tensor/tiling/stencils/stencil_row.h"
 #include "tensor/tiling/stencils/stencil_solver.h"
@@ -227,17 +227,7 @@ void expect_same_bits_of_periods() {
 }
 
 TEST(StencilSolver, LeavesTheSameBitsOfAPeriodOnEveryInstructionSet) {
-  const std::int64_t here = hwy::SupportedTargets();
-  for (int bit = 0; bit < 63; ++bit) {
-    const std::int64_t set = std::int64_t{1} << bit;
-    if ((here & set) == 0) continue;
-    SCOPED_TRACE(hwy::TargetName(set));
-    hwy::SetSupportedTargetsForTest(here & ~(set - 1));  // and what comes after it
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    expect_same_bits_of_periods();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  on_every_instruction_set(expect_same_bits_of_periods);
 }
 
 TEST(StencilSolver, RefusesWhatCannotBeCutOrFused) {
@@ -299,16 +289,6 @@ TEST(SkewedTile, KeepsTheSourcesValuesAroundTheDomain) {
       }
     });
   }
-}
-
-TEST(StencilSlab, RequestsRowsOfTheNextSlabAtItsEnd) {
-  StencilSlab slab;
-  slab.num_rows = 6;
-  slab.next = 1000;
-  EXPECT_EQ(slab.fetched_row(0, 10), 40);
-  EXPECT_EQ(slab.fetched_row(1, 10), 50);
-  EXPECT_EQ(slab.fetched_row(2, 10), 1000);
-  EXPECT_EQ(slab.fetched_row(5, 10), 1030);
 }
 
 TEST(CellChecksum, DependsOnThePlaceAndOnEveryBit) {

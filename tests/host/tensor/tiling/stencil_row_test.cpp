@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loop of jacobi against its definition, bit by bit, and the rows that a slab requests early.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "host/tensor/tiling/instruction_sets.h"
+#include "tensor/tiling/stencils/stencil.h"
+#include "tensor/tiling/stencils/stencil_row.h"
+
+namespace tandem::tiling {
+namespace {
+
+// As the definition says it: the mean of two conductivities, and sums in the order of the faces.
+double jacobi_cell(const StencilRow& row, std::int64_t i, bool fuses) {
+  double through = row.heat_source[i], faces = 0;
+  const std::ptrdiff_t up = row.row_stride;
+  const auto add = [&](std::size_t plane, std::ptrdiff_t at) {
+    const double face = 0.5 * (row.conductivity[1][i] + row.conductivity[plane][at]);
+    const double u = row.planes[plane][at];
+    through = fuses ? std::fma(face, u, through) : through + face * u;
+    faces += face;
+  };
+  for (const std::ptrdiff_t away : {std::ptrdiff_t{-1}, std::ptrdiff_t{1}, -up, up})
+    add(1, i + away);
+  add(0, i);
+  add(2, i);
+  return through / faces;
+}
+
+void expect_bits_of_jacobi_rows() {
+  constexpr std::int64_t kStride = 80, kLine = 8;
+  std::vector<double> u, k, f;
+  for (std::int64_t i = 0; i < 9 * kStride; ++i) {
+    u.push_back(Stencil::initial({i, 0, 0}));
+    k.push_back(Stencil::conductivity({i, 0, 0}));
+    f.push_back(Stencil::heat_source({i, 0, 0}));
+  }
+  for (std::size_t count = 1; count < 60; ++count) {
+    for (const bool streams : {false, true}) {
+      std::vector<double> out(count + 2 * kLine, -7);
+      StencilRow row;
+      for (std::int64_t plane = 0; plane < 3; ++plane) {
+        const std::int64_t first = (3 * plane + 1) * kStride + kLine;
+        row.planes[static_cast<std::size_t>(plane)] = u.data() + first;
+        row.conductivity[static_cast<std::size_t>(plane)] = k.data() + first;
+      }
+      row.row_stride = row.conductivity_stride = kStride;
+      row.heat_source = f.data();
+      row.out = out.data() + 1 + count % kLine;
+      row.count = count;
+      row.streams = streams;
+      jacobi_row(row);
+      finish_streams();
+      std::int64_t fused = 0, plain = 0;
+      for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
+        fused += row.out[i] == jacobi_cell(row, i, true) ? 1 : 0;
+        plain += row.out[i] == jacobi_cell(row, i, false) ? 1 : 0;
+      }
+      EXPECT_EQ(std::max(fused, plain), static_cast<std::int64_t>(count)) << streams;
+      EXPECT_EQ(row.out[-1], -7);
+      EXPECT_EQ(row.out[count], -7);
+    }
+  }
+}
+
+TEST(StencilRow, JacobiHasTheBitsOfItsDefinitionOnEveryInstructionSet) {
+  on_every_instruction_set(expect_bits_of_jacobi_rows);
+}
+
+TEST(StencilSlab, RequestsRowsOfTheNextSlabAtItsEnd) {
+  StencilSlab slab;
+  slab.num_rows = 6;
+  slab.next = 1000;
+  EXPECT_EQ(slab.fetched_row(0, 10), 40);
+  EXPECT_EQ(slab.fetched_row(1, 10), 50);
+  EXPECT_EQ(slab.fetched_row(2, 10), 1000);
+  EXPECT_EQ(slab.fetched_row(5, 10), 1030);
+  EXPECT_EQ(slab.fetched_row(3, 10, true), 50);
+  EXPECT_EQ(slab.fetched_row(4, 10, true), 1000);
+}
+
+TEST(StencilSlab, RequestsTheRowsAroundIt) {
+  StencilSlab slab;
+  slab.num_rows = 12;
+  const auto around = [&](std::int64_t radius, std::int64_t block) {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t row = 0; row < slab.num_rows; row += block) {
+      const std::int64_t halo = slab.halo_row(row, radius, block);
+      for (std::int64_t k = 0; halo != row && k < block; ++k) rows.push_back(halo + k);
+    }
+    return rows;
+  };
+  const std::vector<std::int64_t> one{-1, 12}, four{-4, -3, -2, -1, 12, 13, 14, 15};
+  EXPECT_EQ(around(1, 1), one);
+  EXPECT_EQ(around(4, 1), four);
+  EXPECT_EQ(around(4, 2), four);
+}
+
+}  // namespace
+}  // namespace tandem::tiling
