@@ -15,6 +15,8 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <mutex>
+#include <set>
 #include <vector>
 
 #include "gpu_kernels/simt/faults.h"
@@ -39,6 +41,14 @@ int current_device = 0;
 std::size_t taken[kMaxDevices] = {};
 std::map<void*, Block> blocks;  // of device memory
 
+// All memory that is taken. Who has lost a GPU never gives its memory back, on purpose. A search
+// for leaks, which follows the destructors, finds it here.
+struct Taken {
+  std::mutex mutex;
+  std::set<void*> blocks;
+};
+Taken& all_taken = *new Taken;
+
 // Shared memory of a block, of an A100 or an H100.
 int block_limit() { return (tandem::simt::faults().capability >= 90 ? 227 : 163) << 10; }
 
@@ -48,8 +58,17 @@ bool has_driver() { return tandem::simt::faults().driver_version >= CUDART_VERSI
 void* fresh(std::size_t bytes) {
   const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + 255) / 256 * 256;
   void* memory = std::aligned_alloc(256, rounded);
-  if (memory != nullptr) std::memset(memory, 0xff, std::min(rounded, kMostPattern));
+  if (memory == nullptr) return nullptr;
+  std::memset(memory, 0xff, std::min(rounded, kMostPattern));
+  const std::lock_guard lock(all_taken.mutex);
+  all_taken.blocks.insert(memory);
   return memory;
+}
+
+void give_back(void* memory) {
+  const std::lock_guard lock(all_taken.mutex);
+  all_taken.blocks.erase(memory);
+  std::free(memory);
 }
 
 // Whether an address is of a device's memory.
@@ -165,7 +184,7 @@ cudaError_t cudaFree(void* memory) {
     taken[block->second.device] -= block->second.bytes;
     blocks.erase(block);
   }
-  std::free(memory);
+  give_back(memory);
   return enter(Call::kOther);
 }
 // A handle is the address; processes that share are one.
@@ -189,7 +208,7 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
 }
 cudaError_t cudaFreeHost(void* memory) {
   tandem::simt::finish_all();
-  std::free(memory);
+  give_back(memory);
   return enter(Call::kOther);
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {

@@ -79,7 +79,7 @@ TEST_F(ComputeLoss, LosesNoTokenWhenAUnitDiesInTheSameStep) {
     std::atomic<bool> dies{false};  // from the batch that is never answered in time
     EngineOptions options;
     options.placement = Placement::kPages;
-    options.device_timeout = std::chrono::milliseconds(100);
+    options.device_timeout = std::chrono::seconds(2);  // batches that end in time may be slow
     test::QueuedComputeUnit compute(rig_.compute(), {.dies = [&] { return dies.load(); }});
     std::vector<NamedUnit> units;
     units.push_back(queued_unit(compute, 64));
