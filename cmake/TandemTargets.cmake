@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # One target per folder: helpers that give every library, program and test the same options and include roots.
 
+include(TandemHeaders)
+
 # Files that are installed without a component belong to `serving` (TandemInstall.cmake).
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME serving)
 
@@ -17,14 +19,40 @@ function(tandem_skip_unity)
   endforeach()
 endfunction()
 
-# tandem_vector_targets(name): the instruction sets for which Highway compiles a library. On x86 AVX-512, AVX2 and the scalar
-# baseline are enough. Vectors of SVE have no size, so there can be no arrays of them.
-set(TANDEM_LEFT_OUT_OF_AARCH64 "HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128")
-function(tandem_vector_targets name)
-  set(left_out "HWY_SSSE3|HWY_SSE4")
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-    set(left_out "${left_out}|${TANDEM_LEFT_OUT_OF_AARCH64}")
+# tandem_native_vectors(name variable): adds to the list all vectors of x86 but those that the machine which compiles prefers.
+# AVX3_DL is what Highway 1.0 asks a processor for.
+function(tandem_native_vectors name variable)
+  if(NOT DEFINED TANDEM_NATIVE_MACROS)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=native -dM -E -x c++ /dev/null OUTPUT_VARIABLE macros ERROR_QUIET)
+    string(REGEX MATCHALL "__[A-Z0-9]+__" macros "${macros}")
+    set(TANDEM_NATIVE_MACROS "${macros}" CACHE INTERNAL "What the compiler defines for this machine")
   endif()
+  set(others HWY_AVX3 HWY_AVX2)
+  foreach(feature AVX512VNNI AVX512VBMI AVX512VBMI2 AVX512VPOPCNTDQ AVX512BITALG VAES VPCLMULQDQ GFNI)
+    if(NOT __${feature}__ IN_LIST TANDEM_NATIVE_MACROS)
+      set(others HWY_AVX3_DL HWY_AVX2)
+    endif()
+  endforeach()
+  if(NOT __AVX512BW__ IN_LIST TANDEM_NATIVE_MACROS)
+    set(others HWY_AVX3_DL HWY_AVX3)
+  elseif(HWY_AVX3 IN_LIST others)
+    target_compile_definitions(${name} PRIVATE HWY_WANT_AVX3_DL=)  # empty, as sources of some kernels define it
+  endif()
+  set(${variable} ${${variable}} ${others} PARENT_SCOPE)
+endfunction()
+
+# tandem_vector_targets(name): the instruction sets for which Highway compiles a library. On x86 AVX-512, AVX2 and the scalar
+# baseline are enough; TANDEM_NATIVE_VECTORS leaves out those that this machine does not use, and any machine can still run
+# the baseline. Vectors of SVE have no size, so there can be no arrays of them.
+set(TANDEM_LEFT_OUT_OF_AARCH64 HWY_SVE HWY_SVE2 HWY_SVE_256 HWY_SVE2_128)
+function(tandem_vector_targets name)
+  set(left_out HWY_SSSE3 HWY_SSE4)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    list(APPEND left_out ${TANDEM_LEFT_OUT_OF_AARCH64})
+  elseif(TANDEM_NATIVE_VECTORS)
+    tandem_native_vectors(${name} left_out)
+  endif()
+  list(JOIN left_out "|" left_out)
   target_compile_definitions(${name} PRIVATE "HWY_DISABLED_TARGETS=(${left_out})")
 endfunction()
 
@@ -45,6 +73,7 @@ function(tandem_add_library name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/fpga_hls>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tandem>)
   target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:tandem_options>)
+  tandem_share_headers(${name} ${ARG_PUBLIC} ${ARG_PRIVATE})
   set_property(GLOBAL APPEND PROPERTY TANDEM_LIBRARIES ${name})
 endfunction()
 
@@ -117,6 +146,9 @@ function(tandem_add_test name)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)  # only against hanging: other work on the machine makes a case thirty times slower
+  endif()
+  if(TANDEM_SANITIZE)
+    math(EXPR ARG_TIMEOUT "4 * ${ARG_TIMEOUT}")
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/host

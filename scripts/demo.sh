@@ -9,7 +9,8 @@
 #   scripts/demo.sh --gpu    dense layers on the first GPU; needs the CUDA toolkit, and builds the CUDA kernels
 #   PORT=9000 scripts/demo.sh
 #
-# The build lies in build/demo: without --gpu it compiles no CUDA kernel, no test and no benchmark.
+# The build lies in build/demo: without --gpu it compiles no CUDA kernel, test or benchmark, and neither the trainer, the planners
+# nor the tensor tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/common.sh

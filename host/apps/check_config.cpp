@@ -10,6 +10,7 @@
 
 #include "apps/command.h"
 #include "apps/config_file.h"
+#include "apps/run_program.h"
 #include "apps/serve/serve_checks.h"
 #include "apps/serve/serve_options.h"
 #include "common/counted.h"
@@ -26,7 +27,7 @@ struct Parsed {
 // A program that has only `serve`, and does not run it; its command keeps the values.
 std::shared_ptr<Parsed> add_serve_alone(CLI::App& app) {
   auto parsed = std::make_shared<Parsed>();
-  add_program_options(app, parsed->log);
+  add_log_options(app, parsed->log);
   CLI::App* command = app.add_subcommand("serve", "");
   add_serve_options(*command, parsed->serve);
   command->callback([parsed] {});

@@ -7,17 +7,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <string>
 
 namespace tandem::apps {
-
-// Options of the program itself: --log-level and --log-format.
-struct LogOptions {
-  std::string level = "info", format = "text";
-};
-
-// `options` must outlive `app`.
-void add_program_options(CLI::App& app, LogOptions& options);
 
 void add_serve(CLI::App& app);
 void add_check_config(CLI::App& app);
@@ -28,12 +19,6 @@ void add_quantize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_key(CLI::App& app);
 void add_card(CLI::App& app);
-void add_simulate(CLI::App& app);
-void add_tensor(CLI::App& app);
 void add_xclbin(CLI::App& app);
-void add_balance(CLI::App& app);
-void add_map(CLI::App& app);
-void add_place(CLI::App& app);
-void add_simulate_pipeline(CLI::App& app);
 
 }  // namespace tandem::apps

@@ -216,24 +216,26 @@ complete -o default -F _)" +
          name + " " + name + "\n";
 }
 
-void write_pages(const CLI::App& program, const std::string& version,
-                 const std::string& directory) {
+void write_pages(const CLI::App& program, const std::string& version, const std::string& directory,
+                 WrittenPages pages) {
   const fs::path manuals = fs::path(directory) / "man1";
-  write(manuals / (program.get_name() + ".1"), manual_page(program, nullptr, version));
   for (const CLI::App* each : shown_commands(program)) {
     if (is_elsewhere(*each) || each->get_name() == "help") continue;
     write(manuals / (program.get_name() + "-" + each->get_name() + ".1"),
           manual_page(program, each, version));
   }
+  if (pages == WrittenPages::kOfCommands) return;
+  write(manuals / (program.get_name() + ".1"), manual_page(program, nullptr, version));
   write(fs::path(directory) / "completions" / program.get_name(), bash_completion(program));
 }
 
-void add_pages(CLI::App& program, const std::string& version) {
+void add_pages(CLI::App& program, const std::string& version, WrittenPages pages) {
   CLI::App* command = program.add_subcommand(kPages, "Write manual pages and completions");
   command->group("");  // hidden: a step of the build
   const auto directory = std::make_shared<std::string>();
   command->add_option("directory", *directory, "where to write them")->required();
-  command->callback([&program, version, directory] { write_pages(program, version, *directory); });
+  command->callback(
+      [&program, version, directory, pages] { write_pages(program, version, *directory, pages); });
 }
 
 }  // namespace tandem::apps

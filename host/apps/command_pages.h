@@ -8,6 +8,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 
 namespace tandem::apps {
@@ -20,10 +21,15 @@ std::string manual_page(const CLI::App& program, const CLI::App* command,
 // subcommand in another program it reads the --help of that program.
 std::string bash_completion(const CLI::App& program);
 
-// Writes DIR/man1/*.1 and DIR/completions/<program>. Throws Error("pages", ...).
-void write_pages(const CLI::App& program, const std::string& version, const std::string& directory);
+// A program with some of the commands of another writes only their pages.
+enum class WrittenPages : std::uint8_t { kAll, kOfCommands };
+
+// Writes DIR/man1/<program>-<command>.1 for each command, and unless kOfCommands is given
+// DIR/man1/<program>.1 and DIR/completions/<program>. Throws Error("pages", ...).
+void write_pages(const CLI::App& program, const std::string& version, const std::string& directory,
+                 WrittenPages pages);
 
 // Adds the hidden subcommand `pages`, which calls write_pages().
-void add_pages(CLI::App& program, const std::string& version);
+void add_pages(CLI::App& program, const std::string& version, WrittenPages pages);
 
 }  // namespace tandem::apps

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -18,6 +19,8 @@ namespace tandem::apps {
 namespace {
 
 constexpr const char* kCollectives = "tandem-collectives";
+constexpr const char* kPlanner = "tandem-planner";
+constexpr const char* kTensors = "tandem-tensor";
 constexpr const char* kTrainer = "tandem-train";
 constexpr const char* kTracer = "tandem-trace-comm";
 
@@ -28,6 +31,16 @@ struct ExternalCommand {
 };
 
 constexpr std::array kCommands = {
+    ExternalCommand{kPlanner, "simulate",
+                    "Serve a load in virtual time on devices that one need not own"},
+    ExternalCommand{kPlanner, "balance", "Divide the layers of a model into stages of a pipeline"},
+    ExternalCommand{kPlanner, "map", "Map tasks that exchange data onto places with distances"},
+    ExternalCommand{kPlanner, "place", "Place the operators of a graph onto devices"},
+    ExternalCommand{kPlanner, "simulate-pipeline",
+                    "Simulate training of a changing model on balanced and static stages"},
+    ExternalCommand{
+        kTensors, "tensor",
+        "Describe, convert and generate sparse tensors: `tandem tensor features --help`"},
     ExternalCommand{kCollectives, "allreduce-bench",
                     "Measure sparse all-reduce schemes on a transport"},
     ExternalCommand{kCollectives, "simulate-collectives",
@@ -52,7 +65,21 @@ void add_external_commands(CLI::App& app) {
   }
 }
 
-void run_if_external(std::vector<std::string> words) {
+std::vector<std::string> with_command_first(std::vector<std::string> words) {
+  std::size_t command = 0;
+  while (command < words.size() && words[command].starts_with("--log-")) {
+    command += words[command].find('=') == std::string::npos ? 2 : 1;
+  }
+  if (command > 0 && command < words.size()) {
+    const auto begin = words.begin();
+    std::rotate(begin, begin + static_cast<std::ptrdiff_t>(command),
+                begin + static_cast<std::ptrdiff_t>(command) + 1);
+  }
+  return words;
+}
+
+void run_if_external(const std::vector<std::string>& given) {
+  std::vector<std::string> words = with_command_first(given);
   for (const ExternalCommand& command : kCommands) {
     if (words.empty() || words.front() != command.name) continue;
     const std::string program =

@@ -3,8 +3,8 @@
 // Subcommands in separate programs: `tandem allreduce-bench` runs `tandem-collectives
 // allreduce-bench` from the same folder.
 //
-// So the daemon does not link the message-passing libraries of these tools. Errors: Error if the
-// program is not installed.
+// So the daemon links nothing that only these tools need, such as libraries of message passing.
+// Errors: Error if the program is not installed.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,8 +16,11 @@ namespace tandem::apps {
 // Lists the external commands in --help.
 void add_external_commands(CLI::App& app);
 
-// If the first word is an external command, replaces this process by its program and does not
-// return.
-void run_if_external(std::vector<std::string> words);
+// Moves a command that follows options of the log before them: "--log-level debug map --seconds 1"
+// becomes "map --log-level debug --seconds 1".
+std::vector<std::string> with_command_first(std::vector<std::string> words);
+
+// If an external command is named, replaces this process by its program and does not return.
+void run_if_external(const std::vector<std::string>& given);
 
 }  // namespace tandem::apps

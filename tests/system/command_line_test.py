@@ -44,6 +44,20 @@ class ErrorTest(unittest.TestCase):
         self.expect("generate", words="--prompt is required")
         self.expect(words="name a command")
 
+    def test_options_of_the_log_may_precede_a_command_of_another_program(self):
+        for command in ("map", "tensor", "train", "sparsify-bench", "trace-comm"):
+            self.expect("--log-level", "debug", command, "--nonsense", words=f"--nonsense; see `tandem {command} --help`")
+
+    def test_an_error_of_any_program_is_json_where_the_log_is(self):
+        missing = f"{__file__}/none"
+        for command in (("map", "--qaplib", missing), ("tensor", "stats", __file__), ("simulate-collectives", "--schemes", missing),
+                        ("train", "--steps", "1", "--from", missing, "--text", missing),
+                        ("trace-comm", "--out", f"{missing}/of", "--", "true")):
+            for level in ("info", "off"):
+                process = run("--log-format", "json", "--log-level", level, *command)
+                self.assertEqual(process.returncode, 2, process.stderr)
+                self.assertIn(__file__, json.loads(process.stderr)["message"])
+
     def test_an_empty_model_is_not_the_demo_model(self):
         self.expect("generate", "--prompt", "x", "--model", "", words="--model: is empty")
 

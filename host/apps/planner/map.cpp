@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/command.h"
 #include "apps/command_words.h"
 #include "apps/json_text.h"
+#include "apps/planner/command.h"
 #include "apps/planner/map_circuit.h"
 #include "apps/planner/map_traffic.h"
 #include "apps/planner/planner_files.h"

@@ -6,9 +6,9 @@
 
 #include <memory>
 
-#include "apps/command.h"
 #include "apps/command_words.h"
 #include "apps/json_text.h"
+#include "apps/planner/command.h"
 #include "apps/planner/place_onnx.h"
 #include "apps/planner/planner_files.h"
 #include "common/error.h"

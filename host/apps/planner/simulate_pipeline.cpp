@@ -7,9 +7,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/command.h"
 #include "apps/command_words.h"
 #include "apps/json_text.h"
+#include "apps/planner/command.h"
 #include "planner/hardware/device_sheet.h"
 #include "planner/pipeline/pipeline_study.h"
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "apps/command.h"
+#include "apps/planner/command.h"
 #include "apps/simulate/simulate_options.h"
 #include "apps/simulate/simulate_report.h"
 #include "apps/simulate/studies.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `tandem tensor`: sparse tensors in files.
-#include "apps/command.h"
 #include "apps/tensor/tensor_commands.h"
 
 namespace tandem::apps {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The subcommands of `tandem tensor`. Each function adds one to the command line; its callback runs
-// it.
+// `tandem tensor`, of the program `tandem-tensor`, and its subcommands. Each function adds one to
+// the command line; its callback runs it.
 //
 // Errors: Error, from options and files.
 #pragma once
@@ -10,6 +10,8 @@
 
 namespace tandem::apps {
 
+void add_tensor(CLI::App& app);
+// Subcommands of tensor.
 void add_tensor_bench(CLI::App& tensor);
 void add_tensor_convert(CLI::App& tensor);
 void add_tensor_cpd(CLI::App& tensor);

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSpace = "\xe2\x96\x81";  // U+2581
+constexpr const char* kMetaspace = "\xe2\x96\x81";  // U+2581
 
 // One step and its place in the file.
 struct Step {
@@ -84,7 +84,7 @@ class PipelineReader {
     if (kind == "NFC") {
       pipeline_.composes_characters = true;
     } else if (kind == "Prepend") {
-      if (json_member(*step.value, "prepend") != kSpace || replaces_) {
+      if (json_member(*step.value, "prepend") != kMetaspace || replaces_) {
         refuse(step, "prepend", "U+2581, before spaces are replaced by it");
       }
       pipeline_.prefix = SpacePrefix::kOpening;
@@ -92,7 +92,7 @@ class PipelineReader {
       if (json_member(json_member(*step.value, "pattern"), "String") != " ") {
         refuse(step, "pattern", "the string ' '");
       }
-      if (json_member(*step.value, "content") != kSpace) refuse(step, "content", "U+2581");
+      if (json_member(*step.value, "content") != kMetaspace) refuse(step, "content", "U+2581");
       replaces_ = true;
     } else {
       refuse(step, "type", "NFC, Prepend, Replace");
@@ -162,7 +162,8 @@ class PipelineReader {
   }
 
   void read_metaspace(const Step& step) {
-    if (json_member(*step.value, "replacement") != kSpace) refuse(step, "replacement", "U+2581");
+    if (json_member(*step.value, "replacement") != kMetaspace)
+      refuse(step, "replacement", "U+2581");
     if (replaces_ || pipeline_.prefix != SpacePrefix::kNone) {
       fail(step.path, "spaces are replaced already");
     }

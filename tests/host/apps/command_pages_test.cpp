@@ -28,7 +28,7 @@ class CommandPagesTest : public testing::Test {
     app_.add_option("--log-level", text_, "of all")->check(CLI::IsMember({"info", "debug"}));
     app_.add_subcommand("elsewhere", "Another program")->prefix_command();
     app_.add_subcommand("help", "Help");
-    add_pages(app_, "9.8");
+    add_pages(app_, "9.8", WrittenPages::kAll);
   }
   // What bash would offer for the words, the last of which is being typed.
   std::string completed(const std::string& words) {
@@ -97,12 +97,20 @@ TEST_F(CommandPagesTest, BashLeavesOtherValuesToItsFileNames) {
 
 TEST_F(CommandPagesTest, WritesAPagePerCommand) {
   const test::ScratchPath folder("pages");
-  write_pages(app_, "9.8", folder.string());
+  write_pages(app_, "9.8", folder.string(), WrittenPages::kAll);
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "man1" / "tandem.1"));
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "man1" / "tandem-serve.1"));
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "man1" / "tandem-elsewhere.1"))
       << "its own program writes it";
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "completions" / "tandem"));
+}
+
+TEST_F(CommandPagesTest, AProgramOfSomeCommandsLeavesThePagesOfTheWholeAlone) {
+  const test::ScratchPath folder("pages");
+  write_pages(app_, "9.8", folder.string(), WrittenPages::kOfCommands);
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "man1" / "tandem-serve.1"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "man1" / "tandem.1"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "completions"));
 }
 
 }  // namespace
