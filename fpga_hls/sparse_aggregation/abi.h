@@ -4,14 +4,12 @@
 // its result, and the model of its cycles.
 //
 // A descriptor is a sequence of 64-byte words: DescriptorHeader, SourceEntry table, tile table
-// (u32, ascending), ends table, then positions and values of every source. The header and the
-// source entries give the first word of each part. Positions are divided into tiles of 2^tile_bits
-// positions; the kernel visits only the tiles in the table. ends[t][s] is the number of entries of
-// source s in tiles 0 .. t of the table; each row t is padded to whole words.
-// A result is one ResultHeader word, then the entries. kCoo: records of 16 entries, each one word
-// of positions and one word of f32 or two words of u64 values. kBitmap: 2^tile_bits bits per tile
-// of the table, then the values without gaps. Little-endian. C++14, no dependency: compiled by
-// Vitis HLS and by the host.
+// (u32, ascending), ends table, then positions and values of every source. The kernel visits only
+// the tiles of 2^tile_bits positions in the table. ends[t][s] is the number of entries of source s
+// in tiles 0 .. t of the table; each row t is padded to whole words. A result is one ResultHeader
+// word, then the entries. kCoo: records of 16 entries, each one word of positions and one word of
+// f32 or two words of u64 values. kBitmap: 2^tile_bits bits per tile of the table, then the values
+// without gaps. Little-endian. C++14, no dependency: compiled by Vitis HLS and by the host.
 #pragma once
 
 #include <cstdint>
