@@ -6,7 +6,7 @@
 #include "tensor/sparse/hashed_places.h"
 
 // It compresses 16-bit lanes in one step; Highway omits this target unless it is requested.
-#define HWY_WANT_AVX3_DL 1
+#define HWY_WANT_AVX3_DL
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tensor/sparse/hashed_places.cpp"
