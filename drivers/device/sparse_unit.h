@@ -7,9 +7,11 @@
 // so that devices work at the same time; finish() waits. Between the two the caller keeps x and y
 // as they are. Rates predict the seconds of a product: a card's come from its own model of a real
 // card, also where the card is emulated; those of others are measured. Numerics: f32; every unit
-// states the order of its sums, and on_host() repeats them. Threads: one at a time. Errors: Error,
-// with nothing changed, for rows that the unit cannot hold. DeviceError, with the unit lost (every
-// later call fails at once), if started work failed or missed the deadline.
+// states the order of its sums, and on_host() repeats them. Threads: one at a time. Errors: Error
+// for wrong calls, with nothing changed. SparseRoomError if memory is short, with the unit in use:
+// it then has its old rows or none after load() and rates(), and its rows, but no product, after
+// start() and finish(). DeviceError, with the unit lost (every later call fails at once), if
+// started work failed or missed the deadline.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +21,17 @@
 #include <vector>
 
 #include "common/deadline.h"
+#include "common/error.h"
 
 namespace tandem::device {
 
 class Device;
+
+// Fewer rows may fit.
+class SparseRoomError : public Error {
+ public:
+  using Error::Error;
+};
 
 // Rows of a matrix: row r has the entries [begins[r], begins[r + 1]) of the two arrays.
 struct SparseRows {
@@ -57,7 +66,7 @@ struct SparsePart {
   double predicted_s = 0;  // by the rates, or by the model of exactly these rows
   bool is_modelled = false;
   double host_s = 0;             // from start() until finish() had the result
-  std::string lost_reason = {};  // why the host computed these rows for the device; empty: it works
+  std::string host_reason = {};  // why the host computed these rows for the device; empty: it works
 };
 
 class SparseUnit {
@@ -95,9 +104,14 @@ std::unique_ptr<SparseUnit> make_sparse_unit(Device& device);
 // about the same time; a unit whose fixed time is too long gets none. A thread of each unit but the
 // first moves data and waits, so transfers overlap with the work of the others. The first unit
 // works in the caller's thread: put the CPU there. A load that fails leaves no rows. The caller
-// keeps the arrays of the loaded rows: if a unit is lost, the host computes its rows with the same
-// bits, in that product and the next ones, and the next load() divides among the others.
-// DeviceError once all are lost.
+// keeps the arrays of the loaded rows, for the host:
+// - A lost unit: the host computes its rows with the same bits, in that product and the next ones.
+//   The next load() divides among the others. DeviceError once all are lost.
+// - A unit short of memory stays in use. In a load it gets fewer rows, and the others the rest;
+//   rows for which none has room are the host's. In a product the host computes its rows once.
+// - Deadlines: units that are measured one after the other, attempts of a load, and a start before
+//   its finish divide the time that the caller gave. So one that hangs takes its own part, and the
+//   others have theirs. What the host computes comes after it.
 std::unique_ptr<SparseUnit> share_sparse_rows(std::vector<std::unique_ptr<SparseUnit>> units);
 
 }  // namespace tandem::device

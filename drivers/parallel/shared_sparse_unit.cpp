@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+#include <new>
 #include <utility>
 
 #include "common/error.h"
@@ -12,6 +14,15 @@
 
 namespace tandem::device {
 namespace parallel {
+namespace {
+
+// The first of `parts` equal parts of the time until `whole`.
+Deadline part_of(Deadline whole, std::size_t parts) {
+  if (parts == 1 || whole.is_never()) return whole;
+  return Deadline::after(whole.remaining() / static_cast<int>(parts));
+}
+
+}  // namespace
 
 TaskThread::TaskThread() : thread_([this] { work(); }) {}
 
@@ -71,16 +82,20 @@ SharedSparseUnit::SharedSparseUnit(std::vector<std::unique_ptr<SparseUnit>> unit
   }
 }
 
-std::exception_ptr SharedSparseUnit::note_loss(Member& member, std::exception_ptr failure) {
+std::exception_ptr SharedSparseUnit::note(Member& member, std::exception_ptr failure) {
   if (failure == nullptr) return nullptr;
   try {
     std::rethrow_exception(failure);
   } catch (const DeviceError& error) {
     member.lost_reason = error.what();
-    return nullptr;
+  } catch (const SparseRoomError& error) {
+    member.short_reason = error.what();
+  } catch (const std::bad_alloc&) {
+    member.short_reason = member.unit->name() + " is out of host memory";
   } catch (...) {
     return std::current_exception();
   }
+  return nullptr;
 }
 
 void SharedSparseUnit::in_all(const std::function<void(Member&)>& task, bool waits) {
@@ -93,11 +108,11 @@ void SharedSparseUnit::in_all(const std::function<void(Member&)>& task, bool wai
   try {
     if (works(first)) task(first);
   } catch (...) {
-    failure = note_loss(first, std::current_exception());
+    failure = note(first, std::current_exception());
   }
   for (Member& member : members_) {
     if (member.thread == nullptr || (!waits && failure == nullptr)) continue;
-    const std::exception_ptr other = note_loss(member, member.thread->wait());
+    const std::exception_ptr other = note(member, member.thread->wait());
     if (failure == nullptr) failure = other;
   }
   if (failure != nullptr) std::rethrow_exception(failure);
@@ -105,7 +120,7 @@ void SharedSparseUnit::in_all(const std::function<void(Member&)>& task, bool wai
 
 std::size_t SharedSparseUnit::num_lost() const {
   return static_cast<std::size_t>(
-      std::ranges::count_if(members_, [](const Member& m) { return !m.lost_reason.empty(); }));
+      std::ranges::count_if(members_, [&](const Member& m) { return !in_use(m); }));
 }
 
 void SharedSparseUnit::check_alive() const {
@@ -122,21 +137,38 @@ void SharedSparseUnit::check_loaded() const {
 // A product that nobody finished: its threads must not work while the caller's uses their units.
 void SharedSparseUnit::abandon_product() {
   for (Member& member : members_) {
-    if (member.thread != nullptr) note_loss(member, member.thread->wait());
+    if (member.thread != nullptr) note(member, member.thread->wait());
+    member.short_reason.clear();
   }
 }
 
-// One after the other: a measurement must not share the machine with another.
+// With as many rows as it has room for.
+void SharedSparseUnit::measure_one(Member& member, const SparseRows& matrix, Deadline deadline) {
+  std::uint64_t rows = matrix.rows();
+  for (;;) {
+    try {
+      member.rates = member.unit->rates(matrix.slice(0, rows), deadline);
+      break;
+    } catch (...) {
+      const std::exception_ptr failure = note(member, std::current_exception());
+      if (failure != nullptr) std::rethrow_exception(failure);
+    }
+    member.short_reason.clear();
+    if (!in_use(member) || rows == 0) break;
+    rows /= 2;
+  }
+  member.room = rows == matrix.rows() ? std::numeric_limits<std::uint64_t>::max()
+                                      : rows + matrix.slice(0, rows).entries();
+}
+
+// One after the other: a measurement must not share the machine with another. Each has an equal
+// part of the time that the others left, and so has what follows.
 void SharedSparseUnit::measure(const SparseRows& matrix, Deadline deadline) {
   is_loaded_ = false;  // a unit that measures replaces its rows
   abandon_product();
+  std::size_t parts = members_.size() - num_lost() + 1;
   for (Member& member : members_) {
-    if (!member.lost_reason.empty()) continue;
-    try {
-      member.rates = member.unit->rates(matrix, deadline);
-    } catch (const DeviceError& error) {
-      member.lost_reason = error.what();
-    }
+    if (in_use(member)) measure_one(member, matrix, part_of(deadline, parts--));
   }
   check_alive();
 }
@@ -146,45 +178,60 @@ SparseRates SharedSparseUnit::rates(const SparseRows& matrix, Deadline deadline)
   double rows_per_s = 0, entries_per_s = 0;
   SparseRates all;
   for (const Member& member : members_) {
-    if (!member.lost_reason.empty()) continue;
+    if (!in_use(member) || member.room == 0) continue;
     all.fixed_s = std::max(all.fixed_s, member.rates.fixed_s);
     all.is_modelled |= member.rates.is_modelled;
     rows_per_s += 1 / member.rates.row_s;
     entries_per_s += 1 / member.rates.entry_s;
   }
+  if (rows_per_s == 0) throw SparseRoomError("device", name_ + " has no room for any row");
   all.row_s = 1 / rows_per_s;
   all.entry_s = 1 / entries_per_s;
   return all;
 }
 
-// Among the members that are left.
+// Among the members in use.
 void SharedSparseUnit::divide(const SparseRows& rows) {
   std::vector<sparse::RowSpeed> speeds;
   for (const Member& member : members_) {
-    if (!member.lost_reason.empty()) continue;
-    speeds.push_back({member.rates.fixed_s, member.rates.row_s, member.rates.entry_s});
+    if (!in_use(member)) continue;
+    const SparseRates& rates = member.rates;
+    speeds.push_back({rates.fixed_s, rates.row_s, rates.entry_s, member.room});
   }
   const std::vector<std::uint64_t> bounds = sparse::share_rows(rows.begins, speeds);
   std::size_t next = 0;
   for (Member& member : members_) {
     member.first_row = bounds[next];
-    if (member.lost_reason.empty()) ++next;
+    if (in_use(member)) ++next;
     member.last_row = bounds[next];
   }
+  divided_rows_ = bounds.back();
+}
+
+// Whether all parts are loaded. One that hangs leaves the others time for its rows.
+bool SharedSparseUnit::load_parts(const SparseRows& rows, Deadline deadline) {
+  const std::size_t lost = num_lost();
+  const Deadline own = part_of(deadline, members_.size() - lost > 1 ? 2 : 1);
+  divide(rows);
+  in_all(
+      [&](Member& member) {
+        member.unit->load(rows.slice(member.first_row, member.last_row), own);
+      },
+      true);
+  bool is_short = false;
+  for (Member& member : members_) {
+    if (member.short_reason.empty()) continue;
+    is_short = true;
+    member.short_reason.clear();
+    const SparseRows part = rows.slice(member.first_row, member.last_row);
+    member.room = (part.rows() + part.entries()) / 2;
+  }
+  return !is_short && lost == num_lost();
 }
 
 void SharedSparseUnit::load(const SparseRows& rows, Deadline deadline) {
   measure(rows, deadline);
-  for (std::size_t lost = members_.size(); lost != num_lost();) {
-    check_alive();
-    lost = num_lost();
-    divide(rows);
-    in_all(
-        [&](Member& member) {
-          member.unit->load(rows.slice(member.first_row, member.last_row), deadline);
-        },
-        true);
-  }
+  while (!load_parts(rows, deadline)) check_alive();
   rows_ = rows;
   is_loaded_ = true;
 }
@@ -193,16 +240,21 @@ void SharedSparseUnit::start(std::span<const float> x, Deadline deadline) {
   check_loaded();
   TANDEM_CHECK_OP(x.size(), ==, rows_.columns);
   x_ = x;
-  in_all([x, deadline](Member& member) { member.unit->start(x, deadline); }, false);
+  for (Member& member : members_) member.short_reason.clear();
+  // The rest is for finish(), although one hangs here.
+  const Deadline own = part_of(deadline, 2);
+  in_all([x, own](Member& member) { member.unit->start(x, own); }, false);
 }
 
-void SharedSparseUnit::finish_on_host(Member& member, std::span<float> y) {
+SparsePart SharedSparseUnit::part_on_host(const SparseUnit& unit, std::uint64_t first_row,
+                                          std::uint64_t last_row, const std::string& reason,
+                                          std::span<float> y) const {
   const auto begin = std::chrono::steady_clock::now();
-  const SparseRows rows = rows_.slice(member.first_row, member.last_row);
-  member.unit->on_host(rows, x_, y.subspan(member.first_row, rows.rows()));
+  const SparseRows rows = rows_.slice(first_row, last_row);
+  unit.on_host(rows, x_, y.subspan(first_row, rows.rows()));
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-  member.parts = {{member.unit->name(), 0, rows.rows(), rows.entries(), passed.count(), false,
-                   passed.count(), member.lost_reason}};
+  return {unit.name(),    first_row, last_row,       rows.entries(),
+          passed.count(), false,     passed.count(), reason};
 }
 
 std::vector<SparsePart> SharedSparseUnit::finish(std::span<float> y, Deadline deadline) {
@@ -218,9 +270,13 @@ std::vector<SparsePart> SharedSparseUnit::finish(std::span<float> y, Deadline de
   std::vector<SparsePart> parts;
   for (Member& member : members_) {
     if (!has_rows(member)) continue;
-    if (!works(member)) finish_on_host(member, y);
+    if (!works(member)) {
+      const std::string& reason = in_use(member) ? member.short_reason : member.lost_reason;
+      parts.push_back(part_on_host(*member.unit, member.first_row, member.last_row, reason, y));
+      continue;
+    }
     for (SparsePart part : member.parts) {
-      if (!part.is_modelled && part.lost_reason.empty()) {
+      if (!part.is_modelled && part.host_reason.empty()) {
         part.predicted_s = member.rates.seconds(part.last_row - part.first_row, part.entries);
       }
       part.first_row += member.first_row;
@@ -228,6 +284,9 @@ std::vector<SparsePart> SharedSparseUnit::finish(std::span<float> y, Deadline de
       parts.push_back(std::move(part));
     }
   }
+  if (divided_rows_ == rows_.rows()) return parts;
+  parts.push_back(part_on_host(*members_.front().unit, divided_rows_, rows_.rows(),
+                               "no device has room for these rows", y));
   return parts;
 }
 
@@ -239,6 +298,9 @@ void SharedSparseUnit::on_host(const SparseRows& rows, std::span<const float> x,
     member.unit->on_host(rows.slice(member.first_row, member.last_row), x,
                          y.subspan(member.first_row, member.last_row - member.first_row));
   }
+  if (divided_rows_ == rows.rows()) return;
+  members_.front().unit->on_host(rows.slice(divided_rows_, rows.rows()), x,
+                                 y.subspan(divided_rows_));
 }
 
 }  // namespace parallel

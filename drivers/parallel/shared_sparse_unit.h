@@ -4,12 +4,13 @@
 // device/sparse_unit.h).
 //
 // load() asks each unit for its rates, divides the rows (share_rows() of
-// host/tensor/sparse/kernels/row_shares.h) and loads the parts at the same time. A unit without
-// rows is not called. The result is gathered in place: every unit writes its rows of y; on_host()
-// of a lost unit writes those of that one, in the caller's thread. Ownership: owns the units,
-// borrows the loaded rows. Threads: one caller; a thread for each unit but the first. Errors: those
-// of the units, after all have ended; of lost ones only when all are lost. A failed load leaves no
-// rows.
+// host/tensor/sparse/kernels/row_shares.h) and loads the parts at the same time, until no more unit
+// is lost or short of memory in it. A unit short of memory while it is measured is measured with
+// half of the rows, then a quarter; after a load it gets at most half. A unit without rows is not
+// called. The result is gathered in place: every unit writes its rows of y; on_host() of a lost or
+// short one writes those of that one, in the caller's thread. Ownership: owns the units, borrows
+// the loaded rows. Threads: one caller; a thread for each unit but the first. Errors: those of the
+// units, after all have ended; of lost ones only when all are lost. A failed load leaves no rows.
 #pragma once
 
 #include <condition_variable>
@@ -66,30 +67,39 @@ class SharedSparseUnit final : public SparseUnit {
   struct Member {
     std::unique_ptr<SparseUnit> unit;
     std::unique_ptr<TaskThread> thread;  // null: the caller's
-    std::string lost_reason;             // empty: it works
+    std::string lost_reason;             // empty: it is in use
+    std::string short_reason;            // of memory in the last product; empty: it was not
     SparseRates rates;
+    std::uint64_t room = 0;  // rows and entries together; 0: none for any row
     std::uint64_t first_row = 0, last_row = 0;
     std::vector<SparsePart> parts;  // of the last product
   };
 
   bool has_rows(const Member& member) const { return member.last_row > member.first_row; }
-  bool works(const Member& member) const { return has_rows(member) && member.lost_reason.empty(); }
+  bool in_use(const Member& member) const { return member.lost_reason.empty(); }
+  bool works(const Member& member) const {
+    return has_rows(member) && in_use(member) && member.short_reason.empty();
+  }
   std::size_t num_lost() const;
   void check_alive() const;
   void check_loaded() const;
   void abandon_product();
   void measure(const SparseRows& matrix, Deadline deadline);
+  void measure_one(Member& member, const SparseRows& matrix, Deadline deadline);
   void divide(const SparseRows& rows);
+  bool load_parts(const SparseRows& rows, Deadline deadline);
   // Runs task(member) in the threads of the members that work, and for the first in the caller's.
   void in_all(const std::function<void(Member&)>& task, bool waits);
-  // Notes a lost member. Returns any other failure.
-  static std::exception_ptr note_loss(Member& member, std::exception_ptr failure);
-  void finish_on_host(Member& member, std::span<float> y);
+  // Notes that a member is lost or short of memory. Returns any other failure.
+  static std::exception_ptr note(Member& member, std::exception_ptr failure);
+  SparsePart part_on_host(const SparseUnit& unit, std::uint64_t first_row, std::uint64_t last_row,
+                          const std::string& reason, std::span<float> y) const;
 
   std::string name_;
   bool is_loaded_ = false;
-  SparseRows rows_;           // the caller's
-  std::span<const float> x_;  // of the last start()
+  std::uint64_t divided_rows_ = 0;  // those that follow are the host's
+  SparseRows rows_;                 // the caller's
+  std::span<const float> x_;        // of the last start()
   std::vector<Member> members_;
 };
 

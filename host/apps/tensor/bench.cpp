@@ -92,7 +92,7 @@ void add_devices(const KernelTimes& times, nlohmann::ordered_json& json) {
                      {"predicted_ms", part.predicted_s * 1e3},
                      {"predicted_by", part.is_modelled ? "model" : "measurement"},
                      {"host_ms", part.host_s * 1e3}});
-    if (!part.lost_reason.empty()) parts.back()["lost"] = part.lost_reason;
+    if (!part.host_reason.empty()) parts.back()["on_host"] = part.host_reason;
   }
   json["predicted_ms"] = longest * 1e3;
   json["error"] = times.error;
@@ -119,6 +119,7 @@ nlohmann::ordered_json bench_json(const TensorBenchOptions& o, const sparse::Coo
   if (is_of_fibres(o)) json["fibres"] = times.fibres;
   json["ms"] = times.ms;
   json["build_ms"] = times.build_ms;
+  if (times.compile_ms > 0) json["compile_ms"] = times.compile_ms;
   if (times.choice_ms > 0) json["choice_ms"] = times.choice_ms;
   json["bytes"] = times.bytes;
   json["of_read_bandwidth"] =

@@ -87,7 +87,7 @@ KernelTimes time_on_devices(const TensorBenchOptions& o, const sparse::CooTensor
     const double rows = static_cast<double>(part.last_row - part.first_row);
     times.method +=
         (part.first_row == 0 ? " on " : ", ") +
-        std::string(part.lost_reason.empty() ? "" : "the host for ") + part.device + " " +
+        std::string(part.host_reason.empty() ? "" : "the host for ") + part.device + " " +
         std::to_string(std::llround(100 * rows / static_cast<double>(matrix.rows))) + " %";
   }
   return times;

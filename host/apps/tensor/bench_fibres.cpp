@@ -37,7 +37,8 @@ void check_fibre_memory(const TensorBenchOptions& o, const sparse::CooTensor& te
 template <typename Stored, typename Run>
 sparse::FibreKernels fibre_kernels(const TensorBenchOptions& o, sparse::KernelProduct product,
                                    std::span<const std::uint64_t> bounds, std::size_t stride,
-                                   const Run& run) {
+                                   const Run& run, KernelTimes& times) {
+  const Stopwatch choosing;
   sparse::FibreKernels kernels{};
   sparse::GeneratedKernels generated(kernel_cache_options());
   for (std::size_t c = 0; c < sparse::kFibreClasses; ++c) {
@@ -51,6 +52,7 @@ sparse::FibreKernels fibre_kernels(const TensorBenchOptions& o, sparse::KernelPr
         rows_kernel_for(o.kernels, generated, sparse::fibres_pattern<Stored>(product, stride, c),
                         with, kManyFibreCalls);
   }
+  note_choice(choosing, generated, times);
   return kernels;
 }
 
@@ -76,11 +78,9 @@ KernelTimes time_fibres_in(const TensorBenchOptions& o, const sparse::CooTensor&
       sparse::ttm<Value, Stored>(fibres, dense, out, pool, kernels);
     }
   };
-  const Stopwatch choosing;
   const auto product = is_vector ? sparse::KernelProduct::kTtv : sparse::KernelProduct::kTtm;
   const sparse::FibreKernels kernels =
-      fibre_kernels<Stored>(o, product, fibres.bounds, is_vector ? 1 : dense.stride, run);
-  times.choice_ms = choosing.ms();
+      fibre_kernels<Stored>(o, product, fibres.bounds, is_vector ? 1 : dense.stride, run, times);
   if (std::ranges::any_of(kernels, [](auto kernel) { return kernel != nullptr; })) {
     times.method += "-generated";
   }

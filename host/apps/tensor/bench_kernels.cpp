@@ -41,7 +41,7 @@ KernelTimes time_blocks(const TensorBenchOptions& o, const sparse::CooTensor& te
   sparse::GeneratedKernels generated(kernel_cache_options());
   const auto kernel =
       kernel_for<Value>(o.kernels, generated, {blocks, factors, o.mode, out, pool}, kManyCalls);
-  times.choice_ms = choosing.ms();
+  note_choice(choosing, generated, times);
   if (kernel != nullptr) times.method += "-generated";
   times.ms = median_ms(o.seconds,
                        [&] { sparse::mttkrp<Value>(blocks, factors, o.mode, out, pool, kernel); });
@@ -57,7 +57,7 @@ void time_rows_kernel(const TensorBenchOptions& o, const sparse::KernelPattern& 
   sparse::GeneratedKernels generated(kernel_cache_options());
   const sparse::RowsFunction kernel =
       rows_kernel_for(o.kernels, generated, pattern, run, kManyCalls);
-  times.choice_ms = choosing.ms();
+  note_choice(choosing, generated, times);
   if (kernel != nullptr) times.method += "-generated";
   times.ms = median_ms(o.seconds, [&] { run(kernel); });
 }

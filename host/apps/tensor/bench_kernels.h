@@ -16,6 +16,7 @@
 #include "device/sparse_unit.h"
 #include "tensor/sparse/formats/coo_tensor.h"
 #include "tensor/sparse/generate/random_subset.h"
+#include "tensor/sparse/generated/generated_kernels.h"
 #include "tensor/sparse/kernels/mttkrp.h"
 
 namespace tandem::apps {
@@ -34,13 +35,22 @@ struct KernelTimes {
   std::size_t blocks = 0;  // 0: the method has no blocks
   std::size_t fibres = 0;  // of ttv and ttm
   double ms = 0, build_ms = 0;
-  double choice_ms = 0;   // compilation and measurement of a generated kernel, before `ms`
+  double compile_ms = 0;  // of generated kernels that the cache did not have, before `ms`
+  double choice_ms = 0;   // the rest of the search for a kernel: loading and measuring, before `ms`
   std::size_t bytes = 0;  // all bytes that are read or written, each counted once
   std::vector<device::SparsePart> parts;  // of the devices that share the rows
   int grid_bits = 0;                      // of an adaptive partition
   std::size_t rounds = 0;
   double error = 0;  // of the parts, from sums in f64, as a part of the sum of magnitudes
 };
+
+// Divides the time since a search for kernels began.
+inline void note_choice(const Stopwatch& choosing, const sparse::GeneratedKernels& generated,
+                        KernelTimes& times) {
+  const sparse::KernelCacheStats stats = generated.cache().stats();
+  times.compile_ms = stats.compiled > 0 ? stats.compile_s * 1e3 : 0;
+  times.choice_ms = choosing.ms() - times.compile_ms;
+}
 
 // A dense operand of uniform values, the same in every run.
 template <typename Value>

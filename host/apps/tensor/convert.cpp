@@ -106,6 +106,7 @@ Conversion in_order(const ConvertOptions& options, ThreadPool& pool) {
 void run_convert(const ConvertOptions& options) {
   sparse::WriteOptions writing = sparse::write_options_for(options.to);
   if (options.header) add_header(writing);
+  writing.name = options.to;
   const Stopwatch watch;
   ThreadPool pool(options.threads);
   const Conversion made =

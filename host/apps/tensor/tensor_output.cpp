@@ -56,7 +56,9 @@ void check_factor_memory(const sparse::CooTensor& tensor, std::size_t columns) {
 void save_tensor(const sparse::CooTensor& tensor, const std::string& path,
                  const sparse::WriteOptions& options, ThreadPool& pool) {
   WholeFile file("tensor", regular_target("tensor", path));
-  sparse::write_tensor(tensor, file.open_path(), options, pool);
+  sparse::WriteOptions writing = options;
+  writing.name = path;
+  sparse::write_tensor(tensor, file.open_path(), writing, pool);
   file.keep();
 }
 

@@ -35,7 +35,8 @@ test::FamilyFile divisible(const std::string& name) {
   file.numbers["attention.head_count"] = file.numbers["attention.head_count_kv"] = kHeads;
   file.numbers["block_count"] = kLayers;
   std::map<std::string, std::vector<std::uint64_t>> tensors;
-  for (auto [tensor, shape] : file.tensors) {
+  for (auto& [given, shape] : file.tensors) {
+    const std::string& tensor = given;  // clang 14 captures no structured binding
     const auto names = [&](const char* part) { return tensor.find(part) != std::string::npos; };
     if (names("attn_qkv.")) shape.back() = 3 * width;
     if (names("attn_q.") || names("attn_k.") || names("attn_v.")) shape.back() = width;

@@ -5,8 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
+#include <new>
 #include <numeric>
+#include <thread>
 
 #include "common/error.h"
 
@@ -34,20 +37,26 @@ class FakeUnit final : public SparseUnit {
   FakeUnit(std::string name, SparseRates rates) : name_(std::move(name)), rates_(rates) {}
 
   std::string name() const override { return name_; }
-  SparseRates rates(const SparseRows&, Deadline) override {
+  SparseRates rates(const SparseRows& rows, Deadline deadline) override {
+    ends.rates = deadline.time_point();
     if (on_rates) on_rates();
+    if (measures_room) check_room(rows);
     return rates_;
   }
-  void load(const SparseRows& rows, Deadline) override {
+  void load(const SparseRows& rows, Deadline deadline) override {
+    ends.load = deadline.time_point();
     ++loads;
     if (on_load) on_load();
+    check_room(rows);
     values_.assign(rows.values + rows.begins.front(), rows.values + rows.begins.back());
   }
-  void start(std::span<const float> x, Deadline) override {
+  void start(std::span<const float> x, Deadline deadline) override {
+    ends.start = deadline.time_point();
     if (on_start) on_start();
     x_ = x[0];
   }
-  std::vector<SparsePart> finish(std::span<float> y, Deadline) override {
+  std::vector<SparsePart> finish(std::span<float> y, Deadline deadline) override {
+    ends.finish = deadline.time_point();
     if (on_finish) on_finish();
     for (std::size_t row = 0; row < y.size(); ++row) y[row] = values_[row] * x_;
     return {{name_, 0, y.size(), y.size(), rates_.is_modelled ? 42.0 : 0.0, rates_.is_modelled, 1.0,
@@ -62,10 +71,19 @@ class FakeUnit final : public SparseUnit {
   }
 
   std::function<void()> on_rates, on_load, on_start, on_finish;
+  std::uint64_t room = 1'000'000;  // rows
+  bool measures_room = true;       // else only a load finds that memory is short
+  struct Ends {
+    Deadline::Clock::time_point rates, load, start, finish;
+  } ends;  // of the last calls
   int loads = 0;
   mutable int hosted = 0;  // calls of on_host()
 
  private:
+  void check_room(const SparseRows& rows) const {
+    if (rows.rows() > room) throw SparseRoomError("test", "too large for " + name_);
+  }
+
   std::string name_;
   SparseRates rates_;
   std::vector<float> values_;
@@ -170,11 +188,11 @@ TEST(SharedSparseUnit, TheRowsOfALostUnitAreFinishedByTheHost) {
         expect_whole(y, x);
         ASSERT_EQ(parts.size(), 2u);
         const SparsePart& part = parts[is_first ? 0 : 1];
-        EXPECT_NE(part.lost_reason.find("the card is gone"), std::string::npos);
+        EXPECT_NE(part.host_reason.find("the card is gone"), std::string::npos);
         EXPECT_EQ(part.last_row - part.first_row, 5u);
         EXPECT_EQ(part.predicted_s, part.host_s) << "of the host, not of the lost device";
         EXPECT_FALSE(part.is_modelled);
-        EXPECT_EQ(parts[is_first ? 1 : 0].lost_reason, "");
+        EXPECT_EQ(parts[is_first ? 1 : 0].host_reason, "");
       }
       EXPECT_EQ(ended, 2) << "the other one works on";
       EXPECT_EQ(lost.hosted, 2);
@@ -324,6 +342,149 @@ TEST(SharedSparseUnit, RatesOfAllAddUp) {
   EXPECT_DOUBLE_EQ(rates.fixed_s, 5);
   EXPECT_DOUBLE_EQ(rates.row_s, 2.0 / 3);
   EXPECT_DOUBLE_EQ(rates.entry_s, 1);
+}
+
+// Whether memory is found short by a measurement or by a load.
+TEST(SharedSparseUnit, AUnitShortOfMemoryGetsFewerRowsAndStaysInUse) {
+  const Diagonal matrix(100);
+  for (const bool measures : {false, true}) {
+    for (const bool is_first : {false, true}) {
+      SCOPED_TRACE(testing::Message() << measures << is_first);
+      const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
+      FakeUnit& small = is_first ? *pair.first : *pair.second;
+      small.room = 20;
+      small.measures_room = measures;
+      pair.whole->load(matrix.rows(), soon());
+      std::vector<float> y(100);
+      std::vector<SparsePart> parts = pair.multiply(2.0f, y);
+      expect_whole(y, 2.0f);
+      ASSERT_EQ(parts.size(), 2u);
+      EXPECT_EQ(parts[is_first ? 0 : 1].entries, 12u) << "a quarter of its half, or of all";
+      EXPECT_EQ(parts[0].host_reason + parts[1].host_reason, "");
+      small.room = 50;
+      pair.whole->load(matrix.rows(), soon());
+      parts = pair.multiply(3.0f, y);
+      expect_whole(y, 3.0f);
+      EXPECT_EQ(parts[is_first ? 0 : 1].entries, 50u) << "there is room again";
+      EXPECT_EQ(pair.first->hosted + pair.second->hosted, 0);
+    }
+  }
+}
+
+TEST(SharedSparseUnit, RowsForWhichNoneHasRoomAreTheHosts) {
+  const Diagonal matrix(100);
+  for (const bool measures : {false, true}) {
+    const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
+    pair.first->room = 30;
+    pair.second->room = 0;
+    pair.first->measures_room = pair.second->measures_room = measures;
+    pair.whole->load(matrix.rows(), soon());
+    std::vector<float> y(100);
+    const std::vector<SparsePart> parts = pair.multiply(2.0f, y);
+    expect_whole(y, 2.0f);
+    ASSERT_EQ(parts.size(), 2u);
+    EXPECT_EQ(parts[0].last_row, 25u);
+    EXPECT_EQ(parts[0].host_reason, "");
+    EXPECT_EQ(parts[1].first_row, 25u);
+    EXPECT_EQ(parts[1].last_row, 100u);
+    EXPECT_EQ(parts[1].entries, 75u);
+    EXPECT_NE(parts[1].host_reason.find("no device has room"), std::string::npos);
+    EXPECT_EQ(pair.first->hosted, 1);
+    const float x = 4;
+    std::ranges::fill(y, -1.0f);
+    pair.whole->on_host(matrix.rows(), {&x, 1}, y);
+    expect_whole(y, 4.0f);
+  }
+}
+
+TEST(SharedSparseUnit, WithoutRoomForAnyRowTheHostComputesAll) {
+  const Diagonal matrix(10);
+  const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
+  pair.first->room = pair.second->room = 0;
+  pair.whole->load(matrix.rows(), soon());
+  std::vector<float> y(10);
+  EXPECT_EQ(pair.multiply(2.0f, y).size(), 1u);
+  expect_whole(y, 2.0f);
+  EXPECT_THROW(pair.whole->rates(matrix.rows(), soon()), SparseRoomError);
+  pair.second->room = 10;
+  EXPECT_DOUBLE_EQ(pair.whole->rates(matrix.rows(), soon()).entry_s, 1) << "of the second alone";
+}
+
+// Either unit, in either call of a product, by either error.
+TEST(SharedSparseUnit, AUnitShortOfMemoryInAProductLeavesThatOneToTheHost) {
+  const Diagonal matrix(10);
+  for (int round = 0; round < 8; ++round) {
+    SCOPED_TRACE(round);
+    const bool is_first = (round & 1) != 0, in_start = (round & 2) != 0, of_host = (round & 4) != 0;
+    const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
+    FakeUnit& small = is_first ? *pair.first : *pair.second;
+    pair.whole->load(matrix.rows(), soon());
+    std::vector<float> y(10);
+    const auto runs_out = [of_host] {
+      if (of_host) throw std::bad_alloc();
+      throw SparseRoomError("test", "another program took it");
+    };
+    (in_start ? small.on_start : small.on_finish) = runs_out;
+    std::vector<SparsePart> parts = pair.multiply(2.0f, y);
+    expect_whole(y, 2.0f);
+    ASSERT_EQ(parts.size(), 2u);
+    const std::string& reason = parts[is_first ? 0 : 1].host_reason;
+    EXPECT_NE(reason.find(of_host ? "out of host memory" : "took it"), std::string::npos) << reason;
+    EXPECT_EQ(parts[is_first ? 1 : 0].host_reason, "");
+    EXPECT_EQ(small.hosted, 1);
+    small.on_start = small.on_finish = nullptr;
+    parts = pair.multiply(3.0f, y);
+    expect_whole(y, 3.0f);
+    EXPECT_EQ(parts[0].host_reason + parts[1].host_reason, "");
+    EXPECT_EQ(small.hosted, 1) << "it computes again";
+    EXPECT_EQ(small.loads, 1);
+  }
+}
+
+// One that hangs until its deadline leaves the others theirs.
+TEST(SharedSparseUnit, UnitsDivideTheTimeOfTheCaller) {
+  const Diagonal matrix(10);
+  const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
+  FakeUnit &a = *pair.first, &b = *pair.second;
+  const Deadline whole = soon();
+  const auto end = whole.time_point();
+  pair.whole->load(matrix.rows(), whole);
+  EXPECT_LT(a.ends.rates, b.ends.rates) << "measured one after the other";
+  EXPECT_LT(b.ends.rates, a.ends.load) << "then loaded";
+  EXPECT_LT(b.ends.load, end) << "time for the rows of one that is lost";
+  const float x = 1;
+  std::vector<float> y(10);
+  pair.whole->start({&x, 1}, whole);
+  pair.whole->finish(y, whole);
+  EXPECT_LT(a.ends.start, end) << "time for the end of the others";
+  EXPECT_LT(b.ends.start, end);
+  EXPECT_EQ(a.ends.finish, end);
+  EXPECT_EQ(b.ends.finish, end);
+  const auto first_load = b.ends.load;
+  a.on_load = dies();
+  pair.whole->load(matrix.rows(), whole);
+  EXPECT_GT(b.ends.load, first_load);
+  EXPECT_EQ(b.ends.load, end) << "nobody is left for whom to keep time";
+  pair.whole->load(matrix.rows(), Deadline::never());
+  EXPECT_EQ(b.ends.rates, Deadline::never().time_point());
+}
+
+// The sleeps end a unit's own part of the time, however slow the machine is.
+TEST(SharedSparseUnit, AUnitThatHangsInItsMeasurementLosesOnlyItself) {
+  const Diagonal matrix(10);
+  const Pair pair({0, 0, 1, false}, {0, 0, 1, true});
+  FakeUnit &a = *pair.first, &b = *pair.second;
+  a.on_rates = [&] {
+    std::this_thread::sleep_until(a.ends.rates);
+    throw DeviceError("test", "no answer by the deadline");
+  };
+  const Deadline whole = Deadline::after(std::chrono::milliseconds(90));
+  pair.whole->load(matrix.rows(), whole);
+  EXPECT_GT(b.ends.rates, a.ends.rates);
+  EXPECT_EQ(b.ends.load, whole.time_point());
+  std::vector<float> y(10);
+  EXPECT_EQ(pair.multiply(2.0f, y).size(), 1u);
+  expect_whole(y, 2.0f);
 }
 
 TEST(SharedSparseUnit, NeedsADevice) { EXPECT_THROW(share_sparse_rows({}), Error); }

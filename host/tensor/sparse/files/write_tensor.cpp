@@ -65,9 +65,10 @@ std::string lines_of(const CooTensor& tensor, std::size_t begin, std::size_t end
 // A file that is written, plain or gzip.
 class TensorWriter::TextFile {
  public:
-  TextFile(const std::string& path, bool gzip) : path_(path) {
+  TextFile(const std::string& path, const WriteOptions& options)
+      : name_(options.name.empty() ? path : options.name) {
     errno = 0;
-    file_ = gzopen(path.c_str(), gzip ? "wb6" : "wbT");  // T: no compression, no header
+    file_ = gzopen(path.c_str(), options.gzip ? "wb6" : "wbT");  // T: no compression, no header
     if (file_ == nullptr) fail(errno == 0 ? ENOMEM : errno);
     gzbuffer(file_, 1 << 18);
   }
@@ -92,10 +93,10 @@ class TensorWriter::TextFile {
 
  private:
   [[noreturn]] void fail(int error) const {
-    throw Error("tensor", "cannot write '" + path_ + "': " + std::strerror(error));
+    throw Error("tensor", "cannot write '" + name_ + "': " + std::strerror(error));
   }
 
-  std::string path_;
+  std::string name_;
   gzFile file_ = nullptr;
 };
 
@@ -107,7 +108,7 @@ TensorWriter::TensorWriter(const std::string& path, const WriteOptions& options,
     throw Error("tensor", "a Matrix Market file holds a matrix; this tensor has order " +
                               std::to_string(sizes.size()) + ", so write a .tns file");
   }
-  file_ = std::make_unique<TextFile>(path, options.gzip);
+  file_ = std::make_unique<TextFile>(path, options);
   file_->write(header_of(sizes, num_entries, options.format));
 }
 

@@ -29,6 +29,7 @@ enum class TextFormat : std::uint8_t {
 struct WriteOptions {
   TextFormat format = TextFormat::kTns;
   bool gzip = false;
+  std::string name = {};  // of the file in errors; empty: its path
 };
 
 // Writes a tensor in chunks.

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -119,6 +120,7 @@ void* KernelCache::load(const std::string& file) {
 }
 
 bool KernelCache::make(const std::string& file, const std::string& source) {
+  const auto begin = std::chrono::steady_clock::now();
   try {
     // Nobody else may enter it, so nobody changes what is compiled.
     const ScratchFolder own("tensor", file + kUnfinished + ".");
@@ -135,6 +137,8 @@ bool KernelCache::make(const std::string& file, const std::string& source) {
   } catch (const Error& error) {
     reason_ = error.what();
   }
+  stats_.compile_s +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return reason_.empty();
 }
 

@@ -30,6 +30,7 @@ struct KernelCacheOptions {
 
 struct KernelCacheStats {
   std::size_t compiled = 0, loaded = 0, failed = 0, removed = 0;
+  double compile_s = 0;  // of all that were tried
 };
 
 class KernelCache {

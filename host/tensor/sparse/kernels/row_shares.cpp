@@ -25,7 +25,8 @@ std::uint64_t end_within(std::span<const std::uint64_t> begins, std::uint64_t fi
   std::uint64_t low = first, high = begins.size() - 1;
   while (low < high) {
     const std::uint64_t middle = low + (high - low + 1) / 2;
-    if (seconds_of(speed, middle - first, begins[middle] - begins[first]) <= seconds) {
+    const std::uint64_t rows = middle - first, entries = begins[middle] - begins[first];
+    if (rows + entries <= speed.room && seconds_of(speed, rows, entries) <= seconds) {
       low = middle;
     } else {
       high = middle - 1;
@@ -49,10 +50,16 @@ std::vector<std::uint64_t> share_rows(std::span<const std::uint64_t> begins,
                                       std::span<const RowSpeed> devices) {
   TANDEM_CHECK(!begins.empty() && !devices.empty());
   const std::uint64_t rows = begins.size() - 1, entries = begins.back() - begins.front();
-  double low = 0, high = seconds_of(devices[0], rows, entries);
-  for (const RowSpeed& speed : devices) high = std::min(high, seconds_of(speed, rows, entries));
-  high *= 1 + 1e-9;  // the sums of a part may round upwards
+  // One device with room for all takes what the others leave; else each takes what it has room for.
+  double low = 0, high = 0, alone = std::numeric_limits<double>::infinity();
+  for (const RowSpeed& speed : devices) {
+    const double seconds = seconds_of(speed, rows, entries);
+    high = std::max(high, seconds);
+    if (speed.room >= rows + entries) alone = std::min(alone, seconds);
+  }
+  high = std::min(high, alone) * (1 + 1e-9);  // the sums of a part may round upwards
   std::vector<std::uint64_t> best = bounds_within(begins, devices, high);
+  if (best.back() < rows) return best;
   for (int i = 0; i < kBisections && low < high; ++i) {
     const double middle = low + (high - low) / 2;
     std::vector<std::uint64_t> bounds = bounds_within(begins, devices, middle);
@@ -63,7 +70,6 @@ std::vector<std::uint64_t> share_rows(std::span<const std::uint64_t> begins,
       low = middle;
     }
   }
-  TANDEM_CHECK_OP(best.back(), ==, rows);
   return best;
 }
 

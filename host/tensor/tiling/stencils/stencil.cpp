@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "common/split_mix.h"
+#include "tensor/tiling/stencils/seven_point_block.h"
 #include "tensor/tiling/stencils/stencil_row.h"
 
 namespace tandem::tiling {
@@ -92,7 +93,9 @@ void Stencil::run(int stage, const StencilSlab& slab) const {
     }
     return;
   }
-  for (std::int64_t row = 0; row < slab.num_rows; ++row) {
+  const std::int64_t paired =
+      kind_ == StencilKind::kHeat ? heat_blocks(slab, kHeatRate, kHeatOwn) : jacobi_blocks(slab);
+  for (std::int64_t row = paired; row < slab.num_rows; ++row) {
     for (std::size_t plane = 0; plane < slab.num_planes; ++plane) {
       const StencilRow each = row_of(slab, plane, row);
       kind_ == StencilKind::kHeat ? heat_row(each, kHeatRate, kHeatOwn) : jacobi_row(each);

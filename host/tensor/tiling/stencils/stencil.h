@@ -15,6 +15,7 @@
 
 #include "tensor/tiling/field.h"
 #include "tensor/tiling/stencils/advection_block.h"
+#include "tensor/tiling/stencils/seven_point_block.h"
 #include "tensor/tiling/stencils/stencil_slab.h"
 
 namespace tandem::tiling {
@@ -35,10 +36,15 @@ class Stencil {
   std::size_t num_coefficients() const { return has_coefficients() ? 2 : 0; }
   bool reads_base(int stage) const { return kind_ == StencilKind::kRk3 && stage > 0; }
 
-  // Planes that a slab has at most. rk3 loads each value of a plane once for all planes of a slab.
+  // Planes that a slab has at most. Planes of a slab share what is loaded and computed between
+  // them.
   std::int64_t slab_planes() const {
-    return kind_ == StencilKind::kRk3 ? static_cast<std::int64_t>(kMostSlabPlanes) : 1;
+    return static_cast<std::int64_t>(kind_ == StencilKind::kRk3 ? kMostSlabPlanes
+                                                                : kSevenPointPlanes);
   }
+
+  // The same for sweeps. Memory limits heat there, and serves the rows of one plane sooner.
+  std::int64_t sweep_planes() const { return kind_ == StencilKind::kHeat ? 1 : slab_planes(); }
 
   // Bytes per cell that a step without fusion must read or write: each array once per stage.
   double step_bytes() const;

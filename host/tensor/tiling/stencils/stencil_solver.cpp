@@ -181,7 +181,7 @@ void StencilSolver::sweep_tile(int stage, Field3& source, Field3& target,
   // What is read in the same cell is in the caches.
   fields.streams = options_.streams && &target != &fields_[0];
   fields.wraps = sweep_wraps_;
-  for (const Box<3>& box : Tiles<3>(tile.box, {stencil_.slab_planes(), kWhole, kWhole})) {
+  for (const Box<3>& box : Tiles<3>(tile.box, {stencil_.sweep_planes(), kWhole, kWhole})) {
     stencil_.run(stage, slab_of(fields, stencil_.radius(), box));
   }
   if (fields.streams) finish_streams();

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop of jacobi against its definition, bit by bit, and the rows that a slab requests early.
+// The loop of jacobi against its definition, blocks against rows, bit by bit, and the rows that a
+// slab requests early.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "host/tensor/tiling/instruction_sets.h"
+#include "tensor/tiling/stencils/seven_point_block.h"
 #include "tensor/tiling/stencils/stencil.h"
 #include "tensor/tiling/stencils/stencil_row.h"
 
@@ -69,6 +72,92 @@ void expect_bits_of_jacobi_rows() {
 
 TEST(StencilRow, JacobiHasTheBitsOfItsDefinitionOnEveryInstructionSet) {
   on_every_instruction_set(expect_bits_of_jacobi_rows);
+}
+
+// Fields of a slab of two planes: four planes of values and conductivities, two of the others, each
+// with a row beyond its first and its last and a vector before and after each row.
+struct TwoPlanes {
+  static constexpr std::int64_t kLine = 8, kRowStride = 8 * kLine, kRows = 9,
+                                kPlane = kRows * kRowStride;
+  TwoPlanes() {
+    for (std::int64_t i = 0; i < 4 * kPlane; ++i) {
+      u.push_back(Stencil::initial({i, 0, 0}));
+      k.push_back(Stencil::conductivity({i, 0, 0}));
+      f.push_back(Stencil::heat_source({i, 0, 0}));
+    }
+  }
+  // Planes first .. first + planes, whose rows are written to `out` from `shift` on.
+  StencilSlab slab(StencilKind kind, std::size_t first, std::size_t planes, double* out,
+                   std::ptrdiff_t shift) const {
+    StencilSlab slab;
+    slab.num_planes = planes;
+    slab.source_stride = slab.field_stride = slab.out_stride = kRowStride;
+    for (std::size_t p = 0; p < planes + 2; ++p) {
+      const std::ptrdiff_t at =
+          static_cast<std::ptrdiff_t>(first + p) * kPlane + kRowStride + kLine;
+      slab.source[p] = u.data() + at;
+      if (kind == StencilKind::kJacobi) slab.conductivity[p] = k.data() + at;
+      if (p >= planes) continue;
+      slab.out[p] = out + at + shift;
+      if (kind == StencilKind::kJacobi) slab.heat_source[p] = f.data() + at;
+    }
+    return slab;
+  }
+  std::vector<double> u, k, f;
+};
+
+void expect_bits_of_single_planes() {
+  const TwoPlanes fields;
+  std::vector<double> storage(fields.u.size() + 8);
+  const auto words = reinterpret_cast<std::uintptr_t>(storage.data()) / sizeof(double);
+  double* const blocks = storage.data() + (8 - words % 8) % 8;
+  for (int form = 0; form < 16; ++form) {
+    SCOPED_TRACE(form);
+    const auto kind = (form & 1) != 0 ? StencilKind::kJacobi : StencilKind::kHeat;
+    const Stencil stencil(kind);
+    for (std::int64_t rows = 1; rows <= 6; ++rows) {
+      for (std::int64_t columns = 1; columns < 45; ++columns) {
+        const auto run = [&](StencilSlab slab) {
+          slab.num_rows = rows;
+          slab.num_columns = columns;
+          slab.streams = (form & 2) != 0;
+          slab.fetches = (form & 4) != 0;
+          stencil.run(0, slab);
+          finish_streams();
+        };
+        std::vector<double> single(fields.u.size(), -7);
+        std::fill_n(blocks, single.size(), -7);
+        const std::ptrdiff_t shift = (form & 8) != 0 ? 1 : 0;
+        for (const std::size_t p : {0, 1}) run(fields.slab(kind, p, 1, single.data(), 0));
+        run(fields.slab(kind, 0, 2, blocks, shift));
+        for (std::size_t i = 0; i + 1 < single.size(); ++i) {
+          ASSERT_EQ(blocks[i + static_cast<std::size_t>(shift)], single[i])
+              << rows << " x " << columns << " at " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(SevenPointBlock, HasTheBitsOfRowsOnEveryInstructionSet) {
+  on_every_instruction_set(expect_bits_of_single_planes);
+}
+
+TEST(SevenPointBlock, TakesPairsOfRowsOfTwoPlanes) {
+  const TwoPlanes fields;
+  std::vector<double> out(fields.u.size());
+  StencilSlab slab = fields.slab(StencilKind::kJacobi, 0, 2, out.data(), 0);
+  slab.num_columns = 20;
+  slab.num_rows = 5;
+  EXPECT_EQ(jacobi_blocks(slab), 4);
+  EXPECT_EQ(heat_blocks(slab, 0.1, 0.4), 4);
+  slab.num_rows = 1;
+  EXPECT_EQ(jacobi_blocks(slab), 0);
+  slab.num_rows = 4;
+  for (const std::size_t planes : {1, 3}) {
+    slab.num_planes = planes;
+    EXPECT_EQ(jacobi_blocks(slab), 0) << planes;
+  }
 }
 
 TEST(StencilSlab, RequestsRowsOfTheNextSlabAtItsEnd) {

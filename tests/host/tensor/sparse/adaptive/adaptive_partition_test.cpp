@@ -123,6 +123,41 @@ AdaptiveOptions small_blocks() {
   return options;
 }
 
+// Entries of value 1 at these keys of the curve.
+CooTensor at_keys(const Index& sizes, const std::vector<std::uint64_t>& keys) {
+  const Curve curve(CurveKind::kHilbert, sizes);
+  CooTensor tensor(sizes);
+  for (const std::uint64_t key : keys) {
+    Index index(sizes.size());
+    curve.index_of(key, index);
+    tensor.append(index, 1);
+  }
+  return tensor;
+}
+
+// A second for each entry, and no fusions.
+AdaptiveOptions counted_seconds(int grid_bits, std::size_t least_entries) {
+  AdaptiveOptions options;
+  options.grid_bits = grid_bits;
+  options.plan.cold = -2;
+  options.plan.least_entries = least_entries;
+  options.seconds_per_entry = 1;
+  return options;
+}
+
+// The number of entries of each block after a kernel and a round.
+std::vector<std::size_t> sizes_after_a_round(const CooTensor& tensor,
+                                             const AdaptiveOptions& options) {
+  ThreadPool pool(2);
+  AdaptivePartition partition(tensor, options, pool);
+  FactorMatrix<float> out(tensor.sizes[0], 1);
+  partition.mttkrp(factors_of(tensor.sizes, 1), 0, out, pool);
+  EXPECT_TRUE(partition.adapt(1000000000, 1, pool));
+  std::vector<std::size_t> sizes;
+  for (const CurveBlock& block : partition.blocks()) sizes.push_back(block.size());
+  return sizes;
+}
+
 // Changes of a random set of coordinates; `entries` follows.
 void change_some(AdaptivePartition& partition, Entries& entries, std::mt19937_64& engine,
                  ThreadPool& pool) {
@@ -263,6 +298,38 @@ TEST(AdaptivePartition, RebuildsOnlyTheBlocksThatChange) {
   for (std::size_t b = 1; b < memory.size(); ++b) {
     EXPECT_EQ(partition.blocks()[b].keys.data(), memory[b]) << b;
   }
+}
+
+TEST(AdaptivePartition, TheTimeOfChangesHalvesWithEveryChange) {
+  ThreadPool pool(2);
+  const Index sizes = {4, 4};  // two blocks: the keys 0 .. 7 and 8 .. 15
+  AdaptivePartition partition(at_keys(sizes, {0, 1, 2, 3, 9}), counted_seconds(1, 1024), pool);
+  ASSERT_EQ(partition.blocks().size(), 2u);
+  const auto change = [&](std::uint64_t key) {
+    partition.change(at_keys(sizes, {key}), CooTensor(sizes), pool);
+    return std::pair(partition.blocks()[0].change_seconds, partition.blocks()[1].change_seconds);
+  };
+  // Half of the old time, and half a second for each entry of the block that is rebuilt.
+  EXPECT_EQ(change(0), std::pair(2.0, 0.0));
+  EXPECT_EQ(change(9), std::pair(1.0, 0.5));
+  EXPECT_EQ(change(9), std::pair(0.5, 0.75));
+  EXPECT_EQ(change(3), std::pair(2.25, 0.375));
+}
+
+TEST(AdaptivePartition, HalvesABlockOfTwiceTheLeastEntries) {
+  const CooTensor tensor = at_keys({4, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 9});
+  EXPECT_THAT(sizes_after_a_round(tensor, counted_seconds(1, 4)), testing::ElementsAre(4, 4, 1));
+}
+
+TEST(AdaptivePartition, AHalfWithTheShareOfTheMidpointStaysWhole) {
+  // 16 blocks of 64 keys. The first has 16 entries, 8 in each half; the last blocks have none. The
+  // midpoint is half of the first block's share. Two halvings are allowed.
+  std::vector<std::uint64_t> keys = {64, 128, 192, 256};
+  for (std::uint64_t i = 0; i < 8; ++i) keys.insert(keys.end(), {i, 32 + i});
+  std::vector<std::size_t> expected(17, 0);
+  expected[0] = expected[1] = 8;
+  for (std::size_t b = 2; b < 6; ++b) expected[b] = 1;
+  EXPECT_EQ(sizes_after_a_round(at_keys({32, 32}, keys), counted_seconds(4, 2)), expected);
 }
 
 TEST(AdaptivePartition, KeepsItsPropertiesUnderChangesAndRounds) {

@@ -65,6 +65,13 @@ TEST(BlockPlan, FusesOnlyUpToTheMidpointAndTheMostEntries) {
   EXPECT_THAT(small.joins_next, ElementsAre(true, false, true, false, true, false, false));
 }
 
+TEST(BlockPlan, FusesARunWhoseShareIsTheMidpoint) {
+  // shares of 1/8 and 5/8: the midpoint is 3/8
+  const BlockPlan plan = plan_blocks(loads({1, 1, 1, 5}), {.most_entries = 9 * kMany});
+  EXPECT_EQ(plan.midpoint, 0.375);
+  EXPECT_THAT(plan.joins_next, ElementsAre(true, true, false, false));
+}
+
 TEST(BlockPlan, LeavesEqualAndSmallBlocks) {
   EXPECT_TRUE(plan_blocks(loads({4, 4, 4}), {}).changes_nothing());
   auto few = loads({9, 5, 1});
@@ -90,6 +97,11 @@ TEST(BlockPlan, RunsAreBalanced) {
   EXPECT_EQ(longest_run(seconds, bounds), 6);
   EXPECT_THAT(balanced_runs(std::vector<double>{5}, 3), ElementsAre(0, 0, 1, 1));
   EXPECT_THAT(balanced_runs({}, 2), ElementsAre(0, 0, 0));
+}
+
+TEST(BlockPlan, ABlockOfWhichHalfLiesInEachRunGoesToTheFirst) {
+  EXPECT_THAT(balanced_runs(std::vector<double>{1, 1, 1}, 2), ElementsAre(0, 2, 3));
+  EXPECT_THAT(balanced_runs(std::vector<double>{4}, 2), ElementsAre(0, 1, 1));
 }
 
 TEST(RoundBudget, CountsTheRoundsSoFarAndTheIterationsToCome) {

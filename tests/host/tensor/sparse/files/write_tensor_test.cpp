@@ -96,9 +96,14 @@ TEST(WriteTensor, TellsWhyAFileCannotBeWritten) {
           [&] {
             write_tensor(tensor, "/dev/full", {TextFormat::kTns, gzip}, pool);
           },
-          ThrowsMessage<Error>(HasSubstr("No space left on device")));
+          ThrowsMessage<Error>(HasSubstr("'/dev/full': No space left on device")));
     }
   }
+  EXPECT_THAT(
+      [&] {
+        write_tensor(large, "/dev/full", {TextFormat::kTns, false, "b.tns"}, pool);
+      },
+      ThrowsMessage<Error>(HasSubstr("'b.tns': No space left on device")));
 }
 
 TEST(WriteTensor, ChoosesTheFormByTheName) {

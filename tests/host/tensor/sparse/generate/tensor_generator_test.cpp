@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "../random_tensor.h"
 #include "common/error.h"
@@ -102,6 +103,39 @@ TEST(TensorGenerator, SpreadsCountsAsAsked) {
     EXPECT_NEAR(counts_of(features, CountKind::kFibersPerSlice, 2).cv_nonempty, cv, 0.1 * cv);
     EXPECT_NEAR(counts_of(features, CountKind::kEntriesPerFiber, 2).cv_nonempty, cv, 0.03 * cv);
   }
+}
+
+TEST(TensorGenerator, DrawsEntriesIndependentlyOfFibers) {
+  // One slice with 8 fibres of 8 entries: 8 of 1,000 places are drawn for the slice and each fibre.
+  const TensorPlan plan{{1000, 1000}, 64, 8, 1, 0, 0, 8, 8};
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const CooTensor tensor = generated(plan, seed);
+    ASSERT_EQ(tensor.num_entries(), 64u);
+    std::vector<std::uint64_t> fibers, first_entries;
+    for (std::size_t i = 0; i < 8; ++i) {
+      fibers.push_back(tensor.indices[0][8 * i]);
+      first_entries.push_back(tensor.indices[1][i]);
+    }
+    EXPECT_NE(fibers, first_entries) << seed;
+  }
+}
+
+TEST(TensorGenerator, DrawsOtherPlacesForEveryFiber) {
+  // More fibres than are drawn together, with an entry each at one of 2^40 places.
+  constexpr std::uint64_t kFibers = 20'000;
+  const Index sizes = {kFibers, std::uint64_t{1} << 40};
+  const CooTensor tensor = generated({sizes, kFibers, kFibers, 1, 0, 0, kFibers, 1});
+  std::set<std::uint64_t> places;
+  for (std::size_t i = 0; i < kFibers; ++i) places.insert(tensor.indices[1][i]);
+  EXPECT_EQ(places.size(), kFibers);
+}
+
+TEST(TensorGenerator, DrawsEverySliceForSomeSeed) {
+  std::set<std::uint64_t> slices;
+  for (std::uint64_t seed = 1; seed <= 64; ++seed) {
+    slices.insert(generated({{3, 10, 10}, 4, 2, 1, 0, 0, 10, 10}, seed).indices[0][0]);
+  }
+  EXPECT_THAT(slices, testing::ElementsAre(0, 1, 2));
 }
 
 // Kolmogorov-Smirnov: the greatest distance of the counts' distribution from the normal one.
@@ -242,6 +276,22 @@ TEST(TensorPlan, NamesTheNumbersThatContradictEachOther) {
   expect_refused({{~std::uint64_t{0}, 9, 9, 9, 9}, 1e-20}, "more than 2^63 slices", "");
   expect_refused({{10, 0}, 0.5}, "mode 1 has size 0", "");
   expect_refused({{}, 0.5}, "1 to 32 modes, not 0", "");
+}
+
+TEST(TensorPlan, HasAtMostTheSlicesOfTheTensor) {
+  EXPECT_NO_THROW(check_plan({{3, 10, 10}, 4, 4, 3, 0, 0, 10, 10}));
+  EXPECT_THAT(
+      [] {
+        check_plan({{3, 10, 10}, 4, 4, 4, 0, 0, 10, 10});
+      },
+      ThrowsMessage<Error>(HasSubstr("4 slices with nonzeros, but there are only 3")));
+}
+
+TEST(TensorPlan, ExpectsTheFibersAndSlicesOfARandomTensor) {
+  const TensorPlan plan = plan_tensor({{8, 2, 2}, 0.25});
+  EXPECT_EQ(plan.entries, 8u);
+  EXPECT_EQ(plan.fibers, 7u) << "16 (1 - (3/4)^2)";
+  EXPECT_EQ(plan.slices, 5u) << "8 (1 - (9/16)^2) = 5.47";
 }
 
 TEST(TensorPlan, WithoutEntriesIsAnEmptyTensor) {

@@ -73,6 +73,7 @@ TEST_F(KernelCacheTest, CompilesOnceAndLoadsAfterwards) {
   EXPECT_EQ(answer_of(first, "k", 42), 42);
   EXPECT_EQ(answer_of(first, "k", 42), 42);
   EXPECT_EQ(first.stats().compiled, 1u);
+  EXPECT_GT(first.stats().compile_s, 0);
   ASSERT_EQ(files().size(), 1u);  // and no text or part of it
   EXPECT_EQ(fs::status(options().folder).permissions(), fs::perms::owner_all);
   KernelCacheOptions offline = options();
@@ -81,6 +82,7 @@ TEST_F(KernelCacheTest, CompilesOnceAndLoadsAfterwards) {
   EXPECT_EQ(answer_of(second, "k", 42), 42);
   EXPECT_EQ(second.stats().compiled, 0u);
   EXPECT_EQ(second.stats().loaded, 1u);
+  EXPECT_EQ(second.stats().compile_s, 0);
 }
 
 TEST_F(KernelCacheTest, AnotherSourceOrCompilerIsAnotherKernel) {
@@ -139,6 +141,7 @@ TEST_F(KernelCacheTest, AFailureIsNotTriedAgain) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(answer_of(cache, "k", 1), -1);
   EXPECT_EQ(fs::file_size(log), 2u);
   EXPECT_EQ(cache.stats().failed, 1u);
+  EXPECT_GT(cache.stats().compile_s, 0) << "it took its time as well";
   EXPECT_NE(cache.reason(), "");
 }
 

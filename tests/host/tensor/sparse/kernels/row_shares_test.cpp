@@ -71,6 +71,17 @@ TEST(RowShares, ADeviceWhoseFixedTimeIsTooLongGetsNoRow) {
   EXPECT_GT(bounds[2] - bounds[1], 85u);
 }
 
+TEST(RowShares, NoDeviceGetsMoreThanItHasRoomFor) {
+  const Bounds begins = begins_of(std::vector<std::uint64_t>(100, 3));  // 4 for a row
+  const RowSpeed whole{0, 0, 1}, small{0, 0, 1, 43};
+  EXPECT_EQ(share_rows(begins, std::vector{whole, small, whole}), (Bounds{0, 45, 55, 100}));
+  EXPECT_EQ(share_rows(begins, std::vector{small, whole}), (Bounds{0, 10, 100}));
+  EXPECT_EQ(share_rows(begins, std::vector{whole, RowSpeed{0, 0, 1, 0}}), (Bounds{0, 100, 100}));
+  const RowSpeed half{0, 0, 1, 200}, slow{0, 0, 9, 200};
+  EXPECT_EQ(share_rows(begins, std::vector{half, slow}), (Bounds{0, 50, 100})) << "just enough";
+  EXPECT_EQ(share_rows(begins, std::vector{half, small}), (Bounds{0, 50, 60})) << "40 are left";
+}
+
 TEST(RowShares, ManyRowsWithoutEntriesCostTheirRows) {
   std::vector<std::uint64_t> entries(1000, 0);
   entries[0] = 1000;
