@@ -23,6 +23,8 @@ struct RunCalls {
   void (*state_queried)();
   // The program knows that a run is over.
   void (*waited)(const void* packet);
+  // A wait of the program for a run ended by its time limit, before the run.
+  void (*timed_out)(const void* packet);
   // The program learns by a callback or an event when the run ends, or the run repeats until it is
   // stopped.
   void (*told_later)(const void* packet);

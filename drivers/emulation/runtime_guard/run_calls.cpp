@@ -89,6 +89,7 @@ ert_cmd_state after_query(const xrt::run& run, ert_cmd_state state) {
   if (const RunCalls* const calls = run_calls()) {
     calls->state_queried();
     if (is_over(state)) calls->waited(run.get_ert_packet());
+    if (state == ERT_CMD_STATE_TIMEOUT) calls->timed_out(run.get_ert_packet());
   }
   return state;
 }

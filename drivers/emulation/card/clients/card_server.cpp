@@ -153,6 +153,7 @@ CardServer::Answer CardServer::answer(Client& client, std::istringstream& words,
   if (command == "export") return export_buffer(client, words);
   if (command == "import") return import(client, request);
   if (command == "map_peer") return map_peer(client, words, request);
+  if (command == "waits") return {"ok " + program_->waits_of(read<size_t>(words)), {}};
   if (command == "leave") return leave();
   throw std::runtime_error("unknown request");
 }

@@ -80,6 +80,15 @@ void LoadedProgram::end_commands_of(const ClientArea& client) {
   }
 }
 
+std::string LoadedProgram::waits_of(size_t unit) {
+  std::string text;
+  if (unit >= units_.size()) return text;
+  for (const std::string& wait : group_.waits_of(units_[unit]->scheduler())) {
+    text += (text.empty() ? "" : "; ") + wait;
+  }
+  return text;
+}
+
 void LoadedProgram::end_late_commands() {
   for (size_t index = 0; index < units_.size(); ++index) {
     units_[index]->ask_to_end_if_late();

@@ -39,6 +39,8 @@ class LoadedProgram {
   void end_commands_of(const ClientArea& client);
   // The same for commands that take longer than the card's deadline.
   void end_late_commands();
+  // Where the processes of a unit wait for streams; empty: it does not wait. Threads: the server's.
+  std::string waits_of(size_t unit);
   // The members "units" and "streams" of an answer to a watcher. Threads: any.
   void describe(nlohmann::ordered_json& answer);
 

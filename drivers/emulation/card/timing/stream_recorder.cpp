@@ -28,9 +28,11 @@ void StreamRecorder::end() {
 
 StreamRecorder::Known& StreamRecorder::known(const tandem_hls::Channel& channel) {
   Known& stream = streams_[&channel];
-  // Its first value is written again: the object was made anew at this address.
-  const bool is_new = channel.written.load() == 0 && channel.read.load() == 0 &&
-                      (stream.next_written > 1 || stream.next_read > 0);
+  // Its first value is written again: the object was made anew at this address. A reader alone may
+  // have waited before the first value of the same object.
+  const bool is_new =
+      channel.written.load() == 0 && channel.read.load() == 0 &&
+      (stream.next_written > 1 || (stream.next_written > 0 && stream.next_read > 0));
   if (stream.stream >= 0 && !is_new) return stream;
   timing::ReplayedStream told;
   told.name = channel.name;

@@ -212,6 +212,7 @@ void Card::adopt(const Message& opened) {
 Card::~Card() {
   const std::string& file = settings().statistics_file;
   if (process_ == nullptr || !process_->owned_here()) return;
+  if (buffer_checks_) buffer_checks_->ending();  // asks the card
   if (has(kCheckStrict)) closed_findings.fetch_add(shared().findings.load());
   const CardAnswer left = process_->leave();
   // The last client to leave writes the card's line; of a failed card each client writes one.

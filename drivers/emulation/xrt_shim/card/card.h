@@ -104,6 +104,9 @@ class Card {
   CardAnswer call(const std::string& request, const std::vector<int>& descriptors = {}) {
     return process_->call(request, descriptors);
   }
+  CardAnswer call_within(std::chrono::milliseconds timeout, const std::string& request) {
+    return process_->call(request, {}, timeout);
+  }
 
   // Loads a bitstream; keeps the present one when it is the same. Returns the problem, or an empty
   // string.

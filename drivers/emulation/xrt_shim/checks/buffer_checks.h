@@ -60,6 +60,7 @@ class BufferChecks {
   // Information from the runtime guard, see run_calls.h; `packet` is an offset.
   void run_made(uint64_t packet, bool by_program);
   void run_waited(uint64_t packet);
+  void run_timed_out(uint64_t packet);
   void run_told_later(uint64_t packet);
   void argument_set(uint64_t packet, int index, bool is_buffer, uint64_t num_bytes,
                     const char* refusal);
@@ -90,6 +91,7 @@ class BufferChecks {
     uint64_t order = 0;
     bool is_waited_for = true;  // also if nothing is known of it
     bool has_streams = false;
+    bool is_timed_out = false;                          // a wait for it
     std::array<const void*, kStartFrames> frames = {};  // of the start
   };
   // A sync from the device before a wait; see note_early_sync().
@@ -99,10 +101,12 @@ class BufferChecks {
     uint64_t address = 0, size_bytes = 0;
     CodePlace place;
     bool is_certain = false;
+    bool is_timed_out = false;
   };
   static void watch_end();
   void end_sync(uint64_t buffer, uint64_t address, uint64_t size_bytes, bool to_device);
   void report_never_waited(uint64_t packet, const Started& command);
+  void report_never_ended(const Started& command);
   void note_early_sync(uint64_t address, uint64_t size_bytes);
   void report_early_syncs();
   std::vector<Use> used_buffers(const Program& program, const std::vector<uint32_t>& units,

@@ -44,11 +44,15 @@ void waited(const void* packet) {
   with_checks(packet, [](BufferChecks& checks, uint64_t at) { checks.run_waited(at); });
 }
 
+void timed_out(const void* packet) {
+  with_checks(packet, [](BufferChecks& checks, uint64_t at) { checks.run_timed_out(at); });
+}
+
 void told_later(const void* packet) {
   with_checks(packet, [](BufferChecks& checks, uint64_t at) { checks.run_told_later(at); });
 }
 
-constexpr RunCalls kRunCalls{&made, &set, &state_queried, &waited, &told_later};
+constexpr RunCalls kRunCalls{&made, &set, &state_queried, &waited, &timed_out, &told_later};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <ert.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
 #include "emulation/protocol/code_place.h"
@@ -14,6 +15,8 @@
 
 namespace tandem::emulation {
 namespace {
+
+constexpr std::chrono::milliseconds kWaitsTimeout{1'000};  // a card that hangs gives no answer
 
 // Other threads may close cards meanwhile.
 void report_runs_at_exit() {
@@ -70,6 +73,12 @@ void BufferChecks::run_waited(uint64_t packet) {
   }
 }
 
+void BufferChecks::run_timed_out(uint64_t packet) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = started_.find(packet);
+  if (found != started_.end()) found->second.is_timed_out = true;
+}
+
 // The calls may come before the start.
 void BufferChecks::run_told_later(uint64_t packet) {
   {
@@ -82,13 +91,33 @@ void BufferChecks::run_told_later(uint64_t packet) {
 // A run that streams link to others ends with them, so a wait for one of these is enough. One that
 // failed is told otherwise.
 void BufferChecks::report_never_waited(uint64_t packet, const Started& command) {
-  if (command.is_waited_for || command.has_streams) return;
+  if (command.is_waited_for) return;
   const uint32_t state = card_.packet_state(packet);
-  if (state == ERT_CMD_STATE_ERROR || state == ERT_CMD_STATE_ABORT) return;
+  if (command.is_timed_out && state < ERT_CMD_STATE_COMPLETED) return report_never_ended(command);
+  if (command.has_streams || state == ERT_CMD_STATE_ERROR || state == ERT_CMD_STATE_ABORT) return;
   HostFinding finding{"missing_wait", command.kernel, "", ""};
   finding.message =
       "the program never waits for this run, so it may end, or use the results, before the kernel "
       "has ended: call wait() of the run";
+  finding.is_warning = true;
+  const auto end = std::find(command.frames.begin(), command.frames.end(), nullptr);
+  report_host_finding(card_, states_, finding,
+                      program_place(std::vector<const void*>(command.frames.begin(), end)));
+}
+
+// The program gave up its wait for the run and let it go on. The card says where the kernel stands.
+void BufferChecks::report_never_ended(const Started& command) {
+  HostFinding finding{"never_ends", command.kernel, "", ""};
+  std::string waits;
+  if (command.units.size() == 1) {
+    const CardAnswer answer =
+        card_.call_within(kWaitsTimeout, "waits " + std::to_string(command.units.front()));
+    if (answer.ok()) waits = answer.text.substr(std::min<size_t>(3, answer.text.size()));
+  }
+  finding.message =
+      "the program's wait for this run ended by its time limit, and the kernel still runs; " +
+      (waits.empty() ? "TANDEM_CARD_DEADLINE=SECONDS ends it and tells its position"
+                     : "it waits: " + waits);
   finding.is_warning = true;
   const auto end = std::find(command.frames.begin(), command.frames.end(), nullptr);
   report_host_finding(card_, states_, finding,
@@ -110,8 +139,8 @@ void BufferChecks::note_early_sync(uint64_t address, uint64_t size_bytes) {
       if (!inside || use.is_read_only) continue;
       const bool writes =
           !use.held_results || written_arguments_.contains({command.kernel, use.argument});
-      early_syncs_.push_back(
-          {packet, command.kernel, use.argument, address, size_bytes, place, written && writes});
+      early_syncs_.push_back({packet, command.kernel, use.argument, address, size_bytes, place,
+                              written && writes, command.is_timed_out});
     }
   }
 }
@@ -130,8 +159,12 @@ void BufferChecks::report_early_syncs() {
   for (const EarlySync& sync : found) {
     HostFinding finding{"missing_wait", sync.kernel, "", sync.argument};
     finding.message =
-        "the program brings a buffer from the device that a run writes, and did not wait for that "
-        "run: call wait() of the run before sync(XCL_BO_SYNC_BO_FROM_DEVICE)";
+        "the program brings a buffer from the device that a run writes, and " +
+        std::string(sync.is_timed_out
+                        ? "its wait for that run ended by the time limit, before the run: look at "
+                          "what wait() returns, and sync after ERT_CMD_STATE_COMPLETED only"
+                        : "did not wait for that run: call wait() of the run before "
+                          "sync(XCL_BO_SYNC_BO_FROM_DEVICE)");
     report_host_finding(card_, states_, finding, sync.place);
   }
 }
