@@ -297,16 +297,7 @@ void measure_append(double copy) {
 }
 
 void run() {
-  constexpr std::size_t kCopyBytes = std::size_t{1} << 30;
-  double copy = 0;
-  {
-    const DeviceVector<unsigned char> from(kCopyBytes), to(kCopyBytes);
-    const auto samples = time_launches(1, [&](int, cudaStream_t stream) {
-      check_cuda(
-          cudaMemcpyAsync(to.data(), from.data(), kCopyBytes, cudaMemcpyDeviceToDevice, stream));
-    });
-    copy = report("gpu_decode/copy_1GiB", samples, 2.0 * kCopyBytes, 0);
-  }
+  const double copy = report_copy("gpu_decode/copy_1GiB");
   const Case usual{"f16_batch32_4k_gqa8"};
   const auto with = [&](const char* name, const std::function<void(Case&)>& change) {
     Case changed = usual;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device memory of a benchmark, and the frame of its main(). Threads: one. Errors:
+// Device memory of a benchmark, and the try block around its main(). Threads: one. Errors:
 // std::runtime_error with the runtime's text.
 #pragma once
 

@@ -57,23 +57,11 @@ void fill(const DeviceVector<BF16>& to, const std::vector<BF16>& period) {
 class Bench {
  public:
   void run() {
-    measure_copy();
+    copy_ = report_copy("gpu_experts/copy_1GiB");
     expert_products();
   }
 
  private:
-  void measure_copy() {
-    constexpr std::size_t kBytes = std::size_t{1} << 29;
-    const DeviceVector<unsigned char> from(kBytes), to(kBytes);
-    copy_ = report("gpu_experts/copy_512MiB",
-                   time_launches(4,
-                                 [&](int, cudaStream_t stream) {
-                                   check_cuda(cudaMemcpyAsync(to.data(), from.data(), kBytes,
-                                                              cudaMemcpyDeviceToDevice, stream));
-                                 }),
-                   2.0 * kBytes, 0);
-  }
-
   // Gate and up of 128 experts of a 30B model, of which a decode step's rows choose some.
   void expert_products() {
     constexpr std::size_t kIn = 2048, kOut = 768, kEach = kIn * kOut,

@@ -82,7 +82,7 @@ class Bench {
   Bench() : in_(1), more_(2), out_(3), small_(4) {}
 
   void run() {
-    measure_copy();
+    copy_ = report_copy("gpu_layers/copy_1GiB");
     for (const std::int64_t rows : {kPrefillRows, kDecodeRows}) {
       norms(rows);
       gates(rows);
@@ -100,18 +100,6 @@ class Bench {
     const int launches = rows == kDecodeRows ? 64 : 8;
     const std::string full = "gpu_layers/" + name + "/rows_" + std::to_string(rows);
     report(full, time_launches(launches, work), bytes, copy_);
-  }
-
-  void measure_copy() {
-    constexpr std::size_t kBytes = std::size_t{1} << 29;
-    copy_ = report("gpu_layers/copy_512MiB",
-                   time_launches(4,
-                                 [&](int turn, cudaStream_t stream) {
-                                   check_cuda(cudaMemcpyAsync(out_.piece(turn, kBytes / 4),
-                                                              in_.piece(turn, kBytes / 4), kBytes,
-                                                              cudaMemcpyDeviceToDevice, stream));
-                                 }),
-                   2.0 * kBytes, 0);
   }
 
   RowPreparation preparation(int turn, std::int64_t rows, int width, RowFunction function) {

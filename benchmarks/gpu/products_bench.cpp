@@ -252,21 +252,11 @@ void bench_many_rows(Products& products) {
   }
 }
 
-double bench_copy() {
-  constexpr std::size_t kCopyBytes = std::size_t{1} << 30;
-  const DeviceVector<unsigned char> from(kCopyBytes), to(kCopyBytes);
-  const auto samples = time_launches(4, [&](int, cudaStream_t stream) {
-    check_cuda(
-        cudaMemcpyAsync(to.data(), from.data(), kCopyBytes, cudaMemcpyDeviceToDevice, stream));
-  });
-  return report("gpu_products/copy_1GiB", samples, 2.0 * kCopyBytes, 0);
-}
-
 void run() {
   const DeviceVector<std::byte> workspace(Products::workspace_bytes());
   Products products(workspace.data(), nullptr);
   check_cuda(cudaDeviceSynchronize());
-  bench_few_rows(products, bench_copy());
+  bench_few_rows(products, report_copy("gpu_products/copy_1GiB"));
   bench_many_rows(products);
 }
 

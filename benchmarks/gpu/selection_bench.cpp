@@ -296,16 +296,7 @@ void time_peers(const Buffers& buffers, float threshold, double copy) {
 void run() {
   const Buffers buffers;
   check_accumulation(buffers);
-  constexpr std::size_t kCopyBytes = std::size_t{1} << 30;
-  const DeviceVector<unsigned char> from(kCopyBytes), to(kCopyBytes);
-  const double copy =
-      report("gpu_selection/copy_1GiB",
-             time_launches(2,
-                           [&](int, cudaStream_t stream) {
-                             check_cuda(cudaMemcpyAsync(to.data(), from.data(), kCopyBytes,
-                                                        cudaMemcpyDeviceToDevice, stream));
-                           }),
-             2.0 * kCopyBytes, 0);
+  const double copy = report_copy("gpu_selection/copy_1GiB");
   float threshold = 0;
   std::uint32_t count = 0;
   for (const double density : kDensities) {

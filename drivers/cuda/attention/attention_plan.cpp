@@ -77,8 +77,7 @@ bool same_bytes(const void* a, const void* b, std::size_t bytes) {
 
 AttentionPlanner::AttentionPlanner(Gpu& gpu, const device::AttentionGeometry& geometry,
                                    const gpu_kernels::KvPool& pool)
-    : gpu_(gpu),
-      queue_(gpu.queue),
+    : queue_(gpu.queue),
       geometry_(geometry),
       pool_(pool),
       decode_shape_(decode_shape_of(gpu, geometry, pool)),

@@ -113,7 +113,6 @@ class AttentionPlanner {
   void launch_decode(const PlannedDecode& pass, const PlannedBatch& planned,
                      const device::AttentionBatch& batch, const AttentionRows& rows);
 
-  Gpu& gpu_;
   Queue& queue_;
   const device::AttentionGeometry& geometry_;
   const gpu_kernels::KvPool& pool_;

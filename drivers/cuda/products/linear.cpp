@@ -85,8 +85,7 @@ struct Linear::Places {
 };
 
 Linear::Linear(Gpu& gpu)
-    : gpu_(gpu),
-      queue_(gpu.queue),
+    : queue_(gpu.queue),
       workspace_(gpu.device_memory, Products::workspace_bytes(), Purpose::kWorkspace),
       products_(workspace_.data(), gpu.queue.stream().get(), {.e4m3_rows = gpu.e4m3_rows}) {}
 

@@ -52,7 +52,6 @@ class Linear {
   void move_out(const LinearInput& input, std::span<const LinearOutput> outputs,
                 const Places& places);
 
-  Gpu& gpu_;
   Queue& queue_;
   PoolRange workspace_;
   Products products_;

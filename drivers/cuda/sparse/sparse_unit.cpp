@@ -21,6 +21,7 @@ namespace {
 
 using device::SparsePart;
 using device::SparseRates;
+using device::SparseRoomError;
 using device::SparseRows;
 using gpu_kernels::RowBegin;
 
@@ -79,13 +80,7 @@ class CudaSparseUnit final : public device::SparseUnit {
     std::vector<RowBegin> begins(rows.begins.begin(), rows.begins.end());
     const std::uint64_t first = begins.empty() ? 0 : begins.front();
     for (RowBegin& begin : begins) begin -= first;
-    begins_.reserve(begins.size() * sizeof(RowBegin));
-    indices_.reserve(entries * sizeof(std::int32_t));
-    values_.reserve(entries * sizeof(float));
-    x_.reserve(rows.columns * sizeof(float));
-    y_.reserve(rows.rows() * sizeof(float));
-    host_x_.reserve(rows.columns * sizeof(float));
-    host_y_.reserve(rows.rows() * sizeof(float));
+    reserve(rows);
     run([&] {
       copy(begins_.data(), begins.data(), begins.size() * sizeof(RowBegin), cudaMemcpyHostToDevice);
       copy(indices_.data(), rows.indices + first, entries * 4, cudaMemcpyHostToDevice);
@@ -137,17 +132,42 @@ class CudaSparseUnit final : public device::SparseUnit {
  private:
   // Memory that the unit has already counts as free.
   void check_room(const SparseRows& rows) const {
-    std::size_t free_bytes = 0, total_bytes = 0;
-    check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for free memory");
+    std::size_t free_bytes = bytes_free();
     for (const DeviceBuffer* each : {&begins_, &indices_, &values_, &x_, &y_}) {
       free_bytes += each->size_bytes();
     }
     const std::uint64_t needed = rows.begins.size_bytes() + rows.entries() * 8 +
                                  (rows.rows() + rows.columns) * sizeof(float);
     if (needed <= free_bytes && rows.rows() <= kMostSparseRows) return;
-    throw Error("cuda", "these rows need " + std::to_string(needed) + " bytes on " + name_ +
-                            ", where " + std::to_string(free_bytes) +
-                            " are free, and at most 2^32 - 1 rows are possible: use more devices");
+    throw SparseRoomError(
+        "cuda", "these rows need " + std::to_string(needed) + " bytes on " + name_ + ", where " +
+                    std::to_string(free_bytes) +
+                    " are free, and at most 2^32 - 1 rows are possible: use more devices");
+  }
+
+  static std::size_t bytes_free() {
+    std::size_t free_bytes = 0, total_bytes = 0;
+    check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for free memory");
+    return free_bytes;
+  }
+
+  // Others may take what was free. A GPU that still answers is short of memory, and not lost.
+  void reserve(const SparseRows& rows) {
+    const std::uint64_t entries = rows.entries();
+    try {
+      begins_.reserve(rows.begins.size() * sizeof(RowBegin));
+      indices_.reserve(entries * sizeof(std::int32_t));
+      values_.reserve(entries * sizeof(float));
+      x_.reserve(rows.columns * sizeof(float));
+      y_.reserve(rows.rows() * sizeof(float));
+      host_x_.reserve(rows.columns * sizeof(float));
+      host_y_.reserve(rows.rows() * sizeof(float));
+    } catch (const DeviceError& error) {
+      begin_call();
+      bytes_free();
+      throw SparseRoomError(
+          "cuda", "these rows do not fit beside what else is on " + name_ + ": " + error.what());
+    }
   }
 
   void begin_call() {

@@ -5,9 +5,8 @@
 // load() copies the rows, start() enqueues the transfer of x, the kernel and the transfer of y on a
 // stream of its own, finish() waits. rates() measures products with the whole matrix. Order of the
 // sums: lane l of a warp adds entries l, l + 32, ... of a row, rounding once an entry; lanes are
-// added as a tree. Threads: one at a time. Errors: as SparseUnit; memory that runs out during a
-// load is a DeviceError, after which the unit has no rows but can load again. A lost unit leaks its
-// memory, because work may still run.
+// added as a tree. Threads: one at a time. Errors: as SparseUnit. A lost unit leaks its memory,
+// because work may still run.
 #pragma once
 
 #include <memory>

@@ -213,6 +213,8 @@ void ActivityTrace::add(const CuptiRecord& record) {
                         static_cast<std::int64_t>(set.bytes)});
       break;
     }
+    default:  // no kind that was enabled
+      break;
   }
 }
 
