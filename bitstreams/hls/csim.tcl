@@ -70,7 +70,7 @@ proc tandem_hls::compile {build optimisation} {
     if {![is_source $path]} continue
     set object [file join $build obj [incr number]_[file tail $path].o]
     set compiler [expr {[is_c $path] ? [variable_or TANDEM_CC cc] : "[variable_or TANDEM_CXX c++] -std=gnu++17"}]
-    say "   Compiling $path"
+    tandem_tcl::say "   Compiling $path"
     set line "$compiler $optimisation -g -w -D__VITIS_HLS__ -D__HLS_CSIM__ -DAESL_TB $includes\
       -I[quoted [file dirname $path]] [dict get $file flags] -c -o [quoted $object] [quoted $path]"
     if {[shell [dict get $file folder] $line] != 0} { error "csim_design: $path does not compile" }
@@ -81,7 +81,7 @@ proc tandem_hls::compile {build optimisation} {
 }
 
 proc csim_design {args} {
-  lassign [tandem_hls::words csim_design \
+  lassign [tandem_tcl::words csim_design \
     {O clean setup profile code_analyzer sanitize_address sanitize_undefined disable_deadlock_detection} \
     {argv ldflags mflags compiler} $args] options others
   if {$tandem_hls::solution eq ""} { error "csim_design: open a solution first (open_solution)" }
@@ -95,7 +95,7 @@ proc csim_design {args} {
   foreach kind {address undefined} {
     if {[dict exists $options sanitize_$kind]} { append optimisation " -fsanitize=$kind -fno-sanitize-recover=all" }
   }
-  tandem_hls::say "INFO: \[SIM 211-2\] *************** CSIM start ***************"
+  tandem_tcl::say "INFO: \[SIM 211-2\] *************** CSIM start ***************"
   tandem_hls::place_data $build
   set objects [tandem_hls::compile $build $optimisation]
   set link "[tandem_hls::variable_or TANDEM_CXX c++] $optimisation -o [tandem_hls::quoted [file join $build csim.exe]] [join [lmap each $objects {tandem_hls::quoted $each}]]\
@@ -108,9 +108,9 @@ proc csim_design {args} {
   set log [tandem_hls::quoted [file join $report [expr {$tandem_hls::top eq "" ? "csim" : "${tandem_hls::top}_csim"}].log]]
   set code [tandem_hls::shell $build "set -o pipefail; ./csim.exe [dict get $value argv] 2>&1 | tee $log"]
   if {$code != 0} {
-    tandem_hls::say "ERROR: \[SIM 211-100\] CSim failed with errors."
+    tandem_tcl::say "ERROR: \[SIM 211-100\] CSim failed with errors."
     error "csim_design: the test bench ended with $code, not with 0"
   }
-  tandem_hls::say "INFO: \[SIM 211-1\] CSim done with 0 errors."
-  tandem_hls::say "INFO: \[SIM 211-3\] *************** CSIM finish ***************"
+  tandem_tcl::say "INFO: \[SIM 211-1\] CSim done with 0 errors."
+  tandem_tcl::say "INFO: \[SIM 211-3\] *************** CSIM finish ***************"
 }

@@ -7,32 +7,6 @@ namespace eval tandem_hls {
   variable files {}   ;# normalised path -> {tb 0|1 flags TEXT folder OF_THE_FLAGS name AS_GIVEN}, in the order of add_files
 }
 
-proc tandem_hls::say {text} {
-  puts $text
-  flush stdout
-}
-
-# The words of a command: the named switches and options with a value, and the others. Options that are not named are an error.
-proc tandem_hls::words {command switches valued arguments} {
-  set options {}
-  set others {}
-  while {[llength $arguments] > 0} {
-    set arguments [lassign $arguments word]
-    if {![regexp {^-[a-zA-Z_]} $word]} {
-      lappend others $word
-    } elseif {[string range $word 1 end] in $switches} {
-      dict set options [string range $word 1 end] 1
-    } elseif {[string range $word 1 end] in $valued} {
-      if {[llength $arguments] == 0} { error "$command: $word needs a value" }
-      set arguments [lassign $arguments value]
-      dict set options [string range $word 1 end] $value
-    } else {
-      error "$command: option '$word' is unknown; there are: [join [lmap each [concat $switches $valued] {string cat - $each}] {, }]"
-    }
-  }
-  return [list $options $others]
-}
-
 # A project's files and top function are recorded in its folder: a later script that opens it without -reset has them.
 # -reset forgets them and deletes nothing, because sources may lie in that folder.
 proc tandem_hls::record_of {project} { return [file join $project tandem_hls.project] }
@@ -60,7 +34,7 @@ proc tandem_hls::load_project {command name reset} {
     }
     dict for {path file} [dict get $saved files] {
       if {[file exists $path]} { dict set tandem_hls::files $path $file } else {
-        say "WARNING: $command: a file of the project is missing: $path"
+        tandem_tcl::say "WARNING: $command: a file of the project is missing: $path"
       }
     }
   }
@@ -68,14 +42,14 @@ proc tandem_hls::load_project {command name reset} {
 }
 
 proc open_project {args} {
-  lassign [tandem_hls::words open_project {reset upgrade} {} $args] options others
+  lassign [tandem_tcl::words open_project {reset upgrade} {} $args] options others
   tandem_hls::load_project open_project [lindex $others 0] [dict exists $options reset]
-  tandem_hls::say "INFO: \[HLS 200-10\] Opening project '$tandem_hls::project'."
+  tandem_tcl::say "INFO: \[HLS 200-10\] Opening project '$tandem_hls::project'."
 }
 
 # A solution's folder has results only.
 proc open_solution {args} {
-  lassign [tandem_hls::words open_solution {reset} {flow_target} $args] options others
+  lassign [tandem_tcl::words open_solution {reset} {flow_target} $args] options others
   if {$tandem_hls::project eq ""} { error "open_solution: open a project first (open_project)" }
   if {[llength $others] == 0} { error "open_solution: give a name" }
   set name [file join $tandem_hls::project [lindex $others 0]]
@@ -86,7 +60,7 @@ proc open_solution {args} {
 
 # A component is a project and its solution in one.
 proc open_component {args} {
-  lassign [tandem_hls::words open_component {reset} {flow_target} $args] options others
+  lassign [tandem_tcl::words open_component {reset} {flow_target} $args] options others
   tandem_hls::load_project open_component [lindex $others 0] [dict exists $options reset]
   set tandem_hls::solution [file join $tandem_hls::project hls]
   if {[dict exists $options reset]} {
@@ -155,7 +129,7 @@ proc tandem_hls::add_blackbox {path} {
 
 # A file that is added again gets the new flags.
 proc add_files {args} {
-  lassign [tandem_hls::words add_files {tb} {cflags csimflags blackbox} $args] options others
+  lassign [tandem_tcl::words add_files {tb} {cflags csimflags blackbox} $args] options others
   if {$tandem_hls::project eq ""} { error "add_files: open a project first (open_project)" }
   if {[dict exists $options blackbox]} { tandem_hls::add_blackbox [dict get $options blackbox] }
   set flags {}
@@ -169,7 +143,7 @@ proc add_files {args} {
       if {[llength $names] == 0} { error "add_files: no file matches '$pattern'" }
       foreach name $names {
         if {![file exists $name] && [tandem_hls::is_header $name]} {
-          tandem_hls::say "WARNING: add_files: there is no header '$name' in [pwd]"
+          tandem_tcl::say "WARNING: add_files: there is no header '$name' in [pwd]"
           continue
         }
         if {![file exists $name]} { error "add_files: there is no file '$name' in [pwd]" }
@@ -198,7 +172,7 @@ proc csynth_design {args} {
   }
   set report [tandem_hls::model_report]
   if {$report eq ""} {
-    tandem_hls::say "WARNING: csynth_design: there is no report of the time model: no source that clang compiles defines '$tandem_hls::top'."
+    tandem_tcl::say "WARNING: csynth_design: there is no report of the time model: no source that clang compiles defines '$tandem_hls::top'."
     return
   }
   set folder [file join $tandem_hls::solution syn report]
@@ -206,7 +180,7 @@ proc csynth_design {args} {
   set out [open [file join $folder ${tandem_hls::top}_csynth.rpt] w]
   puts $out $report
   close $out
-  tandem_hls::say $report
+  tandem_tcl::say $report
 }
 
 # The report of the first source that defines the top function; empty if none does.
@@ -221,16 +195,16 @@ proc tandem_hls::model_report {} {
       [quoted $tandem_hls::top] $tandem_hls::clock_ns [quoted $path] $flags"
     if {![catch {exec bash -c $line} text]} { return $text }
     if {[lindex $::errorCode 0] ne "CHILDSTATUS" || [lindex $::errorCode 2] != 3} {
-      say "WARNING: csynth_design: [file tail $path]: $text"
+      tandem_tcl::say "WARNING: csynth_design: [file tail $path]: $text"
     }
   }
   return {}
 }
 proc cosim_design {args} {
-  tandem_hls::say "WARNING: cosim_design: skipped; there is no RTL to simulate. csim_design runs the same test bench on the C source."
+  tandem_tcl::say "WARNING: cosim_design: skipped; there is no RTL to simulate. csim_design runs the same test bench on the C source."
 }
 proc export_design {args} {
-  tandem_hls::say "WARNING: export_design: skipped; there is no RTL to export. v++ -c compiles the kernel for emulated cards."
+  tandem_tcl::say "WARNING: export_design: skipped; there is no RTL to export. v++ -c compiles the kernel for emulated cards."
 }
 
 # Settings of synthesis by name, and by the names of whole families.
@@ -245,7 +219,7 @@ proc create_clock {args} {
   set period [lindex $args [expr {$at + 1}]]
   set value [regsub -nocase {\s*(ns|mhz)$} $period {}]
   if {![string is double -strict $value] || $value <= 0} {
-    tandem_hls::say "WARNING: create_clock: '$period' is neither nanoseconds nor MHz; the clock stays at $tandem_hls::clock_ns ns"
+    tandem_tcl::say "WARNING: create_clock: '$period' is neither nanoseconds nor MHz; the clock stays at $tandem_hls::clock_ns ns"
     return
   }
   set tandem_hls::clock_ns [expr {[regexp -nocase {mhz$} $period] ? 1000.0 / $value : $value}]

@@ -4,7 +4,7 @@
 # WORK_DIR/TOP.xo. Paths are those seen from the configuration. Settings of synthesis are taken and have no effect.
 lassign $argv step config work
 set here [file dirname [file normalize [info script]]]
-foreach part {project csim} { source [file join $here $part.tcl] }
+foreach part {../tcl/commands project csim} { source [file join $here $part.tcl] }
 
 # key -> list of values; keys of the section hls have no prefix.
 proc read_config {path} {
@@ -55,7 +55,7 @@ proc run_csim {values} {
 
 proc run_kernel {values work top} {
   if {[last_of $values flow_target vivado] ne "vitis" && [last_of $values package.output.format ""] ne "xo"} {
-    tandem_hls::say "WARNING: the component is not for Vitis (flow_target=vitis or package.output.format=xo), and there is no\
+    tandem_tcl::say "WARNING: the component is not for Vitis (flow_target=vitis or package.output.format=xo), and there is no\
       synthesis here: nothing is made. vitis-run --mode hls --csim runs its C simulation."
     return
   }
@@ -72,7 +72,7 @@ proc run_kernel {values work top} {
   set line "[tandem_hls::quoted [file join $tandem_hls::tree bin v++]] -c -t hw_emu -k [tandem_hls::quoted $top]\
     --temp_dir [tandem_hls::quoted [file join $work temp]] -o [tandem_hls::quoted $object] [join $flags] [join $sources]"
   if {[tandem_hls::shell [pwd] $line] != 0} { error "the kernel '$top' does not compile" }
-  tandem_hls::say "INFO: $object is the kernel for emulated cards; there is no report of synthesis."
+  tandem_tcl::say "INFO: $object is the kernel for emulated cards; there is no report of synthesis."
 }
 
 proc run_component {step config work} {

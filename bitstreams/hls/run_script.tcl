@@ -4,7 +4,7 @@ set tandem_hls_script [lindex $argv 0]
 set argv [lrange $argv 1 end]
 set argc [llength $argv]
 set argv0 $tandem_hls_script
-foreach part {project csim} {
+foreach part {../tcl/commands project csim} {
   source [file join [file dirname [file normalize [info script]]] $part.tcl]
 }
 if {[catch {source $tandem_hls_script} message options]} {

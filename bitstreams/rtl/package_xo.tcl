@@ -34,7 +34,7 @@ proc package_xo {args} {
   foreach path $sources { tandem_rtl::add_entry $out source $path [tandem_rtl::bytes_of $path] }
   close $out
   file rename -force $xo.part $xo
-  tandem_rtl::say "INFO: package_xo: $xo has kernel '[dict get $options kernel_name]' from [llength $sources] files"
+  tandem_tcl::say "INFO: package_xo: $xo has kernel '[dict get $options kernel_name]' from [llength $sources] files"
 }
 
 proc tandem_rtl::add_entry {out kind name bytes} {

@@ -9,30 +9,9 @@ namespace eval tandem_rtl {
   variable ips {}         ;# module -> file of its model
 }
 
-proc tandem_rtl::say {text} {
-  puts $text
-  flush stdout
-}
-
-# The words of a command: the named switches and options with a value, and the others. Options that are not named are an error.
+# As tandem_tcl::words; every command of Vivado takes -quiet and -verbose too.
 proc tandem_rtl::words {command switches valued arguments} {
-  set options {}
-  set others {}
-  while {[llength $arguments] > 0} {
-    set arguments [lassign $arguments word]
-    if {![regexp {^-[a-zA-Z_]} $word]} {
-      lappend others $word
-    } elseif {[string range $word 1 end] in [concat $switches quiet verbose]} {
-      dict set options [string range $word 1 end] 1
-    } elseif {[string range $word 1 end] in $valued} {
-      if {[llength $arguments] == 0} { error "$command: $word needs a value" }
-      set arguments [lassign $arguments value]
-      dict set options [string range $word 1 end] $value
-    } else {
-      error "$command: option '$word' is unknown; there are: [join [lmap each [concat $switches $valued] {string cat - $each}] {, }]"
-    }
-  }
-  return [list $options $others]
+  return [tandem_tcl::words $command [concat $switches quiet verbose] $valued $arguments]
 }
 
 proc create_project {args} {

@@ -5,7 +5,7 @@ set tandem_rtl_count [lindex $argv 0]
 set tandem_rtl_scripts [lrange $argv 1 $tandem_rtl_count]
 set argv [lrange $argv [expr {1 + $tandem_rtl_count}] end]
 set argc [llength $argv]
-foreach part {project core package_xo} {
+foreach part {../tcl/commands project core package_xo} {
   source [file join [file dirname [file normalize [info script]]] $part.tcl]
 }
 foreach tandem_rtl_script $tandem_rtl_scripts {
