@@ -33,6 +33,25 @@ else()
 endif()
 message(STATUS "Tandem: hwloc ${TANDEM_HAVE_HWLOC}")
 
+find_path(XRT_INCLUDE_DIR xrt/xrt_device.h PATH_SUFFIXES xrt HINTS /usr/include/xrt)
+find_library(XRT_COREUTIL_LIBRARY xrt_coreutil)
+if(XRT_INCLUDE_DIR AND XRT_COREUTIL_LIBRARY)
+  set(TANDEM_HAVE_XRT TRUE)
+  add_library(XRT::coreutil UNKNOWN IMPORTED)
+  set_target_properties(XRT::coreutil PROPERTIES IMPORTED_LOCATION ${XRT_COREUTIL_LIBRARY}
+    INTERFACE_INCLUDE_DIRECTORIES "${XRT_INCLUDE_DIR}" )
+else()
+  set(TANDEM_HAVE_XRT FALSE)
+endif()
+
+# Nothing of what follows is part of the demo. So its build is the same on every machine.
+if(TANDEM_DEMO_ONLY)
+  foreach(absent SQLITE METIS SCOTCH CLP DNNL OPENCL MPI GLOO TORCH)
+    set(TANDEM_HAVE_${absent} FALSE)
+  endforeach()
+  return()
+endif()
+
 find_package(SQLite3 QUIET)  # exports of Nsight Systems
 if(TARGET SQLite::SQLite3)
   set(TANDEM_HAVE_SQLITE TRUE)
@@ -80,17 +99,6 @@ if(OpenCL_FOUND AND OPENCL_HPP_INCLUDE_DIR)
 else()
   set(TANDEM_HAVE_OPENCL FALSE)
 endif()
-find_path(XRT_INCLUDE_DIR xrt/xrt_device.h PATH_SUFFIXES xrt HINTS /usr/include/xrt)
-find_library(XRT_COREUTIL_LIBRARY xrt_coreutil)
-if(XRT_INCLUDE_DIR AND XRT_COREUTIL_LIBRARY)
-  set(TANDEM_HAVE_XRT TRUE)
-  add_library(XRT::coreutil UNKNOWN IMPORTED)
-  set_target_properties(XRT::coreutil PROPERTIES IMPORTED_LOCATION ${XRT_COREUTIL_LIBRARY}
-    INTERFACE_INCLUDE_DIRECTORIES "${XRT_INCLUDE_DIR}" )
-else()
-  set(TANDEM_HAVE_XRT FALSE)
-endif()
-
 set(MPI_CXX_SKIP_MPICXX TRUE)
 find_package(MPI 3.0 QUIET COMPONENTS CXX)
 set(TANDEM_HAVE_MPI ${MPI_CXX_FOUND})  # with mpirun: MPIEXEC_EXECUTABLE

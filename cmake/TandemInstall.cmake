@@ -3,7 +3,7 @@
 #
 # Components, each of which can be installed alone with `cmake --install --component`: `collectives` (the library of
 # collective calls, its transports, its tool tandem-collectives and the contracts below them), `fpga` (the tree of emulated
-# cards with v++ and the other tools, bitstreams, and the CMake functions for projects with FPGA applications),
+# cards with v++ and the other tools, tandem-emulation, bitstreams, and the CMake functions for projects with FPGA applications),
 # `training` (libtandem_training.so and its C header, and the trainer with its library), and `serving`, everything else, which needs
 # `collectives`.
 

@@ -26,7 +26,7 @@ string(TOUPPER "CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}" TANDEM_FLAGS_VARIABLE)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # Version 12 sees overlapping copies in every "text" + std::string (its bug 105651).
   target_compile_options(tandem_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
-  if(${TANDEM_FLAGS_VARIABLE} MATCHES "-O1")  # there it also takes the long form of a moved string for its short one
+  if(${TANDEM_FLAGS_VARIABLE} MATCHES "-O[01]")  # there it also takes the long form of a moved string for its short one
     target_compile_options(tandem_options INTERFACE
       "$<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-stringop-overflow>")
   endif()

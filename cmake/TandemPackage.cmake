@@ -4,8 +4,10 @@
 set(source ${PROJECT_SOURCE_DIR}/host/apps/install)
 set(pages ${PROJECT_BINARY_DIR}/pages)
 add_custom_command(OUTPUT ${pages}/man1/tandem.1
-                   COMMAND tandem pages ${pages} COMMAND tandem-planner pages ${pages} COMMAND tandem-tensor pages ${pages}
-                   DEPENDS tandem tandem-planner tandem-tensor
+                   COMMAND tandem-emulation pages ${pages} COMMAND tandem-models pages ${pages}
+                   COMMAND tandem-planner pages ${pages} COMMAND tandem-tensor pages ${pages}
+                   COMMAND tandem pages ${pages}  # last, as its page names those that are there
+                   DEPENDS tandem tandem-emulation tandem-models tandem-planner tandem-tensor
                    COMMENT "Writing manual pages and completions")
 add_custom_target(tandem_pages ALL DEPENDS ${pages}/man1/tandem.1)
 install(DIRECTORY ${pages}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL)

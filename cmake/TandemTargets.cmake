@@ -7,6 +7,7 @@ include(TandemHeaders)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME serving)
 
 # tandem_skip_unity(source...): a source that Highway compiles once per instruction set stays a translation unit of its own.
+# It is optimised in the demo's build too, hence without the headers that the rest shares there.
 function(tandem_skip_unity)
   foreach(source ${ARGN})
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE path)
@@ -14,6 +15,9 @@ function(tandem_skip_unity)
       file(STRINGS ${path} found REGEX "HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
       if(found)
         set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+        if(TANDEM_DEMO_ONLY AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O0")
+          set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
+        endif()
       endif()
     endif()
   endforeach()
@@ -43,7 +47,8 @@ endfunction()
 
 # tandem_vector_targets(name): the instruction sets for which Highway compiles a library. On x86 AVX-512, AVX2 and the scalar
 # baseline are enough; TANDEM_NATIVE_VECTORS leaves out those that this machine does not use, and any machine can still run
-# the baseline. Vectors of SVE have no size, so there can be no arrays of them.
+# the baseline. That is HWY_SCALAR for every compiler: Highway's EMU128, the baseline of clang and of g++ from 12.3 on, cuts f16 instead of
+# rounding it. Vectors of SVE have no size, so there can be no arrays of them.
 set(TANDEM_LEFT_OUT_OF_AARCH64 HWY_SVE HWY_SVE2 HWY_SVE_256 HWY_SVE2_128)
 function(tandem_vector_targets name)
   set(left_out HWY_SSSE3 HWY_SSE4)
@@ -53,7 +58,7 @@ function(tandem_vector_targets name)
     tandem_native_vectors(${name} left_out)
   endif()
   list(JOIN left_out "|" left_out)
-  target_compile_definitions(${name} PRIVATE "HWY_DISABLED_TARGETS=(${left_out})")
+  target_compile_definitions(${name} PRIVATE "HWY_DISABLED_TARGETS=(${left_out})" HWY_BROKEN_EMU128=1)
 endfunction()
 
 # tandem_add_library(name SOURCES ... [PUBLIC deps...] [PRIVATE deps...])
@@ -123,8 +128,12 @@ function(tandem_compile_test name)
   endif()
 endfunction()
 
-# tandem_compile_together(target sources): a fast build compiles up to so many of its sources as one.
+# tandem_compile_together(target sources): a fast build compiles up to so many of its sources as one, that of the demo twice
+# as many.
 function(tandem_compile_together name sources)
+  if(TANDEM_DEMO_ONLY)
+    math(EXPR sources "2 * ${sources}")
+  endif()
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${TANDEM_UNITY} UNITY_BUILD_BATCH_SIZE ${sources})
 endfunction()
 

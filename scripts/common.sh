@@ -4,13 +4,13 @@
 
 # Names as in Debian 12: what the daemon on emulated cards is built with, and what everything else needs.
 demo_packages=(
-  build-essential cmake ninja-build ccache pkg-config git ca-certificates
+  build-essential cmake ninja-build pkg-config
   libboost-dev libboost-context-dev libssl-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
   prometheus-cpp-dev libpcre2-dev libutf8proc-dev libxxhash-dev libhwy-dev libhwloc-dev uuid-dev libpugixml-dev zlib1g-dev
-  libxrt-dev libxrt1 python3 curl jq bsdextrautils
+  libxrt-dev libxrt1 opencl-c-headers curl jq bsdextrautils
 )
 tandem_packages=(
-  "${demo_packages[@]}" libdnnl-dev clang gcc-12-plugin-dev libgtest-dev libgmock-dev
+  "${demo_packages[@]}" ccache git ca-certificates python3 libdnnl-dev clang gcc-12-plugin-dev libgtest-dev libgmock-dev
   libboost-filesystem-dev lsb-release  # what XRT's own package brings, so Makefiles for it link and ask
   ocl-icd-opencl-dev opencl-headers pocl-opencl-icd tcl pybind11-dev libpython3-dev
   libopenmpi-dev openmpi-bin iproute2 libgloo-dev libmetis-dev libscotch-dev coinor-libclp-dev libsqlite3-dev
@@ -52,6 +52,8 @@ build() {
     rm -f "build-$preset.log"
   fi
   say "building $preset${*:+: $*}"
+  local quiet=--quiet
+  if [ -t 1 ]; then quiet=; fi  # on a terminal ninja counts in one line
   # A first build finds little in ccache. Depend mode spares every miss a second run of the preprocessor.
-  ${first:+env CCACHE_DEPEND=1} cmake --build --preset "$preset" ${*:+--target "$@"} -- -j "$(nproc)" --quiet
+  ${first:+env CCACHE_DEPEND=1} cmake --build --preset "$preset" ${*:+--target "$@"} -- -j "$(nproc)" ${quiet:+"$quiet"}
 }

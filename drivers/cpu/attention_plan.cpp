@@ -30,15 +30,15 @@ std::size_t share(const AttentionGeometry& g, const AttentionBatch& batch, int n
 }
 
 // How the sequences of a batch are cut.
-struct Cut {
+struct SequenceCut {
   std::size_t heads = 1;   // per item
   std::size_t ranges = 1;  // of tokens
   std::size_t step = 1;    // tokens of a range
 };
 
-Cut cut_sequence(const AttentionGeometry& g, std::size_t rows, std::size_t tokens,
-                 std::size_t share) {
-  Cut cut;
+SequenceCut cut_sequence(const AttentionGeometry& g, std::size_t rows, std::size_t tokens,
+                         std::size_t share) {
+  SequenceCut cut;
   const std::size_t shortest = std::clamp<std::size_t>(tokens, 1, kMinRange);
   if (rows <= kFewQueries) {
     cut.heads = std::clamp<std::size_t>(share / shortest, 1, g.kv_heads);
@@ -84,7 +84,7 @@ void plan_attention(const AttentionGeometry& g, const AttentionBatch& batch, int
     const auto begin = static_cast<std::size_t>(s.attend_begin);
     const auto end = static_cast<std::size_t>(s.num_attend);
     const std::size_t base = begin / kRangeStep * kRangeStep;
-    const Cut cut = cut_sequence(g, rows, end - base, per_item);
+    const SequenceCut cut = cut_sequence(g, rows, end - base, per_item);
     for (std::size_t head = 0; head < kv_heads; head += cut.heads) {
       for (std::size_t row = 0; row < rows; row += kPanelQueries) {
         AttentionItem item{index, head, std::min(head + cut.heads, kv_heads), row,

@@ -15,7 +15,7 @@
 namespace tandem::device::cpu {
 namespace {
 
-constexpr std::size_t kSlots = kTileTokens;
+constexpr std::size_t kKeySlots = kTileTokens;
 
 bool is_stored(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 ||
@@ -68,7 +68,7 @@ void CausalAttention::plan(const CausalAttentionOp& op) {
   items_.clear();
   std::size_t tiles = 0;
   for (const CausalChunk& chunk : op.chunks) {
-    const std::size_t in_chunk = (chunk.num_rows + kSlots - 1) / kSlots;
+    const std::size_t in_chunk = (chunk.num_rows + kKeySlots - 1) / kKeySlots;
     for (std::size_t head = 0; head < static_cast<std::size_t>(op.kv_heads); ++head) {
       for (std::size_t tile = 0; tile < in_chunk; ++tile) {
         items_.push_back({&chunk, head, tile, tiles});
@@ -77,7 +77,7 @@ void CausalAttention::plan(const CausalAttentionOp& op) {
     }
   }
   window_ = op.window == 0 ? std::numeric_limits<std::size_t>::max() : op.window;
-  matrix_ = kSlots * ((static_cast<std::size_t>(op.head_dim) + 15) / 16 * 16);
+  matrix_ = kKeySlots * ((static_cast<std::size_t>(op.head_dim) + 15) / 16 * 16);
   tiles_.assign(tiles * 2 * matrix_, 0.0f);
   finite_.assign(tiles, true);
 }
@@ -103,8 +103,8 @@ void CausalAttention::run(const CausalAttentionOp& op) {
 void CausalAttention::round_tile(const CausalAttentionOp& op, const Operands& at,
                                  const Item& item) {
   const auto dim = static_cast<std::size_t>(op.head_dim);
-  const std::size_t begin = item.tile * kSlots;
-  const std::size_t end = std::min<std::size_t>(begin + kSlots, item.chunk->num_rows);
+  const std::size_t begin = item.tile * kKeySlots;
+  const std::size_t end = std::min<std::size_t>(begin + kKeySlots, item.chunk->num_rows);
   float* k = tiles_.data() + (item.first_tile + item.tile) * 2 * matrix_;
   float* v = k + matrix_;
   std::array<float, 256> rounded;
@@ -112,10 +112,10 @@ void CausalAttention::round_tile(const CausalAttentionOp& op, const Operands& at
   for (std::size_t token = begin; token < end; ++token) {
     const std::size_t row = (item.chunk->row_begin + token) * op.kv_heads + item.kv_head;
     round_row(op.kv_dtype, at.k + row * dim, dim, rounded.data());
-    for (std::size_t d = 0; d < dim; ++d) k[d * kSlots + token - begin] = rounded[d];
+    for (std::size_t d = 0; d < dim; ++d) k[d * kKeySlots + token - begin] = rounded[d];
     round_row(op.kv_dtype, at.v + row * dim, dim, rounded.data());
     for (std::size_t d = 0; d < dim; ++d)
-      v[v_index(matrix_ / kSlots, token - begin, d)] = rounded[d];
+      v[v_index(matrix_ / kKeySlots, token - begin, d)] = rounded[d];
     finite = finite && all_finite(rounded.data(), dim);
   }
   finite_[item.first_tile + item.tile] = finite;
@@ -123,8 +123,8 @@ void CausalAttention::round_tile(const CausalAttentionOp& op, const Operands& at
 
 KvTile CausalAttention::tile(const Item& item, std::size_t index) const {
   const float* k = tiles_.data() + (item.first_tile + index) * 2 * matrix_;
-  const std::size_t held = item.chunk->num_rows - index * kSlots;
-  return {k, k + matrix_, nullptr, nullptr, 0, static_cast<int>(std::min(held, kSlots))};
+  const std::size_t held = item.chunk->num_rows - index * kKeySlots;
+  return {k, k + matrix_, nullptr, nullptr, 0, static_cast<int>(std::min(held, kKeySlots))};
 }
 
 // A tile of which the rows of the panel see different slots. A weight of 0 hides a slot from a row
@@ -132,13 +132,13 @@ KvTile CausalAttention::tile(const Item& item, std::size_t index) const {
 void CausalAttention::attend_border(const CausalAttentionOp& op, const Item& item,
                                     std::size_t index, RowPanel& panel) {
   const auto group = static_cast<std::size_t>(op.q_heads / op.kv_heads);
-  const std::size_t begin = item.tile * kSlots;
-  const std::size_t count = std::min<std::size_t>(kSlots, item.chunk->num_rows - begin);
+  const std::size_t begin = item.tile * kKeySlots;
+  const std::size_t count = std::min<std::size_t>(kKeySlots, item.chunk->num_rows - begin);
   std::vector<SlotRange>& seen = seen_[&panel - panels_.data()];
   seen.resize(count * group);
   const auto slot = [&](std::size_t token) {
-    const std::size_t first = index * kSlots;
-    return static_cast<int>(std::clamp(token, first, first + kSlots) - first);
+    const std::size_t first = index * kKeySlots;
+    return static_cast<int>(std::clamp(token, first, first + kKeySlots) - first);
   };
   for (std::size_t token = 0; token < count; ++token) {
     const std::size_t past = begin + token + 1;
@@ -158,8 +158,8 @@ void CausalAttention::attend(const CausalAttentionOp& op, const Operands& at, co
                              RowPanel& panel) {
   const auto dim = static_cast<std::size_t>(op.head_dim);
   const auto group = static_cast<std::size_t>(op.q_heads / op.kv_heads);
-  const std::size_t begin = item.tile * kSlots;
-  const std::size_t count = std::min<std::size_t>(kSlots, item.chunk->num_rows - begin);
+  const std::size_t begin = item.tile * kKeySlots;
+  const std::size_t count = std::min<std::size_t>(kKeySlots, item.chunk->num_rows - begin);
   const std::size_t rows = count * group;
   // Row of q and o of a row of the panel, which counts (token, head within the group).
   const auto place = [&](std::size_t row) {
@@ -172,9 +172,10 @@ void CausalAttention::attend(const CausalAttentionOp& op, const Operands& at, co
   }
   // First tiles at the far end of the window, which only some rows see; then tiles that all rows
   // see; then the diagonal.
-  std::size_t index = (begin + 1 - std::min(begin + 1, window_)) / kSlots;
+  std::size_t index = (begin + 1 - std::min(begin + 1, window_)) / kKeySlots;
   const std::size_t last = begin + count - std::min(begin + count, window_);
-  for (; index < item.tile && index * kSlots < last; ++index) attend_border(op, item, index, panel);
+  for (; index < item.tile && index * kKeySlots < last; ++index)
+    attend_border(op, item, index, panel);
   while (index < item.tile) {
     KvTile tiles[kMaxTiles];
     const std::size_t past = std::min<std::size_t>(kMaxTiles, item.tile - index);

@@ -13,12 +13,7 @@ namespace tandem::apps {
 void add_serve(CLI::App& app);
 void add_check_config(CLI::App& app);
 void add_generate(CLI::App& app);
-void add_perplexity(CLI::App& app);
-void add_bench(CLI::App& app);
-void add_quantize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_key(CLI::App& app);
-void add_card(CLI::App& app);
-void add_xclbin(CLI::App& app);
 
 }  // namespace tandem::apps

@@ -26,6 +26,10 @@ std::vector<const CLI::App*> shown_commands(const CLI::App& program) {
 // A subcommand in another program: its options are not known here.
 bool is_elsewhere(const CLI::App& command) { return command.get_prefix_command(); }
 
+bool has_page(const CLI::App& command) {
+  return !is_elsewhere(command) && command.get_name() != "help";
+}
+
 std::string escaped(const std::string& text) {
   std::string result;
   bool begins_line = true;
@@ -134,6 +138,22 @@ std::string value_cases(const CLI::App& command, const std::string& command_name
   return cases;
 }
 
+// What bash offers for a command in another program: the values of the option before, or the
+// subcommands and options in its help, or in that of the subcommand behind it.
+constexpr const char* kWordsOfHelp = R"sh()
+      local program=${COMP_WORDS[0]} subcommand=${COMP_WORDS[i+1]}
+      if ((i + 1 == COMP_CWORD)) || [[ $subcommand == -* ]]; then subcommand=; fi
+      help=$("$program" "$command" $subcommand --help 2>/dev/null ||
+             "$program" "$command" --help 2>/dev/null)
+      if [[ $previous == --* && $help =~ "$previous "[A-Z]+(:\{([^}]*)\})? ]]; then
+        words=${BASH_REMATCH[2]//,/ }
+        if [ -z "$words" ]; then return; fi
+      else
+        words="$(sed -nE '/^Subcommands:/,$s/^  ([a-z][a-z-]*) .*/\1/p' <<<"$help")
+          $(grep -oE -- '--[a-z][a-z0-9-]*' <<<"$help")"
+      fi ;;
+)sh";
+
 void write(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());
   std::ofstream file(path);
@@ -145,7 +165,7 @@ void write(const fs::path& path, const std::string& text) {
 }  // namespace
 
 std::string manual_page(const CLI::App& program, const CLI::App* command,
-                        const std::string& version) {
+                        const std::string& version, const std::set<std::string>& elsewhere) {
   const CLI::App& subject = command == nullptr ? program : *command;
   const std::string dashed =
       program.get_name() + (command == nullptr ? "" : "-" + command->get_name());
@@ -167,7 +187,7 @@ std::string manual_page(const CLI::App& program, const CLI::App* command,
   if (command != nullptr) return text + "\\fB" + escaped(program.get_name()) + "\\fR(1)\n";
   std::string others;
   for (const CLI::App* each : shown_commands(program)) {
-    if (is_elsewhere(*each) || each->get_name() == "help") continue;
+    if (!has_page(*each) && !elsewhere.contains(each->get_name())) continue;
     others += (others.empty() ? "" : ", ") + std::string("\\fB") +
               escaped(program.get_name() + "-" + each->get_name()) + "\\fR(1)";
   }
@@ -177,20 +197,19 @@ std::string manual_page(const CLI::App& program, const CLI::App* command,
 std::string bash_completion(const CLI::App& program) {
   const std::string name = program.get_name();
   const std::string own = options_as_words(program);
-  std::string commands, options, values = value_cases(program, "");
+  std::string commands, options, values = value_cases(program, ""), elsewhere;
   for (const CLI::App* each : shown_commands(program)) {
     commands += each->get_name() + " ";
-    options += "    " + each->get_name() + ") words=\"";
     if (is_elsewhere(*each)) {
-      options += "$(" + name + " " + each->get_name() +
-                 " --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9-]*')\" ;;\n";
-    } else {
-      options += options_as_words(*each) + own + "\" ;;\n";
-      values += value_cases(*each, each->get_name());
+      elsewhere += (elsewhere.empty() ? "" : "|") + each->get_name();
+      continue;
     }
+    options += "    " + each->get_name() + ") words=\"" + options_as_words(*each) + own + "\" ;;\n";
+    values += value_cases(*each, each->get_name());
   }
+  if (!elsewhere.empty()) options += "    " + elsewhere + kWordsOfHelp;
   return "# bash completion of " + name + "; written by the program itself.\n_" + name + R"(() {
-  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= words= i
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= words= help= i
   for ((i = 1; i < COMP_CWORD; ++i)); do
     case " )" +
          commands + R"(" in
@@ -219,13 +238,17 @@ complete -o default -F _)" +
 void write_pages(const CLI::App& program, const std::string& version, const std::string& directory,
                  WrittenPages pages) {
   const fs::path manuals = fs::path(directory) / "man1";
+  std::set<std::string> elsewhere;
   for (const CLI::App* each : shown_commands(program)) {
-    if (is_elsewhere(*each) || each->get_name() == "help") continue;
-    write(manuals / (program.get_name() + "-" + each->get_name() + ".1"),
-          manual_page(program, each, version));
+    const fs::path path = manuals / (program.get_name() + "-" + each->get_name() + ".1");
+    if (has_page(*each)) {
+      write(path, manual_page(program, each, version));
+    } else if (fs::exists(path)) {
+      elsewhere.insert(each->get_name());
+    }
   }
   if (pages == WrittenPages::kOfCommands) return;
-  write(manuals / (program.get_name() + ".1"), manual_page(program, nullptr, version));
+  write(manuals / (program.get_name() + ".1"), manual_page(program, nullptr, version, elsewhere));
   write(fs::path(directory) / "completions" / program.get_name(), bash_completion(program));
 }
 

@@ -9,13 +9,15 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <set>
 #include <string>
 
 namespace tandem::apps {
 
-// The manual page (section 1) of a subcommand, or of the program if `command` is null.
+// The manual page (section 1) of a subcommand, or of the program if `command` is null. `elsewhere`:
+// the commands in other programs that have a page.
 std::string manual_page(const CLI::App& program, const CLI::App* command,
-                        const std::string& version);
+                        const std::string& version, const std::set<std::string>& elsewhere = {});
 
 // A bash script that completes subcommands, options, and the values that an option accepts. For a
 // subcommand in another program it reads the --help of that program.
@@ -25,7 +27,8 @@ std::string bash_completion(const CLI::App& program);
 enum class WrittenPages : std::uint8_t { kAll, kOfCommands };
 
 // Writes DIR/man1/<program>-<command>.1 for each command, and unless kOfCommands is given
-// DIR/man1/<program>.1 and DIR/completions/<program>. Throws Error("pages", ...).
+// DIR/man1/<program>.1 and DIR/completions/<program>. The page of the program names the pages that
+// other programs have written before. Throws Error("pages", ...).
 void write_pages(const CLI::App& program, const std::string& version, const std::string& directory,
                  WrittenPages pages);
 

@@ -8,8 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <optional>
+
+#include "apps/option_names.h"
 
 namespace tandem::apps {
 namespace {
@@ -50,8 +54,11 @@ CLI::Validator not_negative() {
 
 CLI::Validator count_value() {
   return {[](std::string& text) {
-            const bool is_count = text.find_first_not_of("0123456789") == text.npos;
-            return is_count ? std::string() : "'" + text + "' is not a number from 0";
+            std::uint64_t value = 0;
+            const char* const end = text.data() + text.size();
+            const std::from_chars_result read = std::from_chars(text.data(), end, value);
+            if (read.ptr != end || text.empty()) return "'" + text + "' is not a number from 0";
+            return read.ec == std::errc() ? std::string() : "'" + text + "' does not fit 64 bits";
           },
           ""};
 }
@@ -84,16 +91,10 @@ CLI::Validator not_empty() {
 }
 
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<const CLI::App*> commands = [&] {
-    std::vector<const CLI::App*> named;
-    for (const CLI::App* command : app.get_subcommands()) named.push_back(command);
-    return named;
-  }();
   std::string text = error.what();
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   if (text == "A subcommand is required") text = "name a command";
-  return text + "; see `tandem " + (commands.empty() ? "" : commands.front()->get_name() + " ") +
-         "--help`";
+  return text + help_hint(app);
 }
 
 std::vector<std::string> with_help_word(std::vector<std::string> arguments) {

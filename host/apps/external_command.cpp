@@ -19,6 +19,8 @@ namespace tandem::apps {
 namespace {
 
 constexpr const char* kCollectives = "tandem-collectives";
+constexpr const char* kEmulation = "tandem-emulation";
+constexpr const char* kModels = "tandem-models";
 constexpr const char* kPlanner = "tandem-planner";
 constexpr const char* kTensors = "tandem-tensor";
 constexpr const char* kTrainer = "tandem-train";
@@ -31,6 +33,13 @@ struct ExternalCommand {
 };
 
 constexpr std::array kCommands = {
+    ExternalCommand{kModels, "perplexity", "Score how well a model predicts a text"},
+    ExternalCommand{kModels, "bench",
+                    "Measure prefill and decode of a model against the limits of the machine"},
+    ExternalCommand{kModels, "quantize",
+                    "Write a model file with its matrices in a smaller type, or pruned"},
+    ExternalCommand{kEmulation, "card", "Run programs on emulated cards; show what the cards find"},
+    ExternalCommand{kEmulation, "xclbin", "Describe card images (v++ builds them)"},
     ExternalCommand{kPlanner, "simulate",
                     "Serve a load in virtual time on devices that one need not own"},
     ExternalCommand{kPlanner, "balance", "Divide the layers of a model into stages of a pipeline"},

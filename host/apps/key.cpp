@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "apps/command.h"
 #include "common/error.h"
@@ -20,7 +21,8 @@ namespace tandem::apps {
 namespace {
 
 struct KeyOptions {
-  std::string name, role = "use";
+  std::string name;
+  std::vector<std::string> roles = {"use"};
   bool from_stdin = false;
   bool as_json = false;
 };
@@ -44,8 +46,11 @@ void make_key(const KeyOptions& o) {
   }
   const std::string key = o.from_stdin ? key_from_stdin() : server::random_key();
   const std::string hash = "sha256:" + server::hex_text(server::hash_key(key));
+  // one alone is a text, as in a key file; several are a list, which TOML writes as JSON does
+  const auto role = o.roles.size() == 1 ? nlohmann::ordered_json(o.roles.front())
+                                        : nlohmann::ordered_json(o.roles);
   if (o.as_json) {
-    nlohmann::ordered_json result = {{"name", o.name}, {"role", o.role}, {"hash", hash}};
+    nlohmann::ordered_json result = {{"name", o.name}, {"role", role}, {"hash", hash}};
     if (!o.from_stdin) result["key"] = key;
     fmt::print("{}\n", result.dump());
     return;
@@ -53,7 +58,7 @@ void make_key(const KeyOptions& o) {
   if (!o.from_stdin) {
     fmt::print(stderr, "the key, which nothing stores: {}\n", key);
   }
-  fmt::print("[[key]]\nname = \"{}\"\nhash = \"{}\"\nrole = \"{}\"\n", o.name, hash, o.role);
+  fmt::print("[[key]]\nname = \"{}\"\nhash = \"{}\"\nrole = {}\n", o.name, hash, role.dump());
 }
 
 }  // namespace
@@ -63,7 +68,7 @@ void add_key(CLI::App& app) {
   auto o = std::make_shared<KeyOptions>();
   command->add_option("--name", o->name, "who uses it; metrics and the log show this name")
       ->required();
-  command->add_option("--role", o->role, "use, metrics or admin")
+  command->add_option("--role", o->roles, "use, metrics or admin; several: --role use metrics")
       ->check(CLI::IsMember({"use", "metrics", "admin"}))
       ->capture_default_str();
   command->add_flag("--stdin", o->from_stdin, "take the key from standard input, make none");

@@ -23,13 +23,8 @@ void add_commands(CLI::App& app) {
   add_serve(app);
   add_check_config(app);
   add_generate(app);
-  add_perplexity(app);
-  add_bench(app);
-  add_quantize(app);
   add_devices(app);
   add_key(app);
-  add_xclbin(app);
-  add_card(app);
   add_external_commands(app);
   add_pages(app, TANDEM_VERSION, WrittenPages::kAll);
   app.add_subcommand("help", "Show the help of a command: `tandem help serve`");

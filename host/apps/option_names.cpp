@@ -51,14 +51,26 @@ std::string option_suggestion(const CLI::App& command, const std::string& name) 
   return option_like(command, name, {});
 }
 
+std::string help_hint(const CLI::App& app) {
+  std::string path = "tandem ";
+  for (std::vector<CLI::App*> named = app.get_subcommands(); !named.empty();
+       named = named.front()->get_subcommands()) {
+    path += named.front()->get_name() + " ";
+  }
+  return "; see `" + path + "--help`";
+}
+
 std::string unknown_words(const CLI::App& app) {
-  const std::vector<CLI::App*> commands = app.get_subcommands();
+  std::vector<CLI::App*> commands = app.get_subcommands();
   const std::vector<std::string> words = app.remaining(true);
   if (commands.empty()) {
     const std::string& word = words.front();
     return (is_option(word) ? unknown_option(app, word)
                             : "unknown command '" + word + "'" + command_suggestion(app, word)) +
-           "; see `tandem --help`";
+           help_hint(app);
+  }
+  while (!commands.front()->get_subcommands().empty()) {
+    commands = commands.front()->get_subcommands();
   }
   std::string text;
   for (const std::string& word : words) {
@@ -66,7 +78,7 @@ std::string unknown_words(const CLI::App& app) {
     text += is_option(word) ? unknown_option(*commands.front(), word)
                             : "'" + word + "' is not expected here";
   }
-  return text + "; see `tandem " + commands.front()->get_name() + " --help`";
+  return text + help_hint(app);
 }
 
 }  // namespace tandem::apps

@@ -14,6 +14,9 @@ namespace tandem::apps {
 // nothing. Names have no dashes, as in a configuration file.
 std::string option_suggestion(const CLI::App& command, const std::string& name);
 
+// "; see `tandem COMMAND SUBCOMMAND --help`", as far as commands are named.
+std::string help_hint(const CLI::App& app);
+
 // The message for unknown words: it lists them and names the --help to read.
 std::string unknown_words(const CLI::App& app);
 

@@ -151,10 +151,12 @@ http::Response nothing_at(const std::string& path) {
   return openai::error_response(ApiError(404, "there is nothing at " + path, "", "unknown_url"));
 }
 
-http::Response key_missing(bool asks_browser) {
+http::Response key_refused(bool has_key, bool asks_browser) {
   auto response = openai::error_response(
-      ApiError(401, "this server needs an API key: send 'Authorization: Bearer KEY'", "",
-               "invalid_api_key"));
+      ApiError(401,
+               has_key ? "the API key of 'Authorization' is not valid here"
+                       : "this server needs an API key: send 'Authorization: Bearer KEY'",
+               "", "invalid_api_key"));
   if (asks_browser) response.headers = {ask_for_key()};
   return response;
 }
@@ -311,7 +313,8 @@ std::optional<http::Response> Routes::admit(http::Request& request) {
   }
   if (!is_probe_route(route) && keys_.required()) {
     record.set_caller(keys_.find(request.header("authorization")));
-    if (record.key() == nullptr) return key_missing(shows_page);
+    if (record.key() == nullptr)
+      return key_refused(!request.header("authorization").empty(), shows_page);
   }
   if (route == nullptr) return nothing_at(request.path);
   if (is_web_path(request.path) && !options_.serves_page) {

@@ -17,6 +17,9 @@ namespace {
 __extension__ typedef __int128 Wide;
 __extension__ typedef unsigned __int128 UnsignedWide;
 
+// Native integers of unlike signs are compared on purpose.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-compare"
 // Bits of ==, <, <=, and whether the others are their opposites.
 template <typename A, typename B>
 int relation(const A& a, const B& b) {
@@ -33,8 +36,6 @@ const std::vector<std::int64_t> kValues = {
 
 template <typename Signed, int W, typename Unsigned, int V>
 void expect_as_native() {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-compare"
   for (const std::int64_t first : kValues) {
     for (const std::int64_t second : kValues) {
       const auto a = static_cast<Signed>(first);
@@ -50,8 +51,9 @@ void expect_as_native() {
       ASSERT_EQ(relation(y, a), back);
     }
   }
-#pragma GCC diagnostic pop
 }
+
+#pragma GCC diagnostic pop
 
 template <typename Signed, int W>
 void expect_as_native_with_all() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a timeline back: tracks by name, and whether the spans of each nest or lie apart.
+// Reads a timeline back: its tracks by name. Checks that any two spans of a track either nest or
+// are disjoint.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -34,6 +34,9 @@ class KeyCommandTest(unittest.TestCase):
         self.assertIn('role = "admin"', entry)
         self.assertNotEqual(key, make_key("alice")[0])
 
+    def test_a_key_has_one_role_or_several(self):
+        self.assertIn('role = ["use","metrics"]', make_key("carol", "--role", "use", "metrics")[1])
+
     def test_a_key_of_ones_own_comes_from_standard_input(self):
         process = subprocess.run([TANDEM, "key", "--name", "bob", "--stdin", "--json"], input="abc", capture_output=True,
                                  text=True, timeout=60)

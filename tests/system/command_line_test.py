@@ -45,12 +45,12 @@ class ErrorTest(unittest.TestCase):
         self.expect(words="name a command")
 
     def test_options_of_the_log_may_precede_a_command_of_another_program(self):
-        for command in ("map", "tensor", "train", "sparsify-bench", "trace-comm"):
+        for command in ("card", "map", "tensor", "train", "sparsify-bench", "trace-comm"):
             self.expect("--log-level", "debug", command, "--nonsense", words=f"--nonsense; see `tandem {command} --help`")
 
     def test_an_error_of_any_program_is_json_where_the_log_is(self):
         missing = f"{__file__}/none"
-        for command in (("map", "--qaplib", missing), ("tensor", "stats", __file__), ("simulate-collectives", "--schemes", missing),
+        for command in (("xclbin", "info", missing), ("map", "--qaplib", missing), ("tensor", "stats", __file__), ("simulate-collectives", "--schemes", missing),
                         ("train", "--steps", "1", "--from", missing, "--text", missing),
                         ("trace-comm", "--out", f"{missing}/of", "--", "true")):
             for level in ("info", "off"):

@@ -103,7 +103,8 @@ class DebianPackageTest(unittest.TestCase):
         self.assertGreater(len(text), len("Once upon a time"))
         self.check_cards()
         for path in ("/usr/share/man/man1/tandem-serve.1.gz", "/usr/share/man/man1/tandem-map.1.gz",
-                     "/usr/share/man/man1/tandem-tensor.1.gz", "/usr/share/bash-completion/completions/tandem",
+                     "/usr/share/man/man1/tandem-tensor.1.gz", "/usr/share/man/man1/tandem-card.1.gz", "/usr/bin/tandem-emulation",
+                     "/usr/share/bash-completion/completions/tandem",
                      "/usr/lib/systemd/system/tandem.service"):
             self.assertTrue((ROOT / path[1:]).exists(), path)
         self.assertIn("ExecStart=/usr/bin/tandem", (ROOT / "usr/lib/systemd/system/tandem.service").read_text())

@@ -57,14 +57,16 @@ class ConvertTest(TensorCase):
 
     def test_a_full_disk_is_told_and_leaves_nothing(self):
         large = self.generate("100", "100", "100", "--density", "0.2")
-        script = (f"mount -t tmpfs -o size=64k none {self.folder}/full && "
-                  f"{{ {TANDEM} tensor convert {large} {self.folder}/full/a.tns; echo code $?; ls -A {self.folder}/full; }}")
+        target = self.folder / "full" / "a.tns"
         (self.folder / "full").mkdir()
-        result = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True)
-        if "code" not in result.stdout:
-            self.skipTest("a file system of its own cannot be mounted here: " + result.stderr)
-        self.assertEqual(result.stdout, "code 2\n")
-        self.assertIn("No space left on device", result.stderr)
+        for words in (f"convert {large} {target}", f"generate 100 100 100 --density 0.2 --out {target}"):
+            script = (f"mount -t tmpfs -o size=64k none {self.folder}/full && "
+                      f"{{ {TANDEM} tensor {words}; echo code $?; ls -A {self.folder}/full; }}")
+            result = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True)
+            if "code" not in result.stdout:
+                self.skipTest("a file system of its own cannot be mounted here: " + result.stderr)
+            self.assertEqual(result.stdout, "code 2\n")
+            self.assertIn(f"cannot write '{target}': No space left on device", result.stderr)
 
 
 class LargerThanMemoryTest(TensorCase):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The baseline of products of bf16 weights: oneDNN's matmul on all of its threads, with the weights
+// The peer of our products of bf16 weights: oneDNN's matmul on all of its threads, with the weights
 // in the order that it chooses. A build without oneDNN has no baseline (bf16_absent.cpp).
 #pragma once
 

@@ -4,9 +4,10 @@
 //
 // Attributes (xcl_pipeline_loop, xcl_dataflow, xcl_array_partition, xcl_reqd_pipe_depth, ...) are
 // replaced by blanks, so lines and columns do not change. Loop hints are also replaced where clang
-// does not accept them. A program-scope `pipe T name` becomes a number with that name. The parser
-// works on tokens; strings, characters and line markers stay. Errors: Error with the file's name
-// for an attribute without an end or a pipe without a type. Threads: any.
+// does not accept them. A program-scope `pipe T name` becomes a constant with that name: the
+// number by which a pipe call finds its pipe. The parser works on tokens; strings, characters and
+// line markers stay. Errors: Error with the file's name for an attribute without an end or a pipe
+// without a type. Threads: any.
 #pragma once
 
 #include <array>

@@ -18,14 +18,8 @@ namespace {
 
 constexpr uint32_t kMaxUnits = 126;
 
-std::string trim(const std::string& text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string::npos) return "";
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 // Parts between separators, trimmed; brackets keep their contents together.
-std::vector<std::string> split(const std::string& text, const std::string& separators) {
+std::vector<std::string> split_bracketed(const std::string& text, const std::string& separators) {
   std::vector<std::string> parts(1);
   int depth = 0;
   for (char c : text) {
@@ -85,7 +79,7 @@ class Connector {
     } else if (setting.key == "sc" || setting.key == "stream_connect") {
       read_link(setting.value);
     } else if (setting.key == "slr") {
-      find_unit(split(setting.value, ":")[0]);
+      find_unit(split_bracketed(setting.value, ":")[0]);
     }
   }
 
@@ -99,7 +93,7 @@ class Connector {
   }
 
   void read_units(const std::string& value) {
-    const std::vector<std::string> parts = split(value, ":");
+    const std::vector<std::string> parts = split_bracketed(value, ":");
     if (parts.size() < 2 || parts.size() > 3)
       fail("write kernel:count or kernel:count:name.name...");
     xclbin::Kernel& kernel = find_kernel(parts[0]);
@@ -108,7 +102,7 @@ class Connector {
       fail("the count of units is 1 to " + std::to_string(kMaxUnits));
     }
     std::vector<std::string> names;
-    if (parts.size() == 3) names = split(parts[2], ".,");
+    if (parts.size() == 3) names = split_bracketed(parts[2], ".,");
     for (uint32_t unit = 1; parts.size() < 3 && unit <= count; ++unit) {
       names.push_back(kernel.name + "_" + std::to_string(unit));
     }
@@ -170,7 +164,7 @@ class Connector {
   }
 
   void read_bank(const std::string& value) {
-    const std::vector<std::string> parts = split(value, ":");
+    const std::vector<std::string> parts = split_bracketed(value, ":");
     if (parts.size() != 2 || parts[1].empty()) fail("write unit.argument:MEMORY[bank]");
     const End end = find_end(parts[0]);
     const auto [first, last] = find_banks(parts[1]);
@@ -268,7 +262,7 @@ class Connector {
   }
 
   void read_link(const std::string& value) {
-    const std::vector<std::string> parts = split(value, ":");
+    const std::vector<std::string> parts = split_bracketed(value, ":");
     if (parts.size() < 2 || parts.size() > 3)
       fail("write unit.output:unit.input or unit.output:unit.input:depth");
     const End from = find_end(parts[0]);

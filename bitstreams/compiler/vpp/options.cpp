@@ -25,16 +25,6 @@ bool is_on(const Setting& setting) {
   return setting.value.empty() || setting.value == "1" || setting.value == "true";
 }
 
-std::vector<std::string> split(const std::string& text, const std::string& separators) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find_first_of(separators, begin), text.size());
-    if (end > begin) parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 void append(std::vector<std::string>& list, const std::vector<std::string>& more) {
   list.insert(list.end(), more.begin(), more.end());
 }

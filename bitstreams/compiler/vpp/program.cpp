@@ -7,6 +7,7 @@
 #include "bitstreams/compiler/depfile.h"
 #include "bitstreams/compiler/vpp/option_table.h"
 #include "bitstreams/compiler/vpp/run_log.h"
+#include "bitstreams/compiler/vpp/settings.h"
 #include "bitstreams/compiler/vpp/stages.h"
 #include "bitstreams/xclbin/whole_file.h"
 #include "common/error.h"
@@ -15,16 +16,6 @@ namespace tandem::vpp {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(separator, begin), text.size());
-    if (end > begin) parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 std::string find_folder(const fs::path& folder, const char* what) {
   std::error_code ignored;
@@ -56,7 +47,7 @@ Toolchain find_toolchain(const Options& options, const Environment& environment)
   toolchain.glue_folder = find_folder(vitis / "glue", "the kernels' glue headers");
   toolchain.hls_includes = options.hls_include_dirs;
   if (toolchain.hls_includes.empty()) {
-    toolchain.hls_includes = split(environment.hls_includes, ':');
+    toolchain.hls_includes = split(environment.hls_includes, ":");
   }
   toolchain.own_hls_folder = find_folder(vitis / "include", "the HLS headers");
   if (toolchain.hls_includes.empty()) toolchain.hls_includes = {toolchain.own_hls_folder};
@@ -102,7 +93,7 @@ void run(const std::vector<std::string>& arguments, const Environment& environme
     return;
   }
   log.open(options);
-  for (const std::string& flag : split(environment.kernel_flags, ' ')) {
+  for (const std::string& flag : split(environment.kernel_flags, " ")) {
     options.kernel_flags.push_back(flag);
   }
   for (const std::string& line : options.warnings) log.warning(line);

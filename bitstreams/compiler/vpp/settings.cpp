@@ -14,12 +14,6 @@
 namespace tandem::vpp {
 namespace {
 
-std::string trim(const std::string& text) {
-  const size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string::npos) return "";
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
-
 // Without the quotes that enclose all of it.
 std::string unquote(const std::string& text) {
   const bool quoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
@@ -193,6 +187,22 @@ class ConfigurationReader {
 };
 
 }  // namespace
+
+std::string trim(const std::string& text) {
+  const size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+std::vector<std::string> split(const std::string& text, const std::string& separators) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find_first_of(separators, begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
 
 void read_configuration(const std::string& text, const std::string& file_name, Settings& result) {
   ConfigurationReader(file_name, result).run(text);

@@ -31,6 +31,12 @@ struct Settings {
   std::vector<std::string> config_files;  // the configuration files that were read
 };
 
+// Without blanks and line ends around it.
+std::string trim(const std::string& text);
+
+// The parts of a value between any of the separators; empty parts are left out.
+std::vector<std::string> split(const std::string& text, const std::string& separators);
+
 // `arguments`: without the program's name.
 Settings read_settings(const std::vector<std::string>& arguments);
 

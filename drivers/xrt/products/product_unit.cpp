@@ -89,9 +89,9 @@ void XrtSparseUnit::load(const SparseRows& rows, Deadline deadline) {
   }
   const std::uint64_t room = launch_->matrix_memory_bytes() / 16 * 15;
   if (matrix > room || call > launch_->call_memory_bytes() / 16 * 15) {
-    throw Error("xrt", "these rows need " + std::to_string(std::max(matrix, call)) +
-                           " bytes in a memory of card " + name_ + ", which has " +
-                           std::to_string(room) + ": use more cards");
+    throw SparseRoomError("xrt", "these rows need " + std::to_string(std::max(matrix, call)) +
+                                     " bytes in a memory of card " + name_ + ", which has " +
+                                     std::to_string(room) + ": use more cards");
   }
   guard([&] {
     if (!plans.empty()) launch_->allocate_vectors(vector_bytes(rows.columns));

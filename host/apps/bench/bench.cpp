@@ -9,13 +9,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <fstream>
 
 #include "apps/bench/measure.h"
 #include "apps/bench/report.h"
 #include "apps/bench/rig.h"
-#include "apps/command.h"
 #include "apps/command_words.h"
+#include "apps/models/command.h"
 #include "common/error.h"
 
 namespace tandem::apps {
@@ -61,11 +62,14 @@ void make_room(RuntimeOptions& runtime, const std::vector<Row>& rows) {
   }
 }
 
-// As it was started, in words for a shell.
+// As it was started, in words for a shell: by `tandem`, which is beside this program.
 std::string command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string line, word;
   while (std::getline(file, word, '\0')) {
+    if (line.empty()) {
+      word = std::filesystem::read_symlink("/proc/self/exe").replace_filename("tandem").string();
+    }
     constexpr std::string_view kPlain = "_-+=./:,@%";
     const bool is_plain = !word.empty() && std::ranges::all_of(word, [&](unsigned char c) {
       return std::isalnum(c) != 0 || kPlain.find(static_cast<char>(c)) != std::string_view::npos;

@@ -116,8 +116,7 @@ void print_balance(const std::vector<BalancedStep>& steps, const planner::LayerT
 }
 
 void run_balance(const BalanceOptions& options) {
-  std::ifstream file = opened_input("balance", options.trace);
-  const planner::LayerTrace trace = planner::read_layer_trace(file);
+  const planner::LayerTrace trace = read_named("balance", options.trace, planner::read_layer_trace);
   const std::vector<BalancedStep> steps = balanced_steps(options, trace);
   if (options.as_json) {
     fmt::print("{}\n", json_text(balance_json(options, steps)));

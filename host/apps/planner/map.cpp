@@ -165,8 +165,7 @@ void run_map(const MapOptions& options) {
     object = result_json(options, ranks.problem);
     if (object.contains("permutation")) finish_traffic(options.traffic, ranks, object);
   } else {
-    std::ifstream file = opened_input("map", options.qaplib);
-    object = result_json(options, planner::read_qaplib(file));
+    object = result_json(options, read_named("map", options.qaplib, planner::read_qaplib));
   }
   if (options.as_json) {
     fmt::print("{}\n", json_text(object));

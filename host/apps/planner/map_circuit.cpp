@@ -13,17 +13,6 @@
 namespace tandem::apps {
 namespace {
 
-// Prepends the file to the text of an error in it.
-template <typename Read>
-auto read_circuit_file(const std::string& path, const Read& read) {
-  std::ifstream file = opened_input("map", path);
-  try {
-    return read(file);
-  } catch (const Error& error) {
-    throw Error("map", "'" + path + "': " + error.what());
-  }
-}
-
 std::int64_t num_joined(const planner::Circuit& circuit) {
   return std::ranges::count_if(circuit.operations, &planner::Operation::joins_two);
 }
@@ -31,8 +20,8 @@ std::int64_t num_joined(const planner::Circuit& circuit) {
 }  // namespace
 
 nlohmann::json map_circuit_json(const MapCircuitOptions& options) {
-  const planner::Circuit circuit = read_circuit_file(options.qasm, planner::read_qasm);
-  const planner::CouplingMap map = read_circuit_file(options.coupling, planner::read_coupling_map);
+  const planner::Circuit circuit = read_named("map", options.qasm, planner::read_qasm);
+  const planner::CouplingMap map = read_named("map", options.coupling, planner::read_coupling_map);
   planner::RouteOptions route;
   route.num_trials = options.trials;
   route.num_threads = options.threads;

@@ -25,26 +25,16 @@ planner::Topology topology_of(const std::string& name) {
   return planner::topology_of_processors(read_processors(source));
 }
 
-// Prepends the file to the text of an error in it.
-template <typename Read>
-void read_named(const std::string& path, const Read& read) {
-  std::ifstream file = opened_input("map", path);
-  try {
-    read(file);
-  } catch (const Error& error) {
-    throw Error("map", "'" + path + "': " + error.what());
-  }
-}
-
 }  // namespace
 
 RanksOnPlaces ranks_on_places(const MapTrafficOptions& options) {
   RanksOnPlaces ranks;
-  read_named(options.traffic,
+  read_named("map", options.traffic,
              [&](std::istream& in) { ranks.traffic = planner::read_rank_traffic(in); });
   ranks.topology = topology_of(options.topology);
   if (!options.hosts.empty()) {
-    read_named(options.hosts, [&](std::istream& in) { planner::name_hosts(ranks.topology, in); });
+    read_named("map", options.hosts,
+               [&](std::istream& in) { planner::name_hosts(ranks.topology, in); });
   }
   ranks.distances = planner::distances_of(ranks.topology);
   ranks.problem = planner::rank_problem(ranks.traffic, ranks.topology, ranks.distances);

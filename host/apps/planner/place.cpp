@@ -45,8 +45,8 @@ planner::OperatorGraph read_graph(const PlaceOptions& options,
                                   const std::vector<std::string>& kinds) {
   if (options.format != "onnx") refuse_onnx_options(options.onnx);
   if (options.format == "json") {
-    std::ifstream file = opened_input("place", options.path);
-    return planner::read_graph_json(file, kinds);
+    return read_named("place", options.path,
+                      [&](std::istream& file) { return planner::read_graph_json(file, kinds); });
   }
   if (options.format == "onnx") {
     return read_onnx_file(options.path, kinds, options.onnx);

@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "apps/whole_file.h"
-#include "common/error.h"
 
 namespace tandem::apps {
 

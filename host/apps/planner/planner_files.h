@@ -10,9 +10,22 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/error.h"
+
 namespace tandem::apps {
 
 std::ifstream opened_input(const std::string& module, const std::string& path);
+
+// Returns read(stream of the file). Prepends the file to the text of an error in it.
+template <typename Read>
+auto read_named(const std::string& module, const std::string& path, const Read& read) {
+  std::ifstream file = opened_input(module, path);
+  try {
+    return read(file);
+  } catch (const Error& error) {
+    throw Error(module, "'" + path + "': " + error.what());
+  }
+}
 
 // Replaces the file completely, or leaves it unchanged on failure.
 void write_whole(const std::string& module, const std::string& path, const std::string& text);

@@ -35,6 +35,10 @@ void take_keys(ServeOptions& options, Warnings& warnings) {
   if (!loaded.warning.empty()) warnings.push_back(std::move(loaded.warning));
   options.server.routes.api_keys = std::move(loaded.keys);
   options.server.routes.key_file = options.key_file;
+  if (options.server.routes.admin_from_loopback) {
+    warnings.push_back(
+        "--admin has no effect: with --api-keys a key's role decides who may use /admin");
+  }
 }
 
 void check_port_file(ServeOptions& options, Warnings& /*warnings*/) {

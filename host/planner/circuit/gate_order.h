@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GateOrder: the dependencies between operations that share qubits or bits.
+// GateOrder: the dependencies between operations that share qubits or bits (wires).
 //
-// Threads: immutable. Ownership: borrows the circuit. Cost: O(wires of all operations).
+// It answers which operations must come before which. Threads: immutable. Ownership: borrows the
+// circuit. Cost of making it: linear in the number of wires of all operations together.
 #pragma once
 
 #include <span>

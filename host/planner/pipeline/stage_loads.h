@@ -3,7 +3,8 @@
 // StageLoads: the time and memory of contiguous pipeline stages, each sum in O(1).
 //
 // Times are whole picoseconds, so sums and comparisons are exact for times in microseconds with up
-// to six decimals. A cut is the index of the first layer of a stage; the first stage has none.
+// to six decimals. A cut is the index of a stage's first layer; stage 0 begins at layer 0 and
+// has no cut.
 // Every stage has at least one layer. Threads: immutable values. Errors: Error that names the layer
 // or the limit.
 #pragma once

@@ -41,8 +41,9 @@ void Connection::respond(Response response) {
   answer_begun_ = true;
   hooks_->finalize(request_, response);
   held_ = std::move(response.held);
-  if (response.delay > std::chrono::milliseconds(0) && !draining_) {
-    return respond_after(response.delay, std::move(response));
+  const std::chrono::milliseconds delay = response.delay;
+  if (delay > std::chrono::milliseconds(0) && !draining_) {
+    return respond_after(delay, std::move(response));
   }
   append_response(std::move(response));
 }

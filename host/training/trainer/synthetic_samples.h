@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The synthetic samples of recommender_samples.h. Threads: any.
+// Makes samples for the recommender without a data set: clicks drawn from a planted model, for
+// use as RecommenderSamples (recommender_samples.h). Threads: any.
 #pragma once
 
 #include <memory>

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mesh: a TCP connection to every peer through gloo's tcp transport, made observable.
+// Mesh: a TCP connection to every peer through gloo's tcp transport. It tells what completed and
+// which connection closed.
 //
 // gloo waits for one buffer at a time, and makes all connections unusable when such a wait times
 // out. A thread that waits for a buffer of a dying connection may wait forever. This code therefore
 // never waits in gloo. Like gloo's TLS transport, it extends gloo's classes: to count completions,
 // to note closed connections and to wake the rank (Activity). Data moves on gloo's own thread.
-// Ownership: regions borrow memory; destroying one ends all access to it. Regions are destroyed
-// before the mesh. Threads: regions and sends from the rank's thread, farewell() and interrupt()
-// from any. Errors: gloo's exceptions for use of a closed connection; TransportError where stated.
-// Source: facebookincubator/gloo of May 2022, gloo/transport/tcp.
+// Ownership: a region is memory of the caller that peers may read or write; destroying the region
+// ends all access to it. Regions are destroyed before the mesh. Threads: regions and sends from the
+// rank's thread, farewell() and interrupt() from any. Errors: gloo's exceptions for use of a closed
+// connection; TransportError where stated. Source: facebookincubator/gloo of May 2022,
+// gloo/transport/tcp.
 #pragma once
 
 #include <gloo/transport/tcp/context.h>

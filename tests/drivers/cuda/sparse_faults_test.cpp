@@ -92,12 +92,43 @@ TEST_F(SparseFaultsTest, AUnitWhoseGpuIsLostInAnyPieceOfWorkFailsForGood) {
   }
 }
 
-TEST_F(SparseFaultsTest, FullMemoryIsADeviceError) {
+// Any of the seven arrays.
+TEST_F(SparseFaultsTest, AUnitThatIsShortOfMemoryStaysInUse) {
+  const RandomRows matrix(10, 8, 5);
+  for (int allocation = 1; allocation <= 7; ++allocation) {
+    auto unit = gpu_unit();
+    simt::set_faults({.out_of_memory_at = allocation});
+    EXPECT_THROW(unit->load(matrix.rows(), soon()), device::SparseRoomError) << allocation;
+    unit->load(matrix.rows(), soon());
+    matrix.expect_product(product(*unit, matrix));
+    simt::clear_faults();
+  }
+}
+
+TEST_F(SparseFaultsTest, AGpuLostWhileItTakesMemoryIsNotShortOfIt) {
   const RandomRows matrix(10, 8, 5);
   auto unit = gpu_unit();
-  simt::set_faults({.out_of_memory_at = 3});
+  simt::set_faults({.lose_at_work = 1});
   EXPECT_THROW(unit->load(matrix.rows(), soon()), DeviceError);
+  auto other = std::make_unique<RandomRows>(90, 80, 50);
+  EXPECT_THROW(unit->load(other->rows(), soon()), DeviceError);
   simt::clear_faults();
+}
+
+TEST_F(SparseFaultsTest, AGpuThatIsShortOfMemoryGetsFewerRows) {
+  const RandomRows matrix(60, 300, 150);
+  auto unit = shared();
+  simt::set_faults({.out_of_memory_at = 2});
+  unit->load(matrix.rows(), soon());
+  simt::clear_faults();
+  std::vector<float> y(60, -1.0f);
+  unit->start(matrix.x, soon());
+  const std::vector<SparsePart> parts = unit->finish(y, soon());
+  matrix.expect_product(y);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_LT(parts[0].last_row, 20u) << "half of a half";
+  EXPECT_GT(parts[0].last_row, 0u);
+  EXPECT_EQ(parts[0].host_reason + parts[1].host_reason, "");
 }
 
 // The bits of a product do not tell whether a GPU was lost in it.

@@ -199,7 +199,7 @@ TEST_F(XrtSparseUnitTest, ItsRowsOfASharedProductAreFinishedWithTheSameBits) {
   all->start(matrix.x, soon());
   const std::vector<SparsePart> parts = all->finish(got, soon());
   EXPECT_EQ(got, want);
-  EXPECT_FALSE(parts.back().lost_reason.empty());
+  EXPECT_FALSE(parts.back().host_reason.empty());
   all->load(matrix.rows(), soon());
   EXPECT_EQ(matrix.on(*all).size(), 1u) << "the CPU has all rows now";
 }

@@ -30,10 +30,26 @@ class CommandPagesTest : public testing::Test {
     app_.add_subcommand("help", "Help");
     add_pages(app_, "9.8", WrittenPages::kAll);
   }
-  // What bash would offer for the words, the last of which is being typed.
+  // What bash would offer for the words, the last of which is being typed. `help`: of `elsewhere`
+  // and of its subcommand `deep`.
   std::string completed(const std::string& words) {
     const test::ScratchPath script("completion");
-    std::ofstream(script.string()) << bash_completion(app_);
+    std::ofstream(script.string()) << R"(tandem() {
+  case "$*" in
+    "elsewhere --help") echo "Options:
+  -h,--help                   Print
+  --time TEXT:{model,none}    as --log-level
+  --out TEXT                  a file
+  --strict                    a flag
+
+Subcommands:
+  deep                        Deeper" ;;
+    "elsewhere deep --help") echo "Options:
+  --depth INT:{1,2}           how deep" ;;
+    *) return 2 ;;
+  esac
+}
+)" << bash_completion(app_);
     const std::string command = "bash -c 'source " + script.string() + "; COMP_WORDS=(" + words +
                                 "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _tandem; "
                                 "echo \"${COMPREPLY[*]}\"'";
@@ -93,6 +109,34 @@ TEST_F(CommandPagesTest, BashCompletesValuesOfTheProgramsOwnOptionsAnywhere) {
 TEST_F(CommandPagesTest, BashLeavesOtherValuesToItsFileNames) {
   EXPECT_EQ(completed("tandem serve --model \"\""), "");
   EXPECT_THAT(completed("tandem serve --strict \"\""), HasSubstr("--model")) << "a flag takes none";
+}
+
+TEST_F(CommandPagesTest, BashAsksAnotherProgramForItsWords) {
+  EXPECT_EQ(completed("tandem else"), "elsewhere");
+  EXPECT_EQ(completed("tandem elsewhere d"), "deep");
+  EXPECT_EQ(completed("tandem elsewhere --st"), "--strict");
+  EXPECT_EQ(completed("tandem elsewhere --time \"\""), "model none");
+  EXPECT_EQ(completed("tandem elsewhere --time n"), "none");
+  EXPECT_EQ(completed("tandem elsewhere --out \"\""), "") << "a file";
+  EXPECT_THAT(completed("tandem elsewhere --strict \"\""), HasSubstr("deep"))
+      << "a flag takes none";
+  EXPECT_EQ(completed("tandem elsewhere deep --\"\""), "--depth");
+  EXPECT_EQ(completed("tandem elsewhere deep --depth \"\""), "1 2");
+  EXPECT_EQ(completed("tandem elsewhere some-file --st"), "--strict");
+}
+
+TEST_F(CommandPagesTest, TheProgramsManualNamesThePagesThatOtherProgramsWroteBefore) {
+  const test::ScratchPath folder("pages");
+  const auto manual = [&] {
+    write_pages(app_, "9.8", folder.string(), WrittenPages::kAll);
+    std::ifstream file(folder.path() / "man1" / "tandem.1");
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_THAT(manual(), Not(HasSubstr("tandem\\-elsewhere")));
+  std::ofstream(folder.path() / "man1" / "tandem-elsewhere.1") << "its page";
+  EXPECT_THAT(manual(), HasSubstr("\\fBtandem\\-elsewhere\\fR(1)"));
+  std::ifstream file(folder.path() / "man1" / "tandem-elsewhere.1");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "its page");
 }
 
 TEST_F(CommandPagesTest, WritesAPagePerCommand) {

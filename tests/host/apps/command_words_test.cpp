@@ -40,9 +40,11 @@ TEST(CommandWords, BoundsOnOneSideNameNoOther) {
 TEST(CommandWords, ACountHasDigitsOnly) {
   for (const char* text : {"0", "18446744073709551615"})
     EXPECT_THAT(said(count_value(), text), IsEmpty());
-  for (const char* text : {"-1", "+1", "1.5", "1e3", " 1", "x"}) {
+  for (const char* text : {"-1", "+1", "1.5", "1e3", " 1", "x", ""}) {
     EXPECT_EQ(said(count_value(), text), "'" + std::string(text) + "' is not a number from 0");
   }
+  EXPECT_EQ(said(count_value(), "18446744073709551616"),
+            "'18446744073709551616' does not fit 64 bits");
 }
 
 TEST(CommandWords, SizesBecomeBytes) {
@@ -107,6 +109,18 @@ TEST(CommandWords, ErrorsNameTheHelpOfTheirCommand) {
   } catch (const CLI::ParseError& error) {
     EXPECT_EQ(parse_error_text(app, error),
               "--port: Value 10 not in range 0 to 9; see `tandem serve --help`");
+  }
+}
+
+TEST(CommandWords, ErrorsNameTheHelpOfTheirSubcommand) {
+  CLI::App app("", "tandem");
+  std::string operation;
+  app.add_subcommand("tensor")->add_subcommand("bench")->add_option("--op", operation)->required();
+  try {
+    app.parse("tensor bench");
+    FAIL() << "--op is missing";
+  } catch (const CLI::ParseError& error) {
+    EXPECT_EQ(parse_error_text(app, error), "--op is required; see `tandem tensor bench --help`");
   }
 }
 

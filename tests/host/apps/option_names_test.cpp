@@ -20,6 +20,9 @@ struct Program {
     CLI::App* serve = app.add_subcommand("serve", "");
     serve->add_option("--model", text)->required();
     serve->add_flag("--trace-all", flag);
+    CLI::App* tensor = app.add_subcommand("tensor", "");
+    tensor->require_subcommand(1);
+    tensor->add_subcommand("bench", "")->add_option("--op", text)->required();
   }
 
   // The message for these words, which do not parse.
@@ -45,6 +48,11 @@ TEST(UnknownWords, AreOptionsWhereTheyBeginWithDashes) {
             "unknown option --log_levle (did you mean '--log-level'?); see `tandem serve --help`");
   EXPECT_EQ(Program().said_of({"serve", "--model", "m", "word"}),
             "'word' is not expected here; see `tandem serve --help`");
+}
+
+TEST(UnknownWords, OfASubcommandNameItsHelp) {
+  EXPECT_EQ(Program().said_of({"tensor", "bench", "--opp=spmm"}),
+            "unknown option --opp (did you mean '--op'?); see `tandem tensor bench --help`");
 }
 
 TEST(UnknownWords, AreSaidBeforeWhatIsMissingForThem) {

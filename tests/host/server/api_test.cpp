@@ -309,7 +309,7 @@ TEST(Api, BadRequestsAreAnsweredAndTheConnectionStaysOpen) {
     error_of(reply);
   }
   const Reply unknown =
-      client.post("/v1/chat/completions", chat_body({{"tools", {Json::object()}}}));
+      client.post("/v1/chat/completions", chat_body({{"tools", Json::array({Json::object()})}}));
   EXPECT_EQ(error_of(unknown)["param"], "tools[0].type");
   const Reply model = client.post("/v1/completions", completion_body({{"model", "gpt-4"}}));
   EXPECT_EQ(model.status, 404);

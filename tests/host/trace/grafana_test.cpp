@@ -62,7 +62,7 @@ std::string all_metrics() {
 // The labels of every series by its name, as a scrape has them.
 std::map<std::string, Names> labels_by_name(const std::string& text) {
   std::map<std::string, Names> found;
-  static const std::regex series("^([a-z_]+)(\\{([^ ]*)\\})? "), label("([a-z_]+)=\"");
+  static const std::regex series("^([a-z_]+)(\\{(.*)\\})? "), label("([a-z_]+)=\"");
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     std::smatch match;

@@ -129,6 +129,8 @@ class CopyTrace {
       }
       case RecordKind::kUnifiedMemory:
         return add_unified(reinterpret_cast<const cupti::UnifiedMemoryRecord&>(record));
+      default:
+        return;  // no kind that was enabled
     }
   }
 

@@ -3,8 +3,8 @@
 // Reads JSON text as a Value, in the way of Python's json.loads. Objects keep their order. If a key
 // occurs twice, its last value counts.
 //
-// Nesting and size have the limits of every Value. Cost: linear. Errors: Error("chat", ...) that
-// begins with `what`, the name of the text.
+// Nesting and size are limited as for every value of a template (value.h). Cost: linear. Errors:
+// Error("chat", ...) that begins with `what`, the name of the text.
 #pragma once
 
 #include <functional>

@@ -2,7 +2,7 @@
 //
 // Python's two ways to format: text % values and text.format(...).
 //
-// Widths and precisions are bounded. Errors: Failure where Python raises.
+// Widths and precisions are bounded. Errors: throws Failure where Python would raise an exception.
 #pragma once
 
 #include <string>

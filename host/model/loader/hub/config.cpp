@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kMaxLayers = 4096;  // what families accept
+constexpr std::uint64_t kMaxHubLayers = 4096;  // what families accept
 
 struct Architecture {
   std::string_view hub, gguf;
@@ -278,7 +278,7 @@ class Translator {
       return slides;
     }
     const double layers = fields_.number("num_hidden_layers", 0);
-    if (!(layers >= 1 && layers <= static_cast<double>(kMaxLayers))) return slides;
+    if (!(layers >= 1 && layers <= static_cast<double>(kMaxHubLayers))) return slides;
     const auto pattern = static_cast<std::uint64_t>(
         std::clamp(fields_.number("sliding_window_pattern", 6), 1.0, 4096.0));
     const double first = fields_.number("max_window_layers", 0);

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kMaxHeadDim = 4096;  // what families accept
+constexpr double kMaxHubHeadDim = 4096;  // what families accept
 
 class RopeReader {
  public:
@@ -106,9 +106,9 @@ class RopeReader {
   }
 
   std::size_t pairs() const {
-    if (!(rotated_ >= 2 && rotated_ <= kMaxHeadDim)) {
+    if (!(rotated_ >= 2 && rotated_ <= kMaxHubHeadDim)) {
       throw fields_.error("head_dim",
-                          "must be in 2.." + std::to_string(static_cast<int>(kMaxHeadDim)));
+                          "must be in 2.." + std::to_string(static_cast<int>(kMaxHubHeadDim)));
     }
     return static_cast<std::size_t>(rotated_) / 2;
   }

@@ -87,6 +87,17 @@ TEST(ServeChecks, WarnOnceOfAKeyFileThatOthersCanReadOrWrite) {
   }
 }
 
+TEST(ServeChecks, WarnOfAdminFromLoopbackWhereKeysHaveRoles) {
+  const test::ScratchPath keys("keys");
+  std::ofstream(keys.string()) << "secret\n";
+  ASSERT_EQ(::chmod(keys.string().c_str(), 0600), 0);
+  ServeOptions options;
+  options.server.routes.admin_from_loopback = true;
+  EXPECT_THAT(check_serve(options).warnings, IsEmpty());
+  options.key_file = keys.string();
+  EXPECT_THAT(check_serve(options).warnings, ElementsAre(HasSubstr("--admin has no effect")));
+}
+
 // Counts how often files are opened.
 class OpenCount {
  public:

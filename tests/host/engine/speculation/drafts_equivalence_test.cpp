@@ -37,7 +37,7 @@ class DraftsEquivalence : public Equivalence {
     EXPECT_LT(status_.speculation.accepted, status_.speculation.drafted);
   }
 
-  const VirtualClock still_;
+  const VirtualClock still_{};
 };
 
 TEST_F(DraftsEquivalence, OfOneAndSixteenConcurrentRequests) {

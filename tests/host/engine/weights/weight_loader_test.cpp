@@ -23,13 +23,13 @@ namespace {
 class WeightLoading : public testing::Test {
  protected:
   // Rows of 256 everywhere but those of `down`: 320 do not divide into blocks of 256.
-  static constexpr test::RandomLlama kShape{.num_layers = 1,
-                                            .width = 256,
-                                            .q_heads = 8,
-                                            .kv_heads = 4,
-                                            .head_dim = 32,
-                                            .ffn_width = 320,
-                                            .vocab_size = 320};
+  static inline const test::RandomLlama kShape{.num_layers = 1,
+                                               .width = 256,
+                                               .q_heads = 8,
+                                               .kv_heads = 4,
+                                               .head_dim = 32,
+                                               .ffn_width = 320,
+                                               .vocab_size = 320};
 
   std::unique_ptr<model::Model> model(bool tied, DType dtype = DType::kF16) {
     const test::ScratchPath file("loaded.gguf");  // stays mapped

@@ -16,7 +16,7 @@ using test::GgufWriter;
 using test::RandomLlama;
 using testing::HasSubstr;
 
-constexpr RandomLlama kSmall{
+const RandomLlama kSmall{
     .num_layers = 2, .width = 64, .q_heads = 4, .kv_heads = 2, .head_dim = 32, .ffn_width = 96};
 
 class TemporaryModel {

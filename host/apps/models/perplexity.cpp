@@ -19,7 +19,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "apps/command.h"
+#include "apps/models/command.h"
 #include "apps/ran_where.h"
 #include "apps/run_request.h"
 #include "apps/runtime.h"

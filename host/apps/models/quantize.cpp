@@ -15,7 +15,7 @@
 #include <memory>
 #include <optional>
 
-#include "apps/command.h"
+#include "apps/models/command.h"
 #include "apps/whole_file.h"
 #include "common/error.h"
 #include "model/loader/gguf/gguf_conversion.h"

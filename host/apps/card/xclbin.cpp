@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/command.h"
+#include "apps/card/command.h"
 #include "bitstreams/xclbin/inspect.h"
 
 namespace tandem::apps {
@@ -45,7 +45,7 @@ nlohmann::json info_json(const xclbin::XclbinInfo& info) {
 
 void print_info(const xclbin::XclbinInfo& info) {
   fmt::print("{}\n  {} bytes, uuid {}\n  platform {}{}\n", info.path, info.size_bytes, info.uuid,
-             info.platform, info.emulated ? ", for software emulation" : "");
+             info.platform, info.emulated ? ", for emulated cards" : "");
   fmt::print("sections\n");
   for (const xclbin::Section& section : info.sections) {
     fmt::print("  {:<20} {:>10} bytes at {}\n", xclbin::section_kind_name(section.kind),
