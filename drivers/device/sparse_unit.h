@@ -3,15 +3,13 @@
 // SparseUnit: a device that keeps a sparse matrix and multiplies it with vectors (CPU, GPU, card,
 // or several of them by rows).
 //
-// load() copies the rows to the device. start() begins a product and may return before it is done,
-// so that devices work at the same time; finish() waits. Between the two the caller keeps x and y
-// as they are. Rates predict the seconds of a product: a card's come from its own model of a real
-// card, also where the card is emulated; those of others are measured. Numerics: f32; every unit
-// states the order of its sums, and on_host() repeats them. Threads: one at a time. Errors: Error
-// for wrong calls, with nothing changed. SparseRoomError if memory is short, with the unit in use:
-// it then has its old rows or none after load() and rates(), and its rows, but no product, after
-// start() and finish(). DeviceError, with the unit lost (every later call fails at once), if
-// started work failed or missed the deadline.
+// load() copies the rows to the device. start() begins a product and may return before it is done;
+// finish() waits. Between the two the caller keeps x and y as they are. Rates predict the seconds
+// of a product: those of a card by its model of a real card, those of others are measured.
+// Numerics: f32; every unit states the order of its sums, and on_host() repeats them. Threads: one
+// at a time. Errors: Error for wrong calls, with nothing changed. SparseRoomError if memory is
+// short; the unit stays in use (see there). DeviceError if started work failed or missed the
+// deadline; the unit is lost, and every later call fails at once.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +25,8 @@ namespace tandem::device {
 
 class Device;
 
-// Fewer rows may fit.
+// Fewer rows may fit. After load() and rates() the unit has its old rows or none; after start() and
+// finish() it has its rows, but no product.
 class SparseRoomError : public Error {
  public:
   using Error::Error;

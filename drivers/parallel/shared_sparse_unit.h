@@ -7,10 +7,10 @@
 // host/tensor/sparse/kernels/row_shares.h) and loads the parts at the same time, until no more unit
 // is lost or short of memory in it. A unit short of memory while it is measured is measured with
 // half of the rows, then a quarter; after a load it gets at most half. A unit without rows is not
-// called. The result is gathered in place: every unit writes its rows of y; on_host() of a lost or
-// short one writes those of that one, in the caller's thread. Ownership: owns the units, borrows
-// the loaded rows. Threads: one caller; a thread for each unit but the first. Errors: those of the
-// units, after all have ended; of lost ones only when all are lost. A failed load leaves no rows.
+// called. Every unit writes its rows of y in place; on_host() of a lost or short one writes its
+// rows in the caller's thread. Ownership: owns the units, borrows the loaded rows. Threads: one
+// caller; a thread for each unit but the first. Errors: those of the units, after all have ended;
+// of lost ones only when all are lost. A failed load leaves no rows.
 #pragma once
 
 #include <condition_variable>

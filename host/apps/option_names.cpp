@@ -45,6 +45,16 @@ std::string unknown_option(const CLI::App& command, const std::string& word) {
   return "unknown option " + option + option_like(command, option.substr(kDashes.size()), kDashes);
 }
 
+// The command that the words name, its subcommand, and so on.
+std::vector<const CLI::App*> named_commands(const CLI::App& app) {
+  std::vector<const CLI::App*> commands;
+  for (std::vector<CLI::App*> named = app.get_subcommands(); !named.empty();
+       named = named.front()->get_subcommands()) {
+    commands.push_back(named.front());
+  }
+  return commands;
+}
+
 }  // namespace
 
 std::string option_suggestion(const CLI::App& command, const std::string& name) {
@@ -53,15 +63,12 @@ std::string option_suggestion(const CLI::App& command, const std::string& name) 
 
 std::string help_hint(const CLI::App& app) {
   std::string path = "tandem ";
-  for (std::vector<CLI::App*> named = app.get_subcommands(); !named.empty();
-       named = named.front()->get_subcommands()) {
-    path += named.front()->get_name() + " ";
-  }
+  for (const CLI::App* command : named_commands(app)) path += command->get_name() + " ";
   return "; see `" + path + "--help`";
 }
 
 std::string unknown_words(const CLI::App& app) {
-  std::vector<CLI::App*> commands = app.get_subcommands();
+  const std::vector<const CLI::App*> commands = named_commands(app);
   const std::vector<std::string> words = app.remaining(true);
   if (commands.empty()) {
     const std::string& word = words.front();
@@ -69,13 +76,10 @@ std::string unknown_words(const CLI::App& app) {
                             : "unknown command '" + word + "'" + command_suggestion(app, word)) +
            help_hint(app);
   }
-  while (!commands.front()->get_subcommands().empty()) {
-    commands = commands.front()->get_subcommands();
-  }
   std::string text;
   for (const std::string& word : words) {
     text += text.empty() ? "" : "; ";
-    text += is_option(word) ? unknown_option(*commands.front(), word)
+    text += is_option(word) ? unknown_option(*commands.back(), word)
                             : "'" + word + "' is not expected here";
   }
   return text + help_hint(app);

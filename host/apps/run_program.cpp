@@ -81,6 +81,15 @@ int run_program(const Program& program, const std::vector<std::string>& words,
   return 0;
 }
 
+int main_of(const Program& program, int argc, char** argv) {
+  log_to_standard_error();
+  return exit_code_of(
+      [&] {
+        return run_program(program, {argv + 1, argv + argc}, std::cerr);
+      },
+      report_error);
+}
+
 // The last line of a log in JSON is JSON as well, also where the log is off.
 void report_error(const std::string& text) {
   if (log_format() == LogFormat::kText) return print_error(text);

@@ -38,6 +38,10 @@ void add_log_options(CLI::App& app, LogOptions& options);
 int run_program(const Program& program, const std::vector<std::string>& words,
                 std::ostream& errors);
 
+// The main() of a program without ways of its own: logs to standard error, runs the program, and
+// turns an exception into a message and an exit code (exit_code.h).
+int main_of(const Program& program, int argc, char** argv);
+
 // Reports the error that ends a program, in the form of its log.
 void report_error(const std::string& text);
 

@@ -2,11 +2,8 @@
 //
 // The commands about emulated cards and their images: a separate program, because the daemon needs
 // none of them. Exit codes as those of `tandem`; a program that runs on cards passes its own on.
-#include <iostream>
-
 #include "apps/card/command.h"
 #include "apps/command_pages.h"
-#include "apps/exit_code.h"
 #include "apps/run_program.h"
 
 namespace {
@@ -22,13 +19,8 @@ void add_emulation(CLI::App& app) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  apps::log_to_standard_error();
-  return apps::exit_code_of(
-      [&] {
-        return apps::run_program({.description = "Runs programs on emulated cards.",
-                                  .version = TANDEM_VERSION,
-                                  .add_commands = add_emulation},
-                                 {argv + 1, argv + argc}, std::cerr);
-      },
-      apps::report_error);
+  return apps::main_of({.description = "Runs programs on emulated cards.",
+                        .version = TANDEM_VERSION,
+                        .add_commands = add_emulation},
+                       argc, argv);
 }

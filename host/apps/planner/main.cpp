@@ -2,10 +2,7 @@
 //
 // The planners and simulators: a separate program, because the daemon needs none of them. Exit
 // codes as those of `tandem`: 0 done, 1 unexpected, 2 bad input.
-#include <iostream>
-
 #include "apps/command_pages.h"
-#include "apps/exit_code.h"
 #include "apps/planner/command.h"
 #include "apps/run_program.h"
 
@@ -25,13 +22,8 @@ void add_planners(CLI::App& app) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  apps::log_to_standard_error();
-  return apps::exit_code_of(
-      [&] {
-        return apps::run_program({.description = "Plans and simulates work on several devices.",
-                                  .version = TANDEM_VERSION,
-                                  .add_commands = add_planners},
-                                 {argv + 1, argv + argc}, std::cerr);
-      },
-      apps::report_error);
+  return apps::main_of({.description = "Plans and simulates work on several devices.",
+                        .version = TANDEM_VERSION,
+                        .add_commands = add_planners},
+                       argc, argv);
 }

@@ -2,10 +2,7 @@
 //
 // Sparse tensors in files: a separate program, because the daemon reads none. Exit codes as those
 // of `tandem`: 0 done, 1 unexpected, 2 bad input, 3 a device failed.
-#include <iostream>
-
 #include "apps/command_pages.h"
-#include "apps/exit_code.h"
 #include "apps/run_program.h"
 #include "apps/tensor/tensor_commands.h"
 
@@ -21,13 +18,8 @@ void add_tensor_program(CLI::App& app) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  apps::log_to_standard_error();
-  return apps::exit_code_of(
-      [&] {
-        return apps::run_program({.description = "Describes, converts and measures sparse tensors.",
-                                  .version = TANDEM_VERSION,
-                                  .add_commands = add_tensor_program},
-                                 {argv + 1, argv + argc}, std::cerr);
-      },
-      apps::report_error);
+  return apps::main_of({.description = "Describes, converts and measures sparse tensors.",
+                        .version = TANDEM_VERSION,
+                        .add_commands = add_tensor_program},
+                       argc, argv);
 }

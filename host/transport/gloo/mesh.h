@@ -4,14 +4,12 @@
 // which connection closed.
 //
 // gloo waits for one buffer at a time, and makes all connections unusable when such a wait times
-// out. A thread that waits for a buffer of a dying connection may wait forever. This code therefore
-// never waits in gloo. Like gloo's TLS transport, it extends gloo's classes: to count completions,
-// to note closed connections and to wake the rank (Activity). Data moves on gloo's own thread.
-// Ownership: a region is memory of the caller that peers may read or write; destroying the region
-// ends all access to it. Regions are destroyed before the mesh. Threads: regions and sends from the
+// out. A thread that waits for a buffer of a dying connection may wait forever. So this code never
+// waits in gloo: it extends gloo's classes, as gloo's TLS transport does (Activity). Data moves on
+// gloo's own thread. Ownership: a region is memory of the caller that peers may read or write; its
+// destruction ends all access. Regions go before the mesh. Threads: regions and sends from the
 // rank's thread, farewell() and interrupt() from any. Errors: gloo's exceptions for use of a closed
-// connection; TransportError where stated. Source: facebookincubator/gloo of May 2022,
-// gloo/transport/tcp.
+// connection; TransportError where stated. Source: facebookincubator/gloo, May 2022.
 #pragma once
 
 #include <gloo/transport/tcp/context.h>

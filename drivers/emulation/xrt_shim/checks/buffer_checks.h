@@ -107,6 +107,7 @@ class BufferChecks {
   void end_sync(uint64_t buffer, uint64_t address, uint64_t size_bytes, bool to_device);
   void report_never_waited(uint64_t packet, const Started& command);
   void report_never_ended(const Started& command);
+  void warn_of(const Started& command, HostFinding& finding);
   void note_early_sync(uint64_t address, uint64_t size_bytes);
   void report_early_syncs();
   std::vector<Use> used_buffers(const Program& program, const std::vector<uint32_t>& units,

@@ -99,10 +99,7 @@ void BufferChecks::report_never_waited(uint64_t packet, const Started& command) 
   finding.message =
       "the program never waits for this run, so it may end, or use the results, before the kernel "
       "has ended: call wait() of the run";
-  finding.is_warning = true;
-  const auto end = std::find(command.frames.begin(), command.frames.end(), nullptr);
-  report_host_finding(card_, states_, finding,
-                      program_place(std::vector<const void*>(command.frames.begin(), end)));
+  warn_of(command, finding);
 }
 
 // The program gave up its wait for the run and let it go on. The card says where the kernel stands.
@@ -118,6 +115,11 @@ void BufferChecks::report_never_ended(const Started& command) {
       "the program's wait for this run ended by its time limit, and the kernel still runs; " +
       (waits.empty() ? "TANDEM_CARD_DEADLINE=SECONDS ends it and tells its position"
                      : "it waits: " + waits);
+  warn_of(command, finding);
+}
+
+// At the line that started the run.
+void BufferChecks::warn_of(const Started& command, HostFinding& finding) {
   finding.is_warning = true;
   const auto end = std::find(command.frames.begin(), command.frames.end(), nullptr);
   report_host_finding(card_, states_, finding,

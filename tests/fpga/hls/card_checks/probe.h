@@ -7,33 +7,17 @@
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <numeric>
 
 #include "application.h"
+#include "taken_report.h"
 
 namespace tandem::fpga_test {
 
 constexpr int kCount = 64;
 constexpr size_t kBytes = kCount * sizeof(int);
 constexpr auto kPatience = std::chrono::seconds(60);
-
-inline std::string take_report() {
-  const char* const name = std::getenv("TANDEM_CARD_REPORT");
-  std::ifstream in(name);
-  std::string lines, line;
-  while (std::getline(in, line)) lines += line + "\n";
-  std::remove(name);
-  return lines;
-}
-
-inline int count_of(const std::string& text, const std::string& what) {
-  int count = 0;
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
-  return count;
-}
 
 // The line of the kernel's source that has the mark.
 inline int marked_line(int mark) {

@@ -7,33 +7,15 @@
 #include <xrt/xrt_kernel.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
 
 #include "application.h"
+#include "taken_report.h"
 
 using namespace tandem::fpga_test;
 
 namespace {
 
 constexpr int kCount = 64;
-
-// The lines that the report has now, and removes them.
-std::string take_report() {
-  const char* const name = std::getenv("TANDEM_CARD_REPORT");
-  std::ifstream in(name);
-  std::string lines, line;
-  while (std::getline(in, line)) lines += line + "\n";
-  std::remove(name);
-  return lines;
-}
-
-int count_of(const std::string& text, const std::string& what) {
-  int count = 0;
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
-  return count;
-}
 
 void find_bugs(const Arguments& arguments) {
   xrt::device device(0);

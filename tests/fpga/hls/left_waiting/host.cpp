@@ -6,10 +6,8 @@
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
 
-#include <cstdlib>
-#include <fstream>
-
 #include "application.h"
+#include "taken_report.h"
 
 using namespace tandem::fpga_test;
 using namespace std::chrono_literals;
@@ -17,15 +15,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kCount = 100;
-
-std::string take_report() {
-  const char* const name = std::getenv("TANDEM_CARD_REPORT");
-  std::ifstream in(name);
-  std::string lines, line;
-  while (std::getline(in, line)) lines += line + "\n";
-  std::remove(name);
-  return lines;
-}
 
 void run_once(const std::string& xclbin, bool gives, bool reads_early) {
   xrt::device device(0);

@@ -2,13 +2,12 @@
 //
 // Exercises: the checks of kernels in OpenCL C. Each bug leaves one finding with its line, and its
 // mended twin none.
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "opencl_card.h"
+#include "taken_report.h"
 
 using namespace tandem::fpga_test;
 
@@ -28,21 +27,6 @@ const std::vector<Bug> kBugs = {{1, "out_of_bounds", "in"},     {2, "out_of_boun
                                 {3, "local_out_of_bounds", ""}, {4, "local_out_of_bounds", ""},
                                 {5, "misaligned", "in"},        {6, "out_of_bounds", "in"},
                                 {7, "local_out_of_bounds", ""}, {8, "local_out_of_bounds", "", 4}};
-
-std::string take_report() {
-  const char* const name = std::getenv("TANDEM_CARD_REPORT");
-  std::ifstream in(name);
-  std::string lines, line;
-  while (std::getline(in, line)) lines += line + "\n";
-  std::remove(name);
-  return lines;
-}
-
-int count_of(const std::string& text, const std::string& what) {
-  int count = 0;
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
-  return count;
-}
 
 int marked_line(int number) {
   std::string path = __FILE__;
