@@ -8,9 +8,11 @@
 
 #include "bitstreams/compiler/compiler_process.h"
 #include "bitstreams/compiler/depfile.h"
+#include "bitstreams/compiler/opencl_c/access_marks.h"
 #include "bitstreams/compiler/opencl_c/entry_writer.h"
 #include "bitstreams/compiler/opencl_c/signature.h"
 #include "bitstreams/compiler/opencl_c/source_rewriter.h"
+#include "bitstreams/compiler/opencl_c/value_marks.h"
 #include "bitstreams/xclbin/whole_file.h"
 #include "common/error.h"
 
@@ -176,25 +178,129 @@ class Compiler {
     tool(opencl);
     const std::string entries = cpp_half(kernels, source_.pipes, pipe_bytes);
     join_halves(kernels, stem_, entries, options_.object);
-    if (options_.checked.object.empty() || !compiles_checked()) return;
-    join_halves(kernels, stem_ + ".checked", entries + options_.checked.functions,
-                options_.checked.object);
+    if (options_.timed.wanted) compile_timed(kernels, pipe_bytes);
+    if (options_.checked.object.empty()) return;
+    std::string checked = entries + options_.checked.functions;
+    result_.follows_values = follows_values(kernels);
+    if (result_.follows_values) {
+      checked = "#define TANDEM_CL_CHECKED\n" + checked;
+    } else if (!compiles_checked()) {
+      return;
+    }
+    join_halves(kernels, stem_ + ".checked", checked, options_.checked.object);
     result_.has_checked_copy = true;
   }
 
-  bool compiles_checked() const {
-    const std::string assembly = stem_ + ".checked.s";
-    std::vector<std::string> command = compile_command();
-    command.insert(command.end(), options_.checked.flags.begin(), options_.checked.flags.end());
-    command.insert(command.end(), {"-w", "-S", "-o", assembly, stem_ + ".cl"});
+  void compile_timed(const std::vector<KernelSignature>& kernels,
+                     const std::vector<std::uint32_t>& pipe_bytes) {
+    const std::string path = stem_ + ".timed.ll";
+    std::vector<std::string> read = compile_command();
+    read.insert(read.end(),
+                {"-O1", "-g", "-w", "-fno-builtin", "-fno-discard-value-names", "-Xclang",
+                 "-disable-llvm-passes", "-S", "-emit-llvm", "-o", path, stem_ + ".cl"});
+    tool(read);
+    for (const KernelSignature& kernel : kernels) {
+      std::vector<std::string> pointers;
+      for (const SourceArgument& argument : kernel.arguments) {
+        const bool in_device =
+            argument.space == AddressSpace::kGlobal || argument.space == AddressSpace::kConstant;
+        if (in_device) pointers.push_back(argument.name);
+      }
+      const std::string stem = stem_ + ".timed." + kernel.name;
+      try {
+        const std::string made = options_.timed.compile(path, kernel.name, source_.hints, pointers);
+        xclbin::write_text(stem + ".kernel.o", xclbin::read_text(made));
+        join_halves({kernel}, stem,
+                    cpp_half({kernel}, source_.pipes, pipe_bytes) + options_.timed.functions,
+                    stem + ".o");
+        result_.timed.push_back(stem + ".o");
+      } catch (const Error& error) {
+        note("kernel '" + kernel.name + "' gets no time model: " + error.what());
+      }
+    }
+  }
+
+  // Version 4 of DWARF: addr2line takes the wrong file of version 5.
+  // The copy that also follows values goes through clang as IR: the source, the optimiser, the pass
+  // of MemorySanitizer, that of AddressSanitizer.
+  bool follows_values(const std::vector<KernelSignature>& kernels) {
+    const LoopFlags& loops = options_.checked.loops;
+    if (loops.plugin.empty()) return follows_values(kernels, {});
+    if (follows_values(kernels, loops)) return true;
+    if (!follows_values(kernels, {})) return false;
+    note("the loops of " + options_.source + " keep their checks, so checked runs take longer: " +
+         clang_ + " does not load the plugin " + loops.plugin.front() + "\n");
+    return true;
+  }
+
+  bool follows_values(const std::vector<KernelSignature>& kernels, const LoopFlags& loops) const {
+    const std::string stem = stem_ + ".checked";
+    std::vector<std::string> names;
+    for (const KernelSignature& kernel : kernels) names.push_back(kernel.name);
+    std::vector<std::string> read = compile_command();
+    read.insert(read.end(), options_.checked.source_flags.begin(),
+                options_.checked.source_flags.end());
+    read.insert(read.end(), {"-O1", "-g1", "-gdwarf-4", "-fsanitize=memory", "-w", "-Xclang",
+                             "-disable-llvm-passes", "-S", "-emit-llvm", "-o", stem + ".raw.ll",
+                             stem_ + ".cl"});
+    std::vector<std::string> optimise = ir_command("-O1", loops.plugin);
+    optimise.insert(optimise.end(), {"-emit-llvm", "-o", stem + ".flat.ll", stem + ".begun.ll"});
+    std::vector<std::string> values = ir_command("-O0", value_flags());
+    values.insert(values.end(), {"-emit-llvm", "-o", stem + ".values.ll", stem + ".chosen.ll"});
+    std::vector<std::string> addresses = ir_command("-O1", options_.checked.flags);
+    // Guards of variables only: access_marks.h has made the calls.
+    for (const char* off : {"-asan-instrument-reads=0", "-asan-instrument-writes=0"}) {
+      addresses.insert(addresses.end(), {"-mllvm", off});
+    }
+    addresses.insert(addresses.end(), loops.code.begin(), loops.code.end());
+    addresses.insert(addresses.end(), {"-o", stem + ".s", stem + ".marked.ll"});
     try {
-      tool(command);
+      tool(read);
+      xclbin::write_text(stem + ".begun.ll",
+                         begin_without_values(xclbin::read_text(stem + ".raw.ll"), names));
+      tool(optimise);
+      xclbin::write_text(stem + ".chosen.ll",
+                         expand_absolute_values(xclbin::read_text(stem + ".flat.ll")));
+      tool(values);
+      xclbin::write_text(stem + ".marked.ll",
+                         mark_accesses(xclbin::read_text(stem + ".values.ll")));
+      tool(addresses);
+      assemble(stem);
     } catch (const Error&) {
       return false;
     }
-    xclbin::write_text(assembly, options_.checked.change_assembly(xclbin::read_text(assembly)));
-    tool({clang_, "-c", assembly, "-o", stem_ + ".checked.kernel.o"});
     return true;
+  }
+
+  std::vector<std::string> ir_command(const char* level,
+                                      const std::vector<std::string>& flags) const {
+    std::vector<std::string> command = {clang_, "-x", "ir", level, "-fPIC", "-ffp-contract=off"};
+    command.insert(command.end(), flags.begin(), flags.end());
+    command.insert(command.end(), {"-w", "-S"});
+    return command;
+  }
+
+  bool compiles_checked() const {
+    const std::string stem = stem_ + ".checked";
+    std::vector<std::string> command = compile_command();
+    command.insert(command.end(), options_.checked.source_flags.begin(),
+                   options_.checked.source_flags.end());
+    command.insert(command.end(), options_.checked.flags.begin(), options_.checked.flags.end());
+    command.insert(command.end(),
+                   {"-O1", "-g1", "-gdwarf-4", "-w", "-S", "-o", stem + ".s", stem_ + ".cl"});
+    try {
+      tool(command);
+      assemble(stem);
+    } catch (const Error&) {
+      return false;
+    }
+    return true;
+  }
+
+  void assemble(const std::string& stem) const {
+    const std::string assembly = stem + ".s";
+    xclbin::write_text(assembly, options_.checked.change_assembly(xclbin::read_text(assembly)));
+    tool({clang_, "-c", assembly, "-o", stem + ".kernel.o"});
   }
 
   // `stem`.kernel.o is what clang compiled; `entries` is the other half.
@@ -203,8 +309,12 @@ class Compiler {
     // The kernel's own functions must not replace those of the C library.
     std::vector<std::string> hide = {"objcopy", "--redefine-sym", "printf=tandem_cl_printf"};
     for (const KernelSignature& kernel : kernels) {
-      hide.insert(hide.end(), {"--keep-global-symbol", "tandem_cl_invoke_" + kernel.name,
-                               "--keep-global-symbol", "tandem_cl_sizes_" + kernel.name});
+      for (const char* kept : {"tandem_cl_invoke_", "tandem_cl_sizes_", "tandem_cl_locals_"}) {
+        hide.insert(hide.end(), {"--keep-global-symbol", kept + kernel.name});
+      }
+      for (const std::string& kept : options_.timed.symbols) {
+        hide.insert(hide.end(), {"--keep-global-symbol", kept + kernel.name});
+      }
     }
     hide.push_back(stem + ".kernel.o");
     tool(hide);

@@ -17,12 +17,35 @@
 
 namespace tandem::opencl_c {
 
+// Those with which loops get a version without checks (loops/loop_version.h); empty: they do not.
+struct LoopFlags {
+  std::vector<std::string> plugin;  // when clang optimises
+  std::vector<std::string> code;    // when it makes the code
+};
+
 // A second object of the same kernels, whose accesses call functions: vpp/kernel_checks.h.
 struct CheckedCopy {
-  std::string object;              // object file to write; empty: none
-  std::vector<std::string> flags;  // clang's flags that make the calls
+  std::string object;                     // object file to write; empty: none
+  std::vector<std::string> flags;         // clang's flags that make the calls
+  std::vector<std::string> source_flags;  // those of them that it needs when it reads the source
   std::function<std::string(std::string_view)> change_assembly;
   std::string functions;  // C++ text with the functions
+  LoopFlags loops = {};
+};
+
+struct TimeHint;
+
+// A third one per kernel, with counters for the time model: vpp/timed_copy.h.
+struct TimedCopy {
+  bool wanted = false;
+  // Compiles unoptimised IR of a kernel, which has these hints and pointers to device memory, and
+  // returns the object's path.
+  std::function<std::string(const std::string& ir_path, const std::string& kernel,
+                            const std::vector<TimeHint>& hints,
+                            const std::vector<std::string>& pointers)>
+      compile;
+  std::vector<std::string> symbols;  // that precede the kernel's name in the names it keeps
+  std::string functions;             // C++ text
 };
 
 struct CompileOptions {
@@ -37,6 +60,7 @@ struct CompileOptions {
   std::string clang;     // TANDEM_CLANG; empty: the first of clang, clang-14, ...
   bool verbose = false;  // prints the commands
   CheckedCopy checked;
+  TimedCopy timed;
 };
 
 struct Argument {
@@ -67,6 +91,8 @@ struct CompileResult {
   std::vector<std::string> dependencies;  // files the source includes, and itself
   std::vector<std::string> messages;      // clang's warnings
   bool has_checked_copy = false;          // clang could compile it
+  bool follows_values = false;            // it finds races of work-items and missing values, too
+  std::vector<std::string> timed;         // objects of the third copies
 };
 
 // Whether v++ passes `path` to compile_opencl_c(): it ends in .cl.

@@ -51,8 +51,8 @@ void write_layout(std::ostringstream& out, const KernelSignature& kernel) {
 void write_call(std::ostringstream& out, const KernelSignature& kernel) {
   const std::string name = "tandem_cl_invoke_" + kernel.name;
   out << "void " << name << "(ulong registers, ulong memory, ulong locals);\n"
-      << "void " << name << "(ulong registers, ulong memory, ulong locals) {\n  " << kernel.name
-      << "(";
+      << "__attribute__((no_sanitize(\"memory\"))) void " << name
+      << "(ulong registers, ulong memory, ulong locals) {\n  " << kernel.name << "(";
   size_t locals = 0;
   for (size_t index = 0; index < kernel.arguments.size(); ++index) {
     const SourceArgument& argument = kernel.arguments[index];
@@ -81,6 +81,7 @@ void write_table(std::ostringstream& out, const KernelSignature& kernel) {
   for (const auto& [pipe, writes] : kernel.pipes) pipes += std::to_string(pipe) + ", ";
   const std::string& name = kernel.name;
   out << "extern \"C\" const std::uint32_t tandem_cl_sizes_" << name << "[];\n"
+      << "extern \"C\" const std::uint64_t tandem_cl_locals_" << name << "[];\n"
       << "extern \"C\" void tandem_cl_invoke_" << name
       << "(std::uint64_t, std::uint64_t, std::uint64_t);\n"
       << "extern \"C\" __attribute__((visibility(\"default\")))\n"
@@ -91,7 +92,7 @@ void write_table(std::ostringstream& out, const KernelSignature& kernel) {
       << "  static const tandem_opencl::KernelTable table = {\"" << name << "\", "
       << kernel.arguments.size() << ", kinds, tandem_cl_sizes_" << name << ", types, "
       << (kernel.uses_work_items ? "true" : "false") << ", " << kernel.pipes.size()
-      << ", used, &tandem_cl_invoke_" << name << "};\n"
+      << ", used, &tandem_cl_invoke_" << name << ", TANDEM_CL_LOCALS(" << name << ")};\n"
       << "  static tandem_opencl::Kernel* kernel = nullptr;\n"
       << "  if (kernel == nullptr) {\n"
       << "    kernel = new tandem_opencl::Kernel(table, pipes, [](const tandem_glue::Invocation& "

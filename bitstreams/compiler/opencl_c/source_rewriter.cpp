@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <string_view>
+#include <utility>
 
 #include "common/error.h"
 
@@ -42,6 +44,7 @@ class Rewriter {
         ++at_;
       }
     }
+    place_hints();
     return std::move(result_);
   }
 
@@ -161,7 +164,78 @@ class Rewriter {
       }
     } else if (name == "xcl_reqd_pipe_depth" && !values.empty()) {
       pipe_depth_ = values[0];
+    } else if (name == "xcl_pipeline_loop" || name == "opencl_unroll_hint") {
+      note_hint({name, "", values, "", "", 0}, end);
+    } else if (name == "xcl_array_partition" || name == "xcl_array_reshape") {
+      size_t at = text().find_first_not_of("( ", begin);
+      size_t last = at;
+      while (last < end && in_word(text()[last])) ++last;
+      note_hint({name, text().substr(at, last - at), values, variable_before(begin), "", 0}, end);
     }
+  }
+
+  void note_hint(TimeHint hint, size_t end) {
+    result_.hints.push_back(std::move(hint));
+    hint_ends_.push_back(end);
+  }
+
+  // "a" of `a[4][2] __attribute__((`, before the attribute that contains `at`.
+  std::string variable_before(size_t at) {
+    at = text().rfind("__attribute", at);
+    while (at != std::string::npos && at > 0) {
+      const char c = text()[at - 1];
+      if (c == ']') {
+        at = text().rfind('[', at - 1);
+      } else if (is_space(c)) {
+        --at;
+      } else {
+        break;
+      }
+    }
+    if (at == std::string::npos) return "";
+    size_t begin = at;
+    while (begin > 0 && in_word(text()[begin - 1])) --begin;
+    return text().substr(begin, at - begin);
+  }
+
+  // Blanks keep positions, and a pipe keeps its lines, so a hint's end is on the line that it had.
+  // The word that begins the loop follows it.
+  void place_hints() {
+    size_t next = 0, line_begin = 0;
+    std::string file = file_;
+    int line = 0;
+    while (next < hint_ends_.size() && line_begin < text().size()) {
+      const size_t line_end = std::min(text().find('\n', line_begin), text().size());
+      const std::string_view whole(text().data() + line_begin, line_end - line_begin);
+      ++line;
+      if (whole.starts_with("# ")) {
+        line = std::atoi(whole.data() + 2) - 1;
+        const size_t quote = whole.find('"');
+        if (quote != std::string_view::npos) {
+          file = whole.substr(quote + 1, whole.rfind('"') - quote - 1);
+        }
+      }
+      for (; next < hint_ends_.size() && hint_ends_[next] < line_end; ++next) {
+        result_.hints[next].file = file;
+        result_.hints[next].line = line + lines_to_loop(hint_ends_[next]);
+      }
+      line_begin = line_end + 1;
+    }
+  }
+
+  int lines_to_loop(size_t from) const {
+    int lines = 0;
+    for (size_t at = from; at < result_.text.size(); ++at) {
+      const char c = result_.text[at];
+      if (c == '\n') ++lines;
+      if (!starts_word(c)) continue;
+      size_t end = at;
+      while (end < result_.text.size() && in_word(result_.text[end])) ++end;
+      const std::string_view word(result_.text.data() + at, end - at);
+      if (word == "for" || word == "while" || word == "do") return lines;
+      at = end - 1;
+    }
+    return 0;
   }
 
   // "pipe T a [attributes], b;" becomes "typedef T tandem_pipe_type_0; ...", on the same line.
@@ -212,6 +286,7 @@ class Rewriter {
 
   const std::string& file_;
   RewrittenSource result_;
+  std::vector<size_t> hint_ends_;  // positions
   size_t at_ = 0;
   int depth_ = 0;
   std::uint32_t pipe_depth_ = 0;

@@ -24,10 +24,23 @@ struct Pipe {
   std::uint32_t depth = 0;  // 0: none stated
 };
 
+// A vendor attribute that changes a kernel's time: a loop's xcl_pipeline_loop or
+// opencl_unroll_hint, at the line of the loop, or a variable's xcl_array_partition or
+// xcl_array_reshape.
+struct TimeHint {
+  std::string name;
+  std::string kind;  // the first word of its values: "cyclic"
+  std::vector<std::uint32_t> values;
+  std::string variable;  // empty: of a loop
+  std::string file;
+  int line = 0;
+};
+
 struct RewrittenSource {
   std::string text;
   std::vector<Pipe> pipes;  // the number of a pipe is its index
   std::map<std::string, std::array<std::uint32_t, 3>> maximum_groups;  // key: the kernel's name
+  std::vector<TimeHint> hints;
   std::set<std::string> conversions;  // names of convert_ functions in the source
 };
 

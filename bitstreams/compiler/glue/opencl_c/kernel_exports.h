@@ -15,6 +15,13 @@
 #include "../kernel_entry.h"
 #include "device_printf.h"
 #include "work_group.h"
+#ifdef TANDEM_CL_CHECKED
+#include "checked_group.h"
+#define TANDEM_CL_LOCALS(kernel) tandem_cl_locals_##kernel
+#else
+#include "plain_group.h"
+#define TANDEM_CL_LOCALS(kernel) nullptr
+#endif
 
 namespace tandem_opencl {
 
@@ -38,11 +45,6 @@ struct Pipe {
   void* stream = nullptr;
 };
 
-inline WorkGroup& work_group() {
-  static WorkGroup* const group = new WorkGroup();
-  return *group;
-}
-
 // An entry of the generated table of kernels.
 struct KernelTable {
   const char* name;
@@ -54,6 +56,7 @@ struct KernelTable {
   std::uint32_t num_pipes;
   const std::uint32_t* pipes;  // the numbers of its pipes
   void (*invoke)(std::uint64_t registers, std::uint64_t memory, std::uint64_t locals);
+  const std::uint64_t* locals;  // address and bytes of its __local variables; null: not known
 };
 
 class Kernel {
@@ -98,6 +101,7 @@ class Kernel {
     const auto memory = reinterpret_cast<std::uint64_t>(local_.get());
     Call one = {&table_, reinterpret_cast<std::uint64_t>(invocation.registers),
                 reinterpret_cast<std::uint64_t>(invocation.memory), (memory + 127) / 128 * 128};
+    begin_group(group, table_.locals, one.locals, num_locals_ * kLocalBytes);
     group.run(
         [](void* argument) {
           const Call& item = *static_cast<const Call*>(argument);
@@ -157,17 +161,20 @@ class Kernel {
 extern "C" {
 const tandem_opencl::Group* tandem_cl_current() { return &tandem_opencl::work_group().group; }
 
-void tandem_cl_barrier() { tandem_opencl::work_group().barrier(); }
+void tandem_cl_barrier() { tandem_opencl::work_group().barrier(__builtin_return_address(0)); }
 
 // Done by the first item, which comes before all others between two barriers.
 void tandem_cl_copy(std::uint64_t to, std::uint64_t from, std::uint64_t count, std::uint64_t bytes,
                     std::uint64_t to_step, std::uint64_t from_step) {
   const std::uint64_t* const id = tandem_opencl::work_group().group.local_id;
   if ((id[0] | id[1] | id[2]) != 0) return;
+  tandem_opencl::begin_copy();
   for (std::uint64_t element = 0; element < count; ++element) {
-    std::memmove(reinterpret_cast<void*>(to + element * to_step),
-                 reinterpret_cast<const void*>(from + element * from_step), bytes);
+    tandem_opencl::copy_values(reinterpret_cast<void*>(to + element * to_step),
+                               reinterpret_cast<void*>(from + element * from_step), bytes,
+                               __builtin_return_address(0));
   }
+  tandem_opencl::end_copy();
 }
 
 int tandem_cl_printf(const char* format, ...) {

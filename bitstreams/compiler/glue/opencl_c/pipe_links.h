@@ -36,10 +36,12 @@ struct PipeClass {
       return false;
     }
     std::memcpy(to, packet.bytes, kBytes);
+    packet_arrives(to, kBytes);
     return true;
   }
   static bool write(void* stream, const void* from, bool wait) {
     Packet<kBytes> packet;
+    packet_leaves(const_cast<void*>(from), kBytes);
     std::memcpy(packet.bytes, from, kBytes);
     if (!wait) return static_cast<Stream*>(stream)->write_nb(packet);
     static_cast<Stream*>(stream)->write(packet);

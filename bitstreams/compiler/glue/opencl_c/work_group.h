@@ -85,9 +85,20 @@ class StackArena {
   std::size_t taken_ = 0;
 };
 
+// What a checked copy wants to know of a group; `item` counts from 0.
+struct GroupWatch {
+  void (*item)(std::uint64_t item);  // it runs from here on
+  void (*interval)();                // all items have passed a barrier
+  // A barrier at `first` that not all items have reached; `other`: where another one waits, or
+  // null.
+  void (*uneven)(const void* first, const void* other, std::uint64_t reached, std::uint64_t items);
+};
+
 // The execution state of an item, or of the loop over items.
 struct Fiber {
   jmp_buf place;
+  std::uint64_t item = 0;
+  const void* barrier = nullptr;  // the code that waits
   std::uint64_t local_id[3];
   void* stack = nullptr;  // low end of the stack; null: the caller's stack
   bool begun = false;
@@ -98,6 +109,7 @@ class WorkGroup {
   using Body = void (*)(void* argument);
 
   Group group = {};
+  const GroupWatch* watch = nullptr;
 
   // Calls body(argument) once per work-item of `group`.
   void run(Body body, void* argument) {
@@ -113,20 +125,26 @@ class WorkGroup {
     failed_ = false;
   }
 
-  void barrier() {
+  // `code`: the address that calls it.
+  void barrier(const void* code = nullptr) {
     Fiber* const self = running_;
+    self->item = item_;
+    self->barrier = code;
     std::memcpy(self->local_id, group.local_id, sizeof(group.local_id));
     waiting_.push_back(self);
     Fiber* const next = started_ < items_ ? idle_fiber() : next_waiting();
     if (next != self) switch_to(next);
     std::memcpy(group.local_id, self->local_id, sizeof(group.local_id));
+    item_ = self->item;
+    if (watch != nullptr) watch->item(item_);
   }
 
  private:
   // Runs items in order, beginning with the first one that has not started.
   void run_items() {
     while (started_ < items_) {
-      const std::uint64_t item = started_++;
+      const std::uint64_t item = item_ = started_++;
+      if (watch != nullptr) watch->item(item);
       group.local_id[0] = item % group.local_size[0];
       group.local_id[1] = item / group.local_size[0] % group.local_size[1];
       group.local_id[2] = item / group.local_size[0] / group.local_size[1];
@@ -136,11 +154,30 @@ class WorkGroup {
 
   // The first item that a barrier has released; releases all waiting ones when there is none.
   Fiber* next_waiting() {
-    if (ready_.empty()) ready_.swap(waiting_);
+    if (ready_.empty()) release_all();
     if (ready_.empty()) return nullptr;
     Fiber* const next = ready_.front();
     ready_.pop_front();
     return next;
+  }
+
+  void release_all() {
+    if (watch != nullptr && !waiting_.empty()) {
+      look_at_barrier();
+      watch->interval();
+    }
+    ready_.swap(waiting_);
+  }
+
+  void look_at_barrier() const {
+    const Fiber& first = *waiting_.front();
+    const void* other = nullptr;
+    for (const Fiber* const fiber : waiting_) {
+      if (fiber->barrier != first.barrier) other = fiber->barrier;
+    }
+    if (other != nullptr || waiting_.size() != items_) {
+      watch->uneven(first.barrier, other, waiting_.size(), items_);
+    }
   }
 
   // A fiber that continues the loop over items.
@@ -219,6 +256,7 @@ class WorkGroup {
   void* argument_ = nullptr;
   std::uint64_t started_ = 0;
   std::uint64_t items_ = 0;
+  std::uint64_t item_ = 0;  // that runs
   Fiber caller_;
   Fiber* running_ = nullptr;
   std::deque<Fiber*> waiting_;
@@ -229,5 +267,10 @@ class WorkGroup {
   std::exception_ptr failure_;
   bool failed_ = false;
 };
+
+inline WorkGroup& work_group() {
+  static WorkGroup* const group = new WorkGroup();
+  return *group;
+}
 
 }  // namespace tandem_opencl

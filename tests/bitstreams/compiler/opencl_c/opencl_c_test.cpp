@@ -60,6 +60,30 @@ TEST(SourceRewriterTest, PipesBecomeNumbersOnTheirLine) {
   EXPECT_NE(source.text.find("enum { second = 1 };\n\nint x;"), std::string::npos);
 }
 
+TEST(SourceRewriterTest, HintsAboutTimeHaveTheLineOfTheirLoopOrTheirVariable) {
+  const RewrittenSource source = rewrite_source(
+      "# 7 \"k.cl\"\n"
+      "local int a[4] [2] __attribute__((xcl_array_partition(cyclic, 4, 2), aligned(64)));\n"
+      "__attribute__((xcl_pipeline_loop(2)))\n"
+      "// label\nread : for (;;)\n"
+      "  __attribute__((opencl_unroll_hint)) while (x) ;\n"
+      "# 40 \"other.h\"\n"
+      "int b[8] __attribute__((xcl_array_partition(complete, 1)));\n",
+      "k.cl");
+  ASSERT_EQ(source.hints.size(), 4u);
+  EXPECT_EQ(source.hints[0].variable, "a");
+  EXPECT_EQ(source.hints[0].kind, "cyclic");
+  EXPECT_EQ(source.hints[0].values, (std::vector<std::uint32_t>{4, 2}));
+  EXPECT_EQ(source.hints[1].name, "xcl_pipeline_loop");
+  EXPECT_EQ(source.hints[1].values, (std::vector<std::uint32_t>{2}));
+  EXPECT_EQ(source.hints[1].file, "k.cl");
+  EXPECT_EQ(source.hints[1].line, 10);
+  EXPECT_EQ(source.hints[2].line, 11);
+  EXPECT_TRUE(source.hints[2].values.empty());
+  EXPECT_EQ(source.hints[3].variable, "b");
+  EXPECT_EQ(source.hints[3].file, "other.h");
+}
+
 TEST(SourceRewriterTest, AMaximumGroupBelongsToItsKernel) {
   const RewrittenSource source = rewrite_source(
       "kernel __attribute__((xcl_max_work_group_size(8, 4, 2))) void a(int x);\n"

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <string>
 #include <vector>
 
 namespace tandem_opencl {
@@ -57,6 +58,50 @@ TEST(WorkGroupTest, AnItemsPrivateArrayOfMegabytesIsItsOwn) {
     }
   });
   EXPECT_EQ(wrong, 0);
+}
+
+// What a group tells, as a text.
+std::string& told() {
+  static std::string text;
+  return text;
+}
+const GroupWatch kWatch = {
+    [](std::uint64_t item) { told() += std::to_string(item); }, [] { told() += "|"; },
+    [](const void*, const void* other, std::uint64_t reached, std::uint64_t items) {
+      told() += "(" + std::to_string(reached) + "of" + std::to_string(items) +
+                (other != nullptr ? " elsewhere)" : ")");
+    }};
+
+std::string watched(std::uint64_t items, const Item& item) {
+  WorkGroup group;
+  group.watch = &kWatch;
+  told().clear();
+  run(group, items, item);
+  return told();
+}
+
+TEST(WorkGroupTest, AWatchHearsWhichItemRunsAndOfEachBarrier) {
+  EXPECT_EQ(watched(3, [](WorkGroup& self, std::uint64_t) { self.barrier(); }), "012|012");
+  EXPECT_EQ(watched(2,
+                    [](WorkGroup& self, std::uint64_t) {
+                      self.barrier();
+                      self.barrier();
+                    }),
+            "01|01|01");
+  EXPECT_EQ(watched(2, [](WorkGroup&, std::uint64_t) {}), "01");
+}
+
+TEST(WorkGroupTest, AWatchHearsOfBarriersThatNotAllItemsReach) {
+  EXPECT_EQ(watched(3,
+                    [](WorkGroup& self, std::uint64_t item) {
+                      if (item != 1) self.barrier(&kWatch);
+                    }),
+            "012(2of3)|02");
+  EXPECT_EQ(watched(2,
+                    [](WorkGroup& self, std::uint64_t item) {
+                      self.barrier(reinterpret_cast<const char*>(&kWatch) + item);
+                    }),
+            "01(2of2 elsewhere)|01");
 }
 
 std::ptrdiff_t num_mappings() {

@@ -21,18 +21,55 @@ struct Bug {
   const char* kind;
   const char* argument;  // empty: none
   size_t items = 1;      // of its work-group
+  const char* kernel = "probe";
+  const char* file = "kernel.cl";
 };
 
 const std::vector<Bug> kBugs = {{1, "out_of_bounds", "in"},     {2, "out_of_bounds", "out"},
                                 {3, "local_out_of_bounds", ""}, {4, "local_out_of_bounds", ""},
                                 {5, "misaligned", "in"},        {6, "out_of_bounds", "in"},
-                                {7, "local_out_of_bounds", ""}, {8, "local_out_of_bounds", "", 4}};
+                                {7, "local_out_of_bounds", ""}, {8, "local_out_of_bounds", "", 16},
+                                {10, "out_of_bounds", "out"},   {11, "local_out_of_bounds", ""}};
 
-int marked_line(int number) {
+constexpr int kValueBugs = 10;
+constexpr size_t kItems = 16;  // COUNT of items.cl
+
+Bug value_bug(int number) { return {number, "uninitialised_local", "", 1, "values", "values.cl"}; }
+Bug item_bug(int number, const char* kind, const char* argument = "") {
+  return {number, kind, argument, kItems, "items", "items.cl"};
+}
+
+std::vector<Bug> loop_bugs() {
+  std::vector<Bug> bugs = {{1, "out_of_bounds", "in"},     {2, "local_out_of_bounds", ""},
+                           {3, "local_out_of_bounds", ""}, {4, "uninitialised_local", ""},
+                           {5, "uninitialised_local", ""}, {6, "uninitialised_local", ""},
+                           {7, "uninitialised_local", ""}, {8, "misaligned", "in"},
+                           {9, "uninitialised_local", ""}};
+  for (Bug& bug : bugs) {
+    bug.kernel = "loops";
+    bug.file = "loops.cl";
+  }
+  for (const int number : {1, 2, 3})
+    bugs.push_back({number, "race", "", kItems, "turns", "turns.cl"});
+  return bugs;
+}
+
+std::vector<Bug> all_bugs() {
+  std::vector<Bug> bugs = kBugs;
+  for (int number = 1; number <= kValueBugs; ++number) bugs.push_back(value_bug(number));
+  for (const int number : {1, 2, 4, 5, 6, 7}) bugs.push_back(item_bug(number, "race"));
+  bugs.push_back(item_bug(3, "race", "out"));
+  for (const int number : {8, 9, 10}) bugs.push_back(item_bug(number, "deadlock"));
+  bugs.push_back(item_bug(11, "uninitialised_local"));
+  for (const Bug& bug : loop_bugs()) bugs.push_back(bug);
+  return bugs;
+}
+
+int marked_line(const Bug& bug) {
   std::string path = __FILE__;
-  path.replace(path.rfind("host.cpp"), std::string::npos, "kernel.cl");
+  path.replace(path.rfind("host.cpp"), std::string::npos, bug.file);
   std::ifstream in(path);
-  const std::string mark = "// bug " + std::to_string(number);
+  const std::string mark = "// bug " + std::to_string(bug.number);
   std::string line;
   for (int at = 1; std::getline(in, line); ++at) {
     if (line.ends_with(mark)) return at;
@@ -40,20 +77,23 @@ int marked_line(int number) {
   return 0;
 }
 
-cl_int run(const LoadedCard& card, int number, size_t items) {
+cl_int run(const LoadedCard& card, const Bug& bug, int number) {
   const Queue queue = card.queue();
-  const Kernel kernel = card.kernel("probe");
+  const Kernel kernel = card.kernel(bug.kernel);
   const std::vector<int> values = numbers(kCount, 3);
   const Memory in = card.buffer(CL_MEM_READ_ONLY, kBytes);
   const Memory out = card.buffer(CL_MEM_READ_WRITE, kBytes);
   OCL(clEnqueueWriteBuffer(queue.get(), in.get(), CL_TRUE, 0, kBytes, values.data(), 0, nullptr,
                            nullptr));
+  const std::vector<int> zeros(kCount);
+  OCL(clEnqueueWriteBuffer(queue.get(), out.get(), CL_TRUE, 0, kBytes, zeros.data(), 0, nullptr,
+                           nullptr));
   OCL(clSetKernelArg(kernel.get(), 0, sizeof(cl_mem), &in));
   OCL(clSetKernelArg(kernel.get(), 1, sizeof(cl_mem), &out));
   OCL(clSetKernelArg(kernel.get(), 2, sizeof(int), &kCount));
   OCL(clSetKernelArg(kernel.get(), 3, sizeof(int), &number));
-  OCL(clEnqueueNDRangeKernel(queue.get(), kernel.get(), 1, nullptr, &items, &items, 0, nullptr,
-                             nullptr));
+  OCL(clEnqueueNDRangeKernel(queue.get(), kernel.get(), 1, nullptr, &bug.items, &bug.items, 0,
+                             nullptr, nullptr));
   return clFinish(queue.get());
 }
 
@@ -61,28 +101,30 @@ void expect_finding(const Bug& bug) {
   const std::string report = take_report();
   CHECK_EQ(count_of(report, "\n"), 1);
   CHECK_EQ(count_of(report, "{\"kind\": \"" + std::string(bug.kind) + "\""), 1);
-  const std::string line = std::to_string(marked_line(bug.number));
-  CHECK_EQ(count_of(report, "kernel.cl\", \"line\": " + line + ","), 1);
+  const std::string line = std::to_string(marked_line(bug));
+  const int at_line = count_of(report, std::string(bug.file) + "\", \"line\": " + line + ",");
+  CHECK_EQ(at_line, 1);
   if (*bug.argument != '\0') {
     CHECK_EQ(count_of(report, "\"argument\": \"" + std::string(bug.argument) + "\""), 1);
   }
-  if (count_of(report, "\n") != 1) std::cout << "bug " << bug.number << ":\n" << report;
+  if (count_of(report, "\n") != 1 || at_line != 1)
+    std::cout << bug.file << " bug " << bug.number << ":\n" << report;
 }
 
 void find_bugs(const Arguments& arguments) {
   const LoadedCard card(arguments.xclbin);
   take_report();
-  for (const Bug& bug : kBugs) {
-    OCL(run(card, -bug.number, bug.items));
+  for (const Bug& bug : all_bugs()) {
+    OCL(run(card, bug, -bug.number));
     const std::string silent = take_report();
     CHECK_EQ(silent, std::string());
-    OCL(run(card, bug.number, bug.items));
+    OCL(run(card, bug, bug.number));
     expect_finding(bug);
   }
   const Bug last{9, "division_by_zero", ""};
-  OCL(run(card, -last.number, 1));
+  OCL(run(card, last, -last.number));
   CHECK_EQ(take_report(), std::string());
-  run(card, last.number, 1);  // the kernel crashes
+  run(card, last, last.number);  // the kernel crashes
   expect_finding(last);
 }
 

@@ -34,6 +34,14 @@ void member_overruns(global const int* in, global int* out, int count, int more)
   for (int i = 0; i < 4; ++i) all.bins[i] = in[i];
   out[0] = all.bins[count - 61 + more] + all.rest;  // bug 7
 }
+void atomic_behind_end(global const int* in, global int* out, int count, int more) {
+  for (int i = 0; i < count; ++i) atomic_inc(&out[more ? count + i % 3 : i]);  // bug 10
+}
+void atomic_behind_local(global int* out, local int* bins, int count, int more) {
+  for (int i = 0; i < 16; ++i) bins[i] = 0;
+  atomic_add(&bins[count / 4 - 1 + more], 5);  // bug 11
+  out[0] = bins[15];
+}
 void divides_by_zero(global const int* in, global int* out, int count, int more) {
   out[0] = in[1] / (1 - more);  // bug 9
 }
@@ -72,6 +80,12 @@ kernel void probe(global const int* in, global int* out, int count, int bug) {
       shared[id] = in[id];
       barrier(CLK_LOCAL_MEM_FENCE);
       out[id] = shared[count / 4 - 1 + more];  // bug 8
+      break;
+    case 10:
+      atomic_behind_end(in, out, count, more);
+      break;
+    case 11:
+      atomic_behind_local(out, shared, count, more);
       break;
     case 9:
       divides_by_zero(in, out, count, more);
