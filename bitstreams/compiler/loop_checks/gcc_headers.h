@@ -7,6 +7,9 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 // clang-format off
@@ -29,6 +32,7 @@
 #include <attribs.h>
 #include <tree-cfg.h>
 #include <tree-dfa.h>
+#include <tree-eh.h>
 #include <tree-into-ssa.h>
 #include <tree-chrec.h>
 #include <tree-data-ref.h>

@@ -5,6 +5,8 @@
 #include "bitstreams/compiler/loop_checks/loop_version.h"
 
 #include "bitstreams/compiler/loop_checks/access_range.h"
+#include "bitstreams/compiler/loop_checks/loop_conditions.h"
+#include "bitstreams/compiler/loop_checks/tokens.h"
 
 namespace tandem::loop_checks {
 namespace {
@@ -14,25 +16,16 @@ constexpr size_t kMostRanges = 24;
 // A known number of iterations from which the looks are worth their time.
 constexpr HOST_WIDE_INT kFewIterations = 12;
 
-tree function_named(const char* name, tree type) {
-  const tree function = build_fn_decl(name, type);
-  SET_DECL_ASSEMBLER_NAME(function, get_identifier(name));
-  TREE_NOTHROW(function) = 1;
-  DECL_ATTRIBUTES(function) =
-      tree_cons(get_identifier("leaf"), NULL_TREE, DECL_ATTRIBUTES(function));
-  return function;
-}
-
 // Whether the bytes may be read, or written.
 tree look_function() {
   const tree type = build_function_type_list(integer_type_node, sizetype, sizetype, sizetype,
                                              sizetype, sizetype, NULL_TREE);
-  return function_named("tandem_range_ok", type);
+  return card_function("tandem_range_ok", type);
 }
 tree note_function() {
   const tree type =
       build_function_type_list(void_type_node, sizetype, sizetype, sizetype, sizetype, NULL_TREE);
-  return function_named("tandem_range_stored", type);
+  return card_function("tandem_range_stored", type);
 }
 
 const char* called_name(gimple* stmt) {
@@ -48,15 +41,28 @@ bool is_long_call(gimple* stmt) {
   if ((gimple_call_flags(stmt) & (ECF_CONST | ECF_PURE | ECF_NORETURN)) != 0) return false;
   if (gimple_call_builtin_p(stmt)) return false;
   const char* const name = called_name(stmt);
-  return std::strncmp(name, "__ubsan_", 8) != 0 && std::strcmp(name, "tandem_stored") != 0;
+  for (const char* short_call :
+       {"tandem_stored", "tandem_used", "tandem_unset_store", "tandem_unset_part"}) {
+    if (std::strcmp(name, short_call) == 0) return false;
+  }
+  return std::strncmp(name, "__ubsan_", 8) != 0;
+}
+
+bool is_address_of_local(tree pointer) {
+  if (TREE_CODE(pointer) != ADDR_EXPR) return false;
+  const tree base = get_base_address(TREE_OPERAND(pointer, 0));
+  return base != NULL_TREE && auto_var_in_fn_p(base, current_function_decl);
 }
 
 // The checks of a loop with those of the loops inside.
 class LoopChecks {
  public:
-  explicit LoopChecks(Loop* outer) : outer_(outer) {}
+  // `keeps_partial`: the version without checks keeps those of stores that only some iterations
+  // make to variables of this function, because they note which bytes have a value.
+  LoopChecks(Loop* outer, bool keeps_partial) : outer_(outer), keeps_partial_(keeps_partial) {}
   // Whether a second version is possible and worth it.
   bool find();
+  bool has_partial_stores() const { return has_partial_stores_; }
   // The version with the checks.
   Loop* make_versions();
 
@@ -65,9 +71,7 @@ class LoopChecks {
   bool visit(gimple* stmt);
   bool add_access(gimple* stmt, tree pointer, tree bytes, bool is_store);
   bool add_guards(gimple* stmt, tree element);
-  bool add_index(gimple* stmt);
-  bool add_alignment(gimple* stmt);
-  void add_condition(tree condition);
+  bool add_condition(tree condition);
   void tell(const char* what, gimple* stmt) const;
   tree look_at_ranges();
   void note_stores();
@@ -75,7 +79,9 @@ class LoopChecks {
   void insert_before(Loop* at, gimple_seq code) const;
 
   Loop* const outer_;
-  unsigned num_statements_ = 0;
+  const bool keeps_partial_;
+  bool has_partial_stores_ = false;
+  bool is_kept_ = false;      // the check that was visited last, on purpose
   bool has_others_ = false;   // checks that stay in the version without checks
   bool keeps_loads_ = false;  // among them loads, maybe of bytes that the loop stores
   std::vector<tree> scopes_;  // variables of the loop's body
@@ -135,21 +141,22 @@ bool LoopChecks::visit(gimple* stmt) {
     return false;
   }
   bool is_known = true;
+  is_kept_ = false;
   if (std::strcmp(called_name(stmt), "tandem_stored") == 0) {
     is_known = add_access(stmt, gimple_call_arg(stmt, 0), gimple_call_arg(stmt, 1), true);
   } else if (gimple_call_internal_p(stmt, IFN_ASAN_CHECK)) {
     const bool is_store = (tree_to_shwi(gimple_call_arg(stmt, 0)) & ASAN_CHECK_STORE) != 0;
     is_known = add_access(stmt, gimple_call_arg(stmt, 1), gimple_call_arg(stmt, 2), is_store);
   } else if (gimple_call_internal_p(stmt, IFN_UBSAN_BOUNDS)) {
-    is_known = add_index(stmt);
+    is_known = add_condition(index_condition(outer_, stmt));
   } else if (gimple_call_internal_p(stmt, IFN_UBSAN_NULL)) {
-    is_known = add_alignment(stmt);
+    is_known = add_condition(alignment_condition(outer_, stmt));
   } else {
     return true;
   }
   if (is_known) checks_.push_back(stmt);
-  if (!is_known) tell("this is not known before it", stmt);
-  has_others_ = has_others_ || !is_known;
+  if (!is_known && !is_kept_) tell("this is not known before it", stmt);
+  has_others_ = has_others_ || (!is_known && !is_kept_);
   return true;
 }
 
@@ -164,6 +171,11 @@ bool LoopChecks::add_access(gimple* stmt, tree pointer, tree bytes, bool is_stor
   }
   tree base = range.steps.base;
   STRIP_NOPS(base);
+  if (is_store && !range.is_whole && is_address_of_local(base)) {
+    has_partial_stores_ = true;
+    is_kept_ = keeps_partial_;
+    if (is_kept_) return false;
+  }
   for (tree variable : scopes_) {
     if (TREE_CODE(base) == ADDR_EXPR && get_base_address(TREE_OPERAND(base, 0)) == variable) {
       return false;
@@ -204,50 +216,9 @@ bool LoopChecks::add_guards(gimple* stmt, tree element) {
   return true;
 }
 
-void LoopChecks::add_condition(tree condition) {
+bool LoopChecks::add_condition(tree condition) {
+  if (condition == NULL_TREE) return false;
   condition_ = fold_build2(TRUTH_AND_EXPR, boolean_type_node, condition_, condition);
-}
-
-// `.UBSAN_BOUNDS (0B, index, bound)`: index > bound is a finding.
-bool LoopChecks::add_index(gimple* stmt) {
-  Steps steps;
-  const tree bound = gimple_call_arg(stmt, 2);
-  if (TREE_CODE(bound) != INTEGER_CST) return false;
-  if (!find_steps(outer_, stmt, gimple_call_arg(stmt, 1), steps)) return false;
-  const tree zero = build_int_cst(ssizetype, 0);
-  tree low = fold_convert(ssizetype, steps.base), high = low;
-  for (const Steps::Level& level : steps.levels) {
-    const tree rounds = fold_build2(MINUS_EXPR, ssizetype, fold_convert(ssizetype, level.count),
-                                    build_int_cst(ssizetype, 1));
-    const tree way = fold_build2(MULT_EXPR, ssizetype, level.step, rounds);
-    low = fold_build2(PLUS_EXPR, ssizetype, low, fold_build2(MIN_EXPR, ssizetype, way, zero));
-    high = fold_build2(PLUS_EXPR, ssizetype, high, fold_build2(MAX_EXPR, ssizetype, way, zero));
-  }
-  add_condition(fold_build2(GE_EXPR, boolean_type_node, low, zero));
-  add_condition(fold_build2(LE_EXPR, boolean_type_node, high, fold_convert(ssizetype, bound)));
-  return true;
-}
-
-// `.UBSAN_NULL (pointer, kind, alignment)`.
-bool LoopChecks::add_alignment(gimple* stmt) {
-  const tree pointer = gimple_call_arg(stmt, 0);
-  const tree alignment = gimple_call_arg(stmt, 2);
-  if (!tree_fits_shwi_p(alignment)) return false;
-  const tree element = pointed_element(pointer);
-  if (element != NULL_TREE) {
-    const auto known = static_cast<HOST_WIDE_INT>(get_object_alignment(element));
-    if (known >= tree_to_shwi(alignment) * BITS_PER_UNIT) return true;
-  }
-  Steps steps;
-  if (!find_steps(outer_, stmt, pointer, steps)) return false;
-  tree bits = steps.base;
-  for (const Steps::Level& level : steps.levels) {
-    bits = fold_build2(BIT_IOR_EXPR, sizetype, bits, fold_convert(sizetype, level.step));
-  }
-  const tree mask = build_int_cst(sizetype, tree_to_shwi(alignment) - 1);
-  add_condition(fold_build2(EQ_EXPR, boolean_type_node,
-                            fold_build2(BIT_AND_EXPR, sizetype, bits, mask),
-                            build_int_cst(sizetype, 0)));
   return true;
 }
 
@@ -262,21 +233,30 @@ void LoopChecks::insert_before(Loop* at, gimple_seq code) const {
   if (code != nullptr) gsi_insert_seq_on_edge_immediate(loop_preheader_edge(at), code);
 }
 
-// Calls before the loop; returns the condition for the version without checks.
+// Calls before the loop; returns the condition for the version without checks. Those of stores that
+// may not be made come first: they fail most. Behind a failure the others do nothing.
 tree LoopChecks::look_at_ranges() {
   gimple_seq code = nullptr;
   const tree function = look_function();
   tree all = computed(fold_convert(integer_type_node, condition_), &code);
+  std::stable_partition(ranges_.begin(), ranges_.end(),
+                        [](const AccessRange& range) { return range.is_store && !range.is_whole; });
   for (const AccessRange& range : ranges_) {
     const Pieces pieces = pieces_of(range);
     // Stores are noted before the loop makes them, so a check of a load must not see them.
     const bool is_noted = !range.is_store || !keeps_loads_;
     const bool is_whole = range.is_whole && pieces.is_exact && is_noted;
     const int flags = (range.is_store ? 1 : 0) | (is_whole ? 2 : 0);
-    gcall* const call =
-        gimple_build_call(function, 5, computed(pieces.low, &code), computed(pieces.piece, &code),
-                          computed(pieces.step, &code), computed(pieces.count, &code),
-                          build_int_cst(sizetype, flags));
+    const tree has_failed =
+        fold_build2(LSHIFT_EXPR, sizetype,
+                    fold_convert(sizetype, fold_build2(BIT_XOR_EXPR, integer_type_node, all,
+                                                       build_int_cst(integer_type_node, 1))),
+                    build_int_cst(unsigned_type_node, 2));
+    const tree all_flags =
+        fold_build2(BIT_IOR_EXPR, sizetype, has_failed, build_int_cst(sizetype, flags));
+    gcall* const call = gimple_build_call(
+        function, 5, computed(pieces.low, &code), computed(pieces.piece, &code),
+        computed(pieces.step, &code), computed(pieces.count, &code), computed(all_flags, &code));
     const tree is_good = make_ssa_name(integer_type_node);
     gimple_call_set_lhs(call, is_good);
     gimple_set_location(call, range.place);
@@ -325,16 +305,20 @@ Loop* LoopChecks::make_versions() {
   return checked;
 }
 
+// Makes versions of a loop; `at` becomes that with the checks.
+bool make_versions_of(Loop*& at, bool keeps_partial, bool& has_partial_stores) {
+  LoopChecks checks(at, keeps_partial);
+  if (!checks.find()) return false;
+  has_partial_stores = checks.has_partial_stores();
+  Loop* const checked = checks.make_versions();
+  if (checked != nullptr) at = checked;
+  return checked != nullptr;
+}
+
 bool version_in(Loop* at) {
-  LoopChecks checks(at);
-  bool changed = false;
-  if (checks.find()) {
-    Loop* const checked = checks.make_versions();
-    if (checked != nullptr) {
-      changed = true;
-      at = checked;
-    }
-  }
+  bool has_partial_stores = false;
+  bool changed = make_versions_of(at, false, has_partial_stores);
+  if (has_partial_stores) changed |= make_versions_of(at, true, has_partial_stores);
   std::vector<Loop*> inner;
   for (Loop* each = at->inner; each != nullptr; each = each->next) inner.push_back(each);
   for (Loop* each : inner) changed |= version_in(each);

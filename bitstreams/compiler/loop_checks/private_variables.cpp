@@ -5,6 +5,7 @@
 #include "bitstreams/compiler/loop_checks/private_variables.h"
 
 #include "bitstreams/compiler/loop_checks/access_range.h"
+#include "bitstreams/compiler/loop_checks/statements.h"
 
 namespace tandem::loop_checks {
 namespace {
@@ -27,6 +28,10 @@ bool is_check(gimple* stmt) {
          gimple_call_internal_p(stmt, IFN_UBSAN_NULL);
 }
 
+unsigned pointer_index(gimple* check) {
+  return gimple_call_internal_p(check, IFN_UBSAN_NULL) ? 0 : 1;
+}
+
 // `_7 = &variable.member`
 bool takes_address(gimple* stmt) {
   return gimple_assign_single_p(stmt) && TREE_CODE(gimple_assign_rhs1(stmt)) == ADDR_EXPR &&
@@ -36,7 +41,6 @@ bool takes_address(gimple* stmt) {
 // Checks of atomic and copied values of 1 to 16 bytes become those of numbers, which v++ makes
 // inline. They do not reach more words of the card's map if the value is aligned.
 void check_as_number(gimple* stmt) {
-  if (!gimple_call_internal_p(stmt, IFN_ASAN_CHECK)) return;
   const tree flags = gimple_call_arg(stmt, 0);
   const tree size = gimple_call_arg(stmt, 2);
   if ((tree_to_shwi(flags) & ASAN_CHECK_SCALAR_ACCESS) != 0 || !tree_fits_shwi_p(size)) return;
@@ -102,8 +106,7 @@ class PrivateVariables {
   void visit(gimple* stmt) {
     if (is_gimple_debug(stmt)) return;
     if (is_check(stmt)) {
-      const unsigned index = gimple_call_internal_p(stmt, IFN_UBSAN_NULL) ? 0 : 1;
-      Variable* const variable = pointed_by(gimple_call_arg(stmt, index));
+      Variable* const variable = pointed_by(gimple_call_arg(stmt, pointer_index(stmt)));
       if (variable != nullptr) variable->checks.push_back(stmt);
       return;
     }
@@ -172,18 +175,40 @@ class PrivateVariables {
     });
   }
 
+  static bool is_part(tree place) {
+    return TREE_CODE(place) == REALPART_EXPR || TREE_CODE(place) == IMAGPART_EXPR;
+  }
+
+  // Of complex numbers that are set in parts, missing_values.h follows no values from one block to
+  // another.
+  static bool is_followed(const Variable& variable, const Reference& load) {
+    return std::none_of(variable.stores.begin(), variable.stores.end(), [&](const Reference& each) {
+      return is_part(gimple_get_lhs(each.stmt)) && gimple_bb(each.stmt) != gimple_bb(load.stmt);
+    });
+  }
+
   static bool drop(const Variable& variable) {
     if (variable.is_shared) return false;
     for (const Reference& load : variable.loads) {
-      if (!is_stored_before(variable, load)) return false;
+      if (!is_stored_before(variable, load) || !is_followed(variable, load)) return false;
     }
-    for (gimple* check : variable.checks) {
-      auto at = gsi_for_stmt(check);
-      unlink_stmt_vdef(check);
-      gsi_remove(&at, true);
-      release_defs(check);
-    }
+    for (gimple* check : variable.checks) remove(check);
     return true;
+  }
+
+  // With the statement that takes the address for it: otherwise the variable stays in memory.
+  static void remove(gimple* check) {
+    const tree pointer = gimple_call_arg(check, pointer_index(check));
+    erase(check);
+    if (TREE_CODE(pointer) != SSA_NAME || !has_zero_uses(pointer)) return;
+    if (gimple* const made = SSA_NAME_DEF_STMT(pointer); takes_address(made)) erase(made);
+  }
+
+  static void erase(gimple* stmt) {
+    auto at = gsi_for_stmt(stmt);
+    unlink_stmt_vdef(stmt);
+    gsi_remove(&at, true);
+    release_defs(stmt);
   }
 
   std::deque<Variable> variables_;
@@ -192,10 +217,9 @@ class PrivateVariables {
 }  // namespace
 
 bool drop_private_checks() {
-  basic_block block;
-  FOR_EACH_BB_FN(block, cfun) {
-    for (auto at = gsi_start_bb(block); !gsi_end_p(at); gsi_next(&at))
-      check_as_number(gsi_stmt(at));
+  for (gimple* stmt :
+       statements_that([](gimple* each) { return gimple_call_internal_p(each, IFN_ASAN_CHECK); })) {
+    check_as_number(stmt);
   }
   calculate_dominance_info(CDI_DOMINATORS);
   return PrivateVariables().run();

@@ -21,11 +21,12 @@ std::ostream& operator<<(std::ostream& out, const Look& look) {
              << look.count << " flags " << look.flags;
 }
 
-constexpr uint64_t kLoad = 0, kStore = 1, kSurely = 2;
+constexpr uint64_t kLoad = 0, kStore = 1, kSurely = 2, kHasFailed = 4;
 
 // What the functions below are called for. Addresses count from `base`.
 struct Calls {
   bool answer = true;
+  uint64_t refused = ~uint64_t{0};  // looks with these flags
   uint64_t base = 0;
   std::vector<Look> looks, stored;
   int loads = 0, stores = 0, indices = 0, alignments = 0;
@@ -46,7 +47,7 @@ void start(const void* base, bool answer) {
 extern "C" {
 int tandem_range_ok(uint64_t low, uint64_t piece, uint64_t step, uint64_t count, uint64_t flags) {
   calls.looks.push_back({low - calls.base, piece, step, count, flags});
-  return calls.answer;
+  return calls.answer && flags != calls.refused;
 }
 void tandem_range_stored(uint64_t low, uint64_t piece, uint64_t step, uint64_t count) {
   calls.stored.push_back({low - calls.base, piece, step, count, 0});
@@ -54,6 +55,17 @@ void tandem_range_stored(uint64_t low, uint64_t piece, uint64_t step, uint64_t c
 void tandem_stored(const volatile void*, unsigned long) { ++calls.stores; }
 void __asan_load4_noabort(const void*) { ++calls.loads; }
 void __asan_store4_noabort(const void*) { ++calls.stores; }
+const void* tandem_take4(const void*) {
+  ++calls.loads;
+  return nullptr;
+}
+const void* tandem_take8(const void*) {
+  ++calls.loads8;
+  return nullptr;
+}
+void tandem_used(const void*) {}
+void tandem_unset_store(const void*, const void*, uint64_t) {}
+void tandem_unset_copy(const void*, const void*, uint64_t) {}
 void __asan_load8_noabort(const void*) { ++calls.loads8; }
 void __asan_store8_noabort(const void*) { ++calls.stores8; }
 void __asan_loadN_noabort(const void*, uint64_t) { ++calls.loads_of_any; }
@@ -135,6 +147,20 @@ TEST_F(LoopChecks, StoresUnderAConditionAreNotSure) {
   positive_only(in, out, 100);
   EXPECT_THAT(calls.looks, testing::Contains(Look{0, 400, 4, 1, kStore}));
   EXPECT_THAT(calls.stored, IsEmpty());
+}
+
+// The array has no values yet, so that look fails; the next ones need not look. The other version
+// makes the checks of these stores only.
+TEST_F(LoopChecks, StoresUnderAConditionToALocalArrayKeepTheirChecks) {
+  in[3] = in[5] = -1;
+  start(in, true);
+  calls.refused = kStore;
+  EXPECT_EQ(last_positive(in, 40), in[39]);
+  std::vector<uint64_t> flags;
+  for (const Look& look : calls.looks) flags.push_back(look.flags);
+  EXPECT_THAT(flags, ElementsAre(kStore, kLoad | kSurely | kHasFailed, kLoad | kSurely));
+  EXPECT_EQ(calls.stores, 38);
+  EXPECT_EQ(calls.loads, 1) << "behind the loop";
 }
 
 TEST_F(LoopChecks, LoadsOfALoopThatMayEndEarlyAreNotSure) {

@@ -140,3 +140,12 @@ void publish(const std::atomic<long>& from, std::atomic<long>& to) {
 
 // Its 8 bytes may lie in two words of the map.
 Pair copied(const Pair* pairs, int at) { return pairs[at]; }
+
+// Some elements stay without a value.
+int last_positive(const int* in, int count) {
+  int kept[64];
+  for (int at = 0; at < count; ++at) {
+    if (in[at] > 0) kept[at] = in[at];
+  }
+  return kept[count - 1];
+}

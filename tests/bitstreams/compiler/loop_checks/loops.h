@@ -30,4 +30,5 @@ void until_column(int* out, int rows, long columns);
 int store_and_gather(int* values, const int* indices, int count);
 void publish(const std::atomic<long>& from, std::atomic<long>& to);
 Pair copied(const Pair* pairs, int at);
+int last_positive(const int* in, int count);
 int two_of_four(const int* in, int count);

@@ -24,7 +24,8 @@
   BUG(histogram) BUG(running_sum_in_memory) BUG(distance_is_two) BUG(pragma_of_function) \
   BUG(write_after_write) BUG(write_after_read) BUG(inside_iteration) BUG(while_loop) \
   BUG(partial_sums) BUG(helper_with_pointer) BUG(same_buffer_twice) BUG(only_raw) \
-  BUG(restrict_pointers) BUG(wide_bins) BUG(too_few_sums) BUG(changes_in_place)
+  BUG(restrict_pointers) BUG(wide_bins) BUG(too_few_sums) BUG(changes_in_place) \
+  BUG(read_before_store)
 
 #define TANDEM_STREAM_BUGS(BUG) \
   BUG(both_read_first) BUG(head_before_tail) BUG(three_in_a_ring) BUG(no_first_token) \
@@ -34,6 +35,31 @@
 #define TANDEM_END_BUGS(BUG) \
   BUG(divides_by_zero) BUG(remainder_of_zero) BUG(divides_long) BUG(turns_for_ever) \
   BUG(counter_wraps)
+
+#define TANDEM_SHAPE_BUGS(BUG) \
+  BUG(next_wide) BUG(wide_index_wraps) BUG(particle_behind_end) BUG(member_is_not_written) \
+  BUG(lane_is_width) BUG(rows_as_columns) BUG(narrow_index_is_negative) BUG(method_overruns) \
+  BUG(shift_overruns) BUG(bit_is_width) BUG(array_is_half_set) BUG(sum_is_not_set) \
+  BUG(least_is_not_set) BUG(copy_is_not_set) BUG(number_is_not_set) BUG(bits_are_not_set) \
+  BUG(member_is_not_set) BUG(lanes_are_not_set) BUG(helper_leaves_last) \
+  BUG(number_divides_by_zero) BUG(wide_remainder_of_zero) BUG(fixed_divides_by_zero) \
+  BUG(polls_for_ever) BUG(burst_behind_end)
+
+#define TANDEM_UNSET_BUGS(BUG) \
+  BUG(window_fills) BUG(difference_of_first) BUG(first_is_guarded) BUG(ping_pong) \
+  BUG(rest_is_selected_away) BUG(structure_is_copied) BUG(half_is_copied) \
+  BUG(packet_has_data_only) BUG(ranges_are_set) BUG(counts_too_many) BUG(complex_sums) \
+  BUG(lanes_one_by_one) BUG(lambda_reads) BUG(tree_of_templates) BUG(union_is_set) \
+  BUG(history_is_local) BUG(case_is_missing) BUG(nothing_is_found) BUG(constructor_forgets) \
+  BUG(flag_is_not_cleared) BUG(bound_is_not_set) BUG(word_is_not_set) BUG(rows_behind_last) \
+  BUG(bins_are_not_cleared) BUG(last_lane_is_missing) BUG(numbers_move_up) BUG(whole_is_not_set) \
+  BUG(mask_is_off) BUG(window_is_not_full)
+#define TANDEM_CHOICE_BUGS(BUG) \
+  BUG(median_of_five) BUG(peak_of_three) BUG(levels_round) BUG(table_of_last) \
+  BUG(bits_go_round) BUG(header_has_no_more) BUG(list_by_value) BUG(numbers_in_order)
+#define TANDEM_PART_BUGS(BUG) \
+  BUG(tag_before_valid) BUG(coefficient_is_zero) BUG(factor_is_missing) BUG(numbers_exchange) \
+  BUG(member_through_stream) BUG(imaginary_part) BUG(rest_is_copied_out) BUG(text_is_not_made)
 // clang-format on
 
 #define TANDEM_BUG_ENTRY(NAME) NAME,

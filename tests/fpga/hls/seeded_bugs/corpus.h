@@ -47,15 +47,15 @@ struct Row {
   std::string argument;  // empty: not looked at
   std::string file;      // where the mark is; empty: no line is expected
   std::function<void(Bench&, bool bad)> run;
-  bool ends_card = false;    // the bug crashes the kernel
-  bool is_repeated = false;  // it needs two things at once, which a busy machine may not give
+  bool ends_card = false;  // the bug crashes the kernel
 };
 
-// Of the kernels, of buffers and syncs, of arguments and of units.
+// Of the kernels, of buffers and syncs, of arguments, of units and of what the card writes.
 std::vector<Row> kernel_rows();
 std::vector<Row> buffer_rows();
 std::vector<Row> argument_rows();
 std::vector<Row> unit_rows();
+std::vector<Row> copy_rows();
 
 // The lines of the report, which is then empty.
 std::vector<std::string> take_report();

@@ -188,6 +188,18 @@ void changes_in_place(const int* in, int* out, int* scratch, int count, bool bad
   out[0] = scratch[count - 1];
 }
 
+// The element is read and stored by two statements.
+void read_before_store(const int* in, int* out, int*, int count, bool bad) {
+  int bins[kBins] = {};
+  for (int i = 0; i < count; ++i) {
+#pragma HLS dependence variable = bins inter RAW false
+    const int bin = bad ? in[i] / 3 : in[i];
+    const int value = bins[bin];  // bug read_before_store
+    bins[bin] = value + 1;
+  }
+  out[0] = bins[3];
+}
+
 }  // namespace
 
 extern "C" void dependence_bugs(const int* in, int* out, int* scratch, int count, int bug) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Seeded bugs that end a kernel or never do, and a kernel that fills memory; see bugs.h.
+// Seeded bugs that end a kernel or never do, and kernels for two units or for a program that does
+// something during a run; see bugs.h.
 #include "bugs.h"
 
 namespace {
@@ -40,11 +41,18 @@ extern "C" void end_bugs(const int* in, int* out, int* scratch, int count, int b
   RUN_BUG(TANDEM_END_BUGS)
 }
 
-// Fills `count` words from `first` on, and adds the word at `read` to them.
+// Adds the word at `read` to `count` words from `first` on.
 extern "C" void fill(int* out, int first, int count, int read) {
 #pragma HLS interface m_axi port = out bundle = gmem0
-  for (int turn = 0; turn < 100000; ++turn) {
-    const int value = out[read];
-    for (int i = first; i < first + count; ++i) out[i] += value + turn;
+  const int value = out[read];
+  for (int i = first; i < first + count; ++i) out[i] += value + 1;
+}
+
+// Ends once the program has opened the gate. Leaves `out` alone if `value` is 0.
+extern "C" void waits(const int* gate, int* out, int value) {
+#pragma HLS interface m_axi port = gate bundle = gmem0
+#pragma HLS interface m_axi port = out bundle = gmem1
+  while (*static_cast<const volatile int*>(gate) == 0) {
   }
+  if (value != 0) out[0] = value;
 }

@@ -226,6 +226,16 @@ void no_buffer_there(Bench& bench, bool bad) {
   run_with_address(bench, bad ? 64 : buffer.address());
 }
 
+// XRT lets the run use a copy in the right bank, which the program never sees.
+void group_of_another(Bench& bench, bool bad) {
+  xrt::kernel kernel = memory(bench);
+  Buffers buffers = bench.make(kernel);
+  if (bad) buffers.out = xrt::bo(bench.device, kBytes, kernel.group_id(0));
+  xrt::run run = prepared(bench, buffers);
+  run.start();  // bug group_of_another
+  run.wait(kPatience);
+}
+
 // Behind all other buffers, so that no later one takes its place.
 void freed_before_run(Bench& bench, bool bad) {
   xrt::kernel kernel = memory(bench);
@@ -289,6 +299,27 @@ void value_for_pointer(Bench& bench, bool bad) {
   run.wait(kPatience);
 }
 
+void buffer_for_value(Bench& bench, bool bad) {
+  xrt::kernel kernel = memory(bench);
+  Buffers buffers = bench.make(kernel);
+  xrt::run run = prepared(bench, buffers);
+  try {
+    if (bad) run.set_arg(3, buffers.in);  // bug buffer_for_value
+  } catch (const std::exception&) {
+  }
+  if (!bad) run_prepared(run);
+}
+
+void address_of_the_host(Bench& bench, bool bad) {
+  std::vector<int> values(kCount);
+  xrt::kernel kernel = memory(bench);
+  Buffers buffers = bench.make(kernel);
+  xrt::run run = prepared(bench, buffers);
+  if (bad) run.set_arg(2, reinterpret_cast<uint64_t>(values.data()));
+  run.start();  // bug address_of_the_host
+  run.wait(kPatience);
+}
+
 void one_too_many(Bench& bench, bool bad) {
   xrt::kernel kernel = memory(bench);
   Buffers buffers = bench.make(kernel);
@@ -325,14 +356,18 @@ std::vector<Row> buffer_rows() {
           row("not_aborted", "missing_wait", "out", not_aborted),
           row("sync_of_an_output", "missing_wait", "out", sync_of_an_output),
           row("never_waited_for", "missing_wait", "", never_waited_for),
-          row("part_not_waited_for", "missing_wait", "out", part_not_waited_for)};
+          row("part_not_waited_for", "missing_wait", "out", part_not_waited_for),
+          row("group_of_another", "wrong_bank", "out", group_of_another)};
 }
 
 std::vector<Row> argument_rows() {
   const char* const kind = "bad_argument";
   return {row("narrow_value", kind, "count", narrow_value),
-          row("wide_value", kind, "count", wide_value), row("left_out", kind, "bug", left_out),
+          row("wide_value", kind, "count", wide_value),
+          row("left_out", kind, "bug", left_out),
           row("value_for_pointer", kind, "scratch", value_for_pointer),
+          row("buffer_for_value", kind, "count", buffer_for_value),
+          row("address_of_the_host", kind, "scratch", address_of_the_host),
           at_kernel(row("one_too_many", kind, "", one_too_many))};
 }
 

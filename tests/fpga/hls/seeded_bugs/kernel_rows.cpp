@@ -33,7 +33,15 @@ const std::vector<Group> kGroups = {
      "",
      {TANDEM_DEPENDENCE_BUGS(TANDEM_BUG_NAME)}},
     {"stream_bugs", "streams.cpp", "deadlock", "", {TANDEM_STREAM_BUGS(TANDEM_BUG_NAME)}},
-    {"end_bugs", "ends.cpp", "division_by_zero", "", {TANDEM_END_BUGS(TANDEM_BUG_NAME)}}};
+    {"end_bugs", "ends.cpp", "division_by_zero", "", {TANDEM_END_BUGS(TANDEM_BUG_NAME)}},
+    {"shape_bugs", "shapes.cpp", "uninitialised_local", "", {TANDEM_SHAPE_BUGS(TANDEM_BUG_NAME)}},
+    {"unset_bugs", "unset.cpp", "uninitialised_local", "", {TANDEM_UNSET_BUGS(TANDEM_BUG_NAME)}},
+    {"choice_bugs",
+     "choices.cpp",
+     "uninitialised_local",
+     "",
+     {TANDEM_CHOICE_BUGS(TANDEM_BUG_NAME)}},
+    {"part_bugs", "parts.cpp", "uninitialised_local", "", {TANDEM_PART_BUGS(TANDEM_BUG_NAME)}}};
 
 const std::vector<Exception> kExceptions = {
     {"writes_behind_end", "out_of_bounds", "out"},
@@ -63,11 +71,32 @@ const std::vector<Exception> kExceptions = {
     {"two_tokens_left", "leftover_tokens", ""},
     {"filter_leaves", "leftover_tokens", ""},
     {"turns_for_ever", "never_ends", ""},
-    {"counter_wraps", "never_ends", ""}};
+    {"counter_wraps", "never_ends", ""},
+    {"next_wide", "out_of_bounds", "in"},
+    {"wide_index_wraps", "out_of_bounds", ""},
+    {"particle_behind_end", "out_of_bounds", "in"},
+    {"member_is_not_written", "uninitialised_memory", "scratch"},
+    {"lane_is_width", "local_out_of_bounds", ""},
+    {"rows_as_columns", "local_out_of_bounds", ""},
+    {"narrow_index_is_negative", "local_out_of_bounds", ""},
+    {"method_overruns", "local_out_of_bounds", ""},
+    {"shift_overruns", "local_out_of_bounds", ""},
+    {"bit_is_width", "local_out_of_bounds", ""},
+    {"number_divides_by_zero", "division_by_zero", ""},
+    {"wide_remainder_of_zero", "division_by_zero", ""},
+    {"fixed_divides_by_zero", "division_by_zero", ""},
+    {"polls_for_ever", "never_ends", ""},
+    {"burst_behind_end", "out_of_bounds", "in"}};
 
-// Bugs without which the kernel goes on: the others end in ERROR.
+// The kernel crashes after the report.
+bool crashes(const Row& row) {
+  return row.kind == "division_by_zero" || row.name == "wide_index_wraps" ||
+         row.name == "bit_is_width";
+}
+
+// Bugs with which the kernel goes on: the others end in ERROR.
 bool completes(const Row& row) {
-  return row.kind != "division_by_zero" && row.kind != "never_ends" && row.kind != "read_empty" &&
+  return !crashes(row) && row.kind != "never_ends" && row.kind != "read_empty" &&
          (row.kind != "deadlock" || row.name == "head_before_tail" ||
           row.name == "side_path_is_shallow");
 }
@@ -79,7 +108,7 @@ Row row_of(const Group& group, size_t index) {
     row.kind = each.kind;
     row.argument = each.argument;
   }
-  row.ends_card = row.kind == "division_by_zero";
+  row.ends_card = crashes(row);
   const ert_cmd_state ended = completes(row) ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR;
   const int number = static_cast<int>(index) + 1;
   const std::string kernel = group.kernel;

@@ -153,7 +153,7 @@ void last_is_not_set(const int* in, int* out, int*, int, bool bad) {
     int shift[8];
     for (int i = 0; i < (bad ? 7 : 8); ++i) shift[i] = in[i];
     for (int i = 0; i < 7; ++i) shift[i] = shift[i + 1];  // bug last_is_not_set
-    out[turn] = shift[0];
+    out[turn] = shift[6];
   }
 }
 

@@ -33,7 +33,7 @@ void both_read_first(const int* in, int* out, int*, int, bool bad) {
 // All of the head is written before the tail, and the reader takes turns.
 void split(const int* in, Words& head, Words& tail, bool bad) {
   for (int i = 0; i < kWords; ++i) {
-    head.write(in[i]);
+    head.write(in[i]);  // bug head_before_tail
     if (!bad) tail.write(in[i]);
   }
   for (int i = 0; i < kWords && bad; ++i) tail.write(in[i]);
@@ -41,7 +41,7 @@ void split(const int* in, Words& head, Words& tail, bool bad) {
 void add(Words& head, Words& tail, int* out) {
   for (int i = 0; i < kWords; ++i) {
     const int first = head.read();
-    out[i] = first + tail.read();  // bug head_before_tail
+    out[i] = first + tail.read();
   }
 }
 void head_before_tail(const int* in, int* out, int*, int, bool bad) {
