@@ -8,8 +8,9 @@
 //   kernels that failed        look complete: events, waits and clFinish report the failure
 //   clEnqueueFillBuffer        reads the pattern after the call: copied
 //   clCreateBuffer             never returns if flags contradict each other: refused
-// It also makes clGetPlatformIDs list the cards' platform first: programs for cards take the first
-// one. All other functions, and other platforms, pass through. Cost: one more call per function.
+// It also tells the shim what orders commands (order_calls.cpp) and makes clGetPlatformIDs list the
+// cards' platform first: programs for cards take the first one. All other functions, and other
+// platforms, pass through. Cost: one more call per function.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -76,7 +77,7 @@ bool queue_failed(cl_command_queue queue, bool forget) {
 
 cl_command_queue without_failures(cl_command_queue queue) {
   if (queue != nullptr) queue_failed(queue, true);
-  return queue;
+  return tandem::emulation::tell_made(queue);
 }
 
 cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_id device,
@@ -115,6 +116,7 @@ cl_int CL_API_CALL event_info(cl_event event, cl_event_info key, size_t size, vo
   if (code == CL_SUCCESS && key == CL_EVENT_COMMAND_EXECUTION_STATUS && value != nullptr) {
     auto& status = *static_cast<cl_int*>(value);
     if (status == CL_COMPLETE) wait_at_exit(ExitPoint::kEnded);
+    if (status <= CL_COMPLETE) tandem::emulation::tell_waited(1, &event);
     if (status == CL_COMPLETE && event_failed(event)) status = kKernelFailed;
   }
   return code;
@@ -142,6 +144,7 @@ cl_int CL_API_CALL profiling_info(cl_event event, cl_profiling_info key, size_t 
 cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event* events) {
   const cl_int code = target.clWaitForEvents(count, events);
   wait_at_exit(ExitPoint::kEnded);
+  if (code == CL_SUCCESS) tandem::emulation::tell_waited(count, events);
   if (code != CL_SUCCESS || !any_failed(count, events)) return code;
   return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 }
@@ -153,6 +156,7 @@ struct Callback {
 
 void CL_CALLBACK call_back(cl_event event, cl_int status, void* data) {
   const std::unique_ptr<Callback> callback(static_cast<Callback*>(data));
+  if (status <= CL_COMPLETE) tandem::emulation::tell_waited(1, &event);
   const bool failed = status == CL_COMPLETE && event_failed(event);
   callback->function(event, failed ? kKernelFailed : status, callback->data);
 }
@@ -169,6 +173,7 @@ cl_int CL_API_CALL set_callback(cl_event event, cl_int type,
 cl_int CL_API_CALL finish(cl_command_queue queue) {
   const cl_int code = target.clFinish(queue);
   wait_at_exit(ExitPoint::kEnded);
+  if (code == CL_SUCCESS) tandem::emulation::tell_finished(queue);
   return code == CL_SUCCESS && queue_failed(queue, true) ? kKernelFailed : code;
 }
 
@@ -260,6 +265,7 @@ clInitLayer(cl_uint num_entries, const cl_icd_dispatch* next, cl_uint* num_entri
   std::memcpy(static_cast<void*>(&target), next, known * sizeof(void*));
   layer.clGetPlatformIDs = platform_ids;
   tandem::emulation::take_program_calls(layer);
+  tandem::emulation::take_argument_calls(layer);
   layer.clCreateCommandQueue = create_queue;
   layer.clCreateCommandQueueWithProperties = create_queue_with;
   layer.clCreateBuffer = create_buffer;
@@ -270,6 +276,7 @@ clInitLayer(cl_uint num_entries, const cl_icd_dispatch* next, cl_uint* num_entri
   layer.clFinish = finish;
   layer.clEnqueueReadBuffer = read_buffer;
   layer.clEnqueueFillBuffer = fill_buffer;
+  tandem::emulation::take_order_calls(layer);
   *functions = &layer;
   *num_entries_used = known;
   return CL_SUCCESS;

@@ -22,6 +22,14 @@ enum class ExitPoint {
 // Does nothing before the first program is loaded, or if the point was registered before.
 void wait_at_exit(ExitPoint point);
 
+// Puts the functions of order_calls.cpp into the table, around those that are there.
+void take_order_calls(cl_icd_dispatch& layer);
+// For the others: what the program knows to be over, and a new queue, which is returned.
+void tell_waited(cl_uint count, const cl_event* events);
+void tell_finished(cl_command_queue queue);
+cl_command_queue tell_made(cl_command_queue queue);
+// Puts the layer's functions for arguments (argument_calls.cpp) into the table.
+void take_argument_calls(cl_icd_dispatch& layer);
 // Puts the layer's functions for programs and kernels (program_calls.cpp) into the table.
 void take_program_calls(cl_icd_dispatch& layer);
 

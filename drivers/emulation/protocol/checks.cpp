@@ -20,14 +20,14 @@ constexpr NamedChecks kNamedChecks[] = {
     {"memory", kCheckMemory},
     {"race", kCheckMemory | kCheckRace},
     {"sync", kCheckMemory | kCheckSync},
-    {"strict", kUsual | kCheckStrict},
+    {"strict", kUsual | kCheckDepths | kCheckStrict},
     {"all", kUsual | kCheckDepths},
 };
 
 }  // namespace
 
 uint32_t parse_checks(const std::string& text, bool has_report) {
-  uint32_t checks = has_report ? kUsual : 0;
+  uint32_t checks = has_report ? kUsual | kCheckFirstDepths : 0;
   std::istringstream names(text);
   for (std::string name; std::getline(names, name, ',');) {
     bool known = name == "none";

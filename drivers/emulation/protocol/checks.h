@@ -4,7 +4,8 @@
 // SharedState::checks.
 //
 // TANDEM_CHECKS lists checks, separated by commas. With a report (TANDEM_CARD_REPORT) the checks
-// memory, race and sync are also on; `none` as the first word turns them off. Pure.
+// memory, race and sync are also on, and depths for the first values of each stream; `none` as the
+// first word turns them off. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,12 @@
 namespace tandem::emulation {
 
 enum Check : uint32_t {
-  kCheckDepths = 1,  // see hls_runtime::UnitSettings
-  kCheckMemory = 2,  // loads, stores, indices and divisions of kernels
-  kCheckRace = 4,    // kernels that run at the same time and write the same bytes
-  kCheckSync = 8,    // missing syncs of a program
-  kCheckStrict = 16  // every finding makes its command and the program fail
+  kCheckDepths = 1,       // see hls_runtime::UnitSettings
+  kCheckMemory = 2,       // loads, stores, indices and divisions of kernels
+  kCheckRace = 4,         // runs without an order that write the same bytes
+  kCheckSync = 8,         // missing syncs of a program
+  kCheckStrict = 16,      // every finding makes its command and the program fail
+  kCheckFirstDepths = 32  // depths, for the first values of each stream
 };
 
 // The bits of TANDEM_CHECKS. Throws std::runtime_error for an unknown name.

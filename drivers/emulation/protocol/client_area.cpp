@@ -36,14 +36,15 @@ void ClientArea::announce() const {
   if (client.waiters.load() != 0) futex_wake_all(client.completions);
 }
 
-bool push_command(Ring& ring, UnitChannel& unit, uint32_t slot, uint64_t packet_offset,
-                  uint32_t packet_bytes, CommandFault fault) {
+bool push_command(Ring& ring, UnitChannel& unit, uint32_t slot, const NewCommand& command) {
   const uint32_t next = ring.submitted.load(std::memory_order_relaxed);
-  if (next - ring.finished.load(std::memory_order_acquire) >= kRingEntries) return false;
+  if (!has_room(ring)) return false;
   RingEntry& entry = ring.entries[next % kRingEntries];
-  entry.packet_offset = packet_offset;
-  entry.packet_bytes = packet_bytes;
-  entry.fault = fault;
+  entry.packet_offset = command.packet_offset;
+  entry.packet_bytes = command.packet_bytes;
+  entry.fault = command.fault;
+  entry.order = command.order;
+  entry.call.store(0, std::memory_order_relaxed);
   entry.state.store(EntryState::kQueued, std::memory_order_release);
   ring.submitted.store(next + 1);
   unit.pending[slot / 64].fetch_or(uint64_t{1} << slot % 64);

@@ -17,6 +17,7 @@
 #include "emulation/protocol/command_fault.h"
 #include "emulation/protocol/shared_area.h"
 #include "emulation/protocol/shared_state.h"
+#include "emulation/protocol/start_order.h"
 
 namespace tandem::emulation {
 
@@ -30,6 +31,8 @@ struct RingEntry {
   uint32_t packet_bytes = 0;
   uint64_t packet_offset = 0;  // into the client's packets
   CommandFault fault;
+  uint64_t order = 0;             // its ticket in the client's orders; 0: none
+  std::atomic<uint32_t> call{0};  // of the unit, the last one of this command; 0: not counted
 };
 
 struct Ring {
@@ -41,6 +44,7 @@ struct Ring {
 struct ClientState {
   alignas(64) std::atomic<uint32_t> completions{0};  // futex word of the client's waiters
   alignas(64) std::atomic<uint32_t> waiters{0};
+  OrderTable orders;
   Ring rings[kMaxUnits];
 };
 
@@ -67,10 +71,21 @@ class ClientArea {
   SharedArea memory_;
 };
 
+inline bool has_room(const Ring& ring) {
+  return ring.submitted.load(std::memory_order_relaxed) -
+             ring.finished.load(std::memory_order_acquire) <
+         kRingEntries;
+}
+
+struct NewCommand {
+  uint64_t packet_offset = 0;
+  uint32_t packet_bytes = 0;
+  CommandFault fault = {};
+  uint64_t order = 0;
+};
 // Puts a command into `ring` of the client in slot `slot` and rings the unit's bell; false when the
 // ring is full.
-bool push_command(Ring& ring, UnitChannel& unit, uint32_t slot, uint64_t packet_offset,
-                  uint32_t packet_bytes, CommandFault fault = {});
+bool push_command(Ring& ring, UnitChannel& unit, uint32_t slot, const NewCommand& command);
 // Makes the unit's thread check for new commands and for the cancellation of its running command.
 void ring_bell(UnitChannel& unit);
 // The number of commands that wait for the unit or run on it.

@@ -111,6 +111,17 @@ std::string output_of(const std::vector<std::string>& command) {
   return output;
 }
 
+// The functions of numbers by which bits and ranges are set.
+bool sets_bits(const std::string& function) {
+  for (const char* name : {"set_bit", "put_bits", "put", "insert", "cut_top"}) {
+    const size_t at = function.rfind(name);
+    if (at == std::string::npos || (at > 0 && function[at - 1] != ':')) continue;
+    const size_t end = at + std::strlen(name);
+    if (end == function.size() || function[end] == '(' || function[end] == '<') return true;
+  }
+  return false;
+}
+
 SourcePlace first_of_user(const std::string& output) {
   std::istringstream lines(output);
   SourcePlace place;
@@ -124,8 +135,12 @@ SourcePlace first_of_user(const std::string& output) {
       return place;
     }
     place.in_header = true;
+    place.changes_part = place.changes_part || sets_bits(function);
   }
-  return {};
+  SourcePlace unknown;
+  unknown.in_header = place.in_header;
+  unknown.changes_part = place.changes_part;
+  return unknown;
 }
 
 }  // namespace

@@ -22,8 +22,9 @@ struct CodePlace {
 
 struct SourcePlace {
   std::string file;
-  int line = 0;            // 0: not known
-  bool in_header = false;  // the code is in a skipped header; the line is that of its caller
+  int line = 0;               // 0: not known
+  bool in_header = false;     // the code is in a skipped header; the line is that of its caller
+  bool changes_part = false;  // a number of the HLS headers reads itself to change some of its bits
 };
 
 // The place in the program, or in a library of its own, that called the runtime's libraries.

@@ -138,8 +138,8 @@ void MemoryStates::free_buffer(uint64_t address, uint64_t size_bytes) const {
   }
 }
 
-void MemoryStates::change(uint64_t address, uint64_t size_bytes, uint8_t on, uint8_t off) const {
-  if (!covers(address, size_bytes) || size_bytes == 0) return;
+uint8_t MemoryStates::change(uint64_t address, uint64_t size_bytes, uint8_t on, uint8_t off) const {
+  if (!covers(address, size_bytes) || size_bytes == 0) return 0;
   // Before the bytes, so that a kernel's store in between marks its block again.
   if ((off & kStateUnseen) != 0) {
     const uint64_t first = (address + kStateBlock - 1) / kStateBlock;
@@ -149,11 +149,34 @@ void MemoryStates::change(uint64_t address, uint64_t size_bytes, uint8_t on, uin
     }
   }
   uint8_t* const at = states() + address;
+  uint8_t had = 0;
   for (uint64_t byte = 0; byte < size_bytes; ++byte) {
-    at[byte] = static_cast<uint8_t>((at[byte] & ~off) | on);
+    const uint8_t before = at[byte];
+    had |= before;
+    at[byte] = static_cast<uint8_t>((before & ~off) | on);
   }
   if ((on & kStateUnseen) != 0) note_unseen(address, size_bytes);
   note_change(address, size_bytes);
+  return had;
+}
+
+// Memory of other cards has no states here, so it counts as written. As memmove(): the ranges may
+// overlap.
+void MemoryStates::copy(uint64_t to, uint64_t from, uint64_t size_bytes) const {
+  if (!covers(to, size_bytes) || size_bytes == 0) return;
+  const bool is_known = covers(from, size_bytes);
+  const auto copy_byte = [&](uint64_t byte) {
+    const int source = is_known ? states()[from + byte] : int{kStateWritten};
+    const int kept = source & (kStateWritten | kStateStale);
+    states()[to + byte] = static_cast<uint8_t>(kStateLive | kStateUnseen | kept);
+  };
+  if (to <= from) {
+    for (uint64_t byte = 0; byte < size_bytes; ++byte) copy_byte(byte);
+  } else {
+    for (uint64_t byte = size_bytes; byte-- > 0;) copy_byte(byte);
+  }
+  note_unseen(to, size_bytes);
+  note_change(to, size_bytes);
 }
 
 bool MemoryStates::any(uint64_t address, uint64_t size_bytes, uint8_t bits) const {

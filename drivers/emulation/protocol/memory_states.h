@@ -56,8 +56,11 @@ class MemoryStates {
   void make_buffer(uint64_t address, uint64_t size_bytes, uint32_t group, bool written,
                    const CodePlace& place) const;
   void free_buffer(uint64_t address, uint64_t size_bytes) const;
-  // Sets the bits `on` and clears `off` of a range inside device memory.
-  void change(uint64_t address, uint64_t size_bytes, uint8_t on, uint8_t off) const;
+  // Sets the bits `on` and clears `off` of a range inside device memory. Gives the bits that any of
+  // the bytes had.
+  uint8_t change(uint64_t address, uint64_t size_bytes, uint8_t on, uint8_t off) const;
+  // A copy of device memory. Bytes that were never written, or are stale, are so in the copy too.
+  void copy(uint64_t to, uint64_t from, uint64_t size_bytes) const;
   // Call it after a client has changed states() itself.
   void note_change(uint64_t address, uint64_t size_bytes) const;
   // How often clients changed states: any at all, or of the block of an address.

@@ -18,9 +18,10 @@
 
 namespace tandem::emulation {
 
-constexpr uint32_t kProtocolVersion = 7;
+constexpr uint32_t kProtocolVersion = 8;
 constexpr uint32_t kMaxUnits = 128;
-constexpr uint32_t kMaxClients = 256;      // multiple of 64
+constexpr uint32_t kMaxClients = 256;  // multiple of 64
+constexpr uint32_t kMostRaced = 64;
 constexpr uint32_t kRegisterWords = 1024;  // register map of a unit that programs may touch
 
 struct UnitStatistics {
@@ -44,6 +45,11 @@ struct UnitChannel {
   std::atomic<uint32_t> calls_awaited{
       0};                               // value of calls_begun when the program requested outputs
   std::atomic<uint32_t> interrupts{0};  // number raised so far
+  // With race checks, calls as start_order.h counts them: the last one that began, the last one
+  // that ended, and some that a race names (at their number modulo kMostRaced).
+  std::atomic<uint32_t> last_call{0};
+  std::atomic<uint32_t> ended_call{0};
+  std::atomic<uint32_t> raced[kMostRaced] = {};
   Mailbox mailbox;
   // The unit's register map as programs see it: bit 0 of word 0 starts, bits 1 to 3 are done, idle,
   // ready.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <cstring>
 #include <functional>
@@ -61,6 +62,30 @@ TEST_F(CheckedMemory, AllOfDeviceMemoryIsUnknownAtFirst) {
   }
   EXPECT_EQ(shadow_of(device - 8), 0);
   EXPECT_EQ(shadow_of(device + kDeviceBytes), 0);
+}
+
+// Those of a page of the maps, and none of the next.
+TEST_F(CheckedMemory, AFirstUseOfMappedPagesTakesNoPageFaults) {
+  const auto faults = [] {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_minflt;
+  };
+  constexpr uint64_t kBlock = kDeviceBytes / 2;
+  const auto use = [&](uint64_t address) {
+    const auto before = faults();
+    set(address, 4096, kReadable);
+    shadow->look_at_block(address);
+    shadow->stored(address, 8);
+    states.note_unseen(address, 8);
+    return faults() - before;
+  };
+  use(0);  // the code itself
+  shadow->map_pages(kBlock, 8192);
+  EXPECT_EQ(at(kBlock), kUnknownStates);
+  EXPECT_EQ(use(kBlock), 0);
+  EXPECT_EQ(use(kBlock + 4096), 0);
+  shadow->map_pages(kDeviceBytes - 4096, uint64_t{1} << 40);  // its end is that of the memory
 }
 
 TEST_F(CheckedMemory, ABlockIsKnownByItsStates) {

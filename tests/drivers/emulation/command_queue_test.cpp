@@ -25,7 +25,7 @@ class CommandQueueTest : public testing::Test {
 
   void submit() {
     set_packet_state(packet(), ERT_CMD_STATE_NEW);
-    ASSERT_TRUE(push_command(area_->state().rings[0], *channel_, slot_, kPacket, kPacketBytes));
+    ASSERT_TRUE(push_command(area_->state().rings[0], *channel_, slot_, {kPacket, kPacketBytes}));
   }
   Command take() { return queue_.next(stopping_).value(); }
   uint32_t* packet() const { return area_->packet_header(kPacket); }
@@ -81,7 +81,7 @@ TEST_F(CommandQueueTest, WhatAClientWritesIntoItsRingLaterMovesNoPacket) {
 TEST_F(CommandQueueTest, APacketOutsideTheClientsPacketsIsNone) {
   for (const uint64_t offset :
        {uint64_t{2}, kPacketAreaBytes, kPacketAreaBytes - kPacketBytes + 4, ~uint64_t{3}}) {
-    ASSERT_TRUE(push_command(area_->state().rings[0], *channel_, slot_, offset, kPacketBytes));
+    ASSERT_TRUE(push_command(area_->state().rings[0], *channel_, slot_, {offset, kPacketBytes}));
     const Command command = take();
     EXPECT_FALSE(command.has_packet());
     queue_.finish(command, ERT_CMD_STATE_ERROR);
@@ -92,7 +92,7 @@ TEST_F(CommandQueueTest, APacketOutsideTheClientsPacketsIsNone) {
 struct Neighbour {
   Neighbour(ClientTable& clients, UnitChannel& channel)
       : slot(clients.insert(area).value()), channel(channel) {}
-  bool submit() { return push_command(area->state().rings[0], channel, slot, kPacket, 64); }
+  bool submit() { return push_command(area->state().rings[0], channel, slot, {kPacket, 64}); }
 
   std::shared_ptr<ClientArea> area = std::make_shared<ClientArea>(ClientArea::create());
   uint32_t slot;

@@ -64,6 +64,18 @@ TEST(MemoryStates, AreSharedAndChangedBit) {
   EXPECT_TRUE(client.any(15, 1, kStateWritten));
 }
 
+// Who clears bits learns in the same step whether a kernel has set them.
+TEST(MemoryStates, AChangeGivesTheBitsBefore) {
+  const MemoryStates states = MemoryStates::create(kStateBytes);
+  states.make_buffer(0, 64, 0, false, {});
+  EXPECT_EQ(states.change(0, 64, kStateWritten, 0), kStateLive);
+  states.states()[63] |= kStateUnseen;
+  EXPECT_EQ(states.change(0, 63, 0, kStateUnseen), kStateLive | kStateWritten);
+  EXPECT_EQ(states.change(0, 64, 0, kStateUnseen), kStateLive | kStateWritten | kStateUnseen);
+  EXPECT_EQ(states.change(0, 64, 0, kStateUnseen), kStateLive | kStateWritten);
+  EXPECT_EQ(states.change(kStateBytes, 1, kStateLive, 0), 0);
+}
+
 TEST(MemoryStates, ChangesAreCountedPerBlock) {
   const MemoryStates card = MemoryStates::create(kStateBytes);
   const MemoryStates client = MemoryStates::adopt(dup(card.descriptor()), kStateBytes);
@@ -109,6 +121,30 @@ TEST(MemoryStates, RangesOutsideOfMemoryAreLeftAlone) {
   EXPECT_FALSE(states.any(kStateBytes - 10, 10, 0xff));
 }
 
+TEST(MemoryStates, ACopyIsAsWrittenAsItsSource) {
+  const MemoryStates states = MemoryStates::create(kStateBytes);
+  states.make_buffer(0, 3, 0, false, {});
+  states.make_buffer(8192, 3, 0, true, {});
+  states.change(0, 1, kStateWritten, 0);
+  states.change(1, 1, kStateStale, 0);
+  const uint32_t before = states.block_changes(8192);
+  states.copy(8192, 0, 3);
+  const uint8_t copied = kStateLive | kStateUnseen;
+  EXPECT_EQ(states.states()[8192], copied | kStateWritten);
+  EXPECT_EQ(states.states()[8193], copied | kStateStale);
+  EXPECT_EQ(states.states()[8194], copied);
+  EXPECT_NE(states.block_changes(8192), before);
+  EXPECT_TRUE(states.any_unseen(8192, 3));
+  for (const uint64_t to : {uint64_t{8193}, uint64_t{8192}}) {  // one over the other, and back
+    states.copy(to, 16385 - to, 3);
+    EXPECT_EQ(states.states()[to], copied | kStateWritten);
+    EXPECT_EQ(states.states()[to + 1], copied | kStateStale);
+    EXPECT_EQ(states.states()[to + 2], copied);
+  }
+  states.copy(8192, kStateBytes, 3);  // memory of another card
+  EXPECT_EQ(states.states()[8194], copied | kStateWritten);
+}
+
 TEST(MemoryStates, ManyBuffersTakeThePlacesOfFreedOnes) {
   const MemoryStates states = MemoryStates::create(uint64_t{1} << 30);
   for (uint64_t index = 0; index < kMaxBufferRecords + 10; ++index) {
@@ -126,8 +162,8 @@ TEST(CardChecks, AreNamed) {
   EXPECT_EQ(parse_checks("none,depths", true), uint32_t{kCheckDepths});
   EXPECT_EQ(parse_checks("sync", false), kCheckSync | kCheckMemory);
   const uint32_t usual = kCheckMemory | kCheckRace | kCheckSync;
-  EXPECT_EQ(parse_checks("", true), usual);
-  EXPECT_EQ(parse_checks("strict", false), usual | kCheckStrict);
+  EXPECT_EQ(parse_checks("", true), usual | kCheckFirstDepths);
+  EXPECT_EQ(parse_checks("strict", false), usual | kCheckDepths | kCheckStrict);
   EXPECT_EQ(parse_checks("all", false), usual | kCheckDepths);
 }
 

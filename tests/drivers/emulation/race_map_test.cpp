@@ -6,12 +6,23 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <initializer_list>
+#include <memory>
 #include <thread>
+#include <utility>
 
 namespace tandem::emulation {
 namespace {
 
 constexpr uint64_t kMapBytes = 1 << 20;
+
+// The order of a command: by unit, the newest call that was over.
+StartOrder after(std::initializer_list<std::pair<uint32_t, uint32_t>> over) {
+  StartOrder order;
+  order.is_known = true;
+  for (const auto& [unit, call] : over) order.over[unit] = call;
+  return order;
+}
 
 TEST(RaceMap, TwoRunningWritersOfOneByteConflict) {
   RaceMap map(kMapBytes);
@@ -64,6 +75,147 @@ TEST(RaceMap, ARunThatHasEndedIsNoConflict) {
   EXPECT_FALSE(map.touch(2, 8, 8, true, 0));
   map.begin_run(1);  // unit 1's next run did not touch them
   EXPECT_FALSE(map.touch(2, 8, 16, true, 0));
+}
+
+TEST(RaceMap, ARunThatTheProgramDidNotKnowToBeOverConflictsAfterItsEnd) {
+  for (const bool first_writes : {true, false}) {
+    RaceMap map(kMapBytes);
+    const uint32_t call = map.begin_run(1);
+    EXPECT_FALSE(map.touch(1, 8, 16, first_writes, 77));
+    map.end_run(1);
+    map.begin_run(2, after({{3, 5}}));
+    const auto conflict = map.touch(2, 20, 8, !first_writes, 5);
+    ASSERT_TRUE(conflict);
+    EXPECT_EQ(conflict->unit, 1u);
+    EXPECT_EQ(conflict->wrote, first_writes);
+    EXPECT_EQ(conflict->code_offset, 77u);
+    EXPECT_EQ(conflict->call, call);
+    EXPECT_FALSE(conflict->runs);
+    EXPECT_FALSE(map.touch(2, 24, 8, !first_writes, 5)) << "beside it";
+  }
+}
+
+TEST(RaceMap, OnlyLaterCallsThanTheOneThatWasOverConflict) {
+  RaceMap map(kMapBytes);
+  const uint32_t first = map.begin_run(1);
+  EXPECT_FALSE(map.touch(1, 0, 4, true, 0));
+  map.end_run(1);
+  map.begin_run(1);
+  EXPECT_FALSE(map.touch(1, 8192, 4, true, 0));
+  map.end_run(1);
+  map.begin_run(2, after({{1, first}}));
+  EXPECT_FALSE(map.touch(2, 0, 4, true, 0));
+  EXPECT_TRUE(map.touch(2, 8192, 4, true, 0));
+  map.end_run(2);
+  map.begin_run(3, after({{1, first + 1}, {2, 1}}));
+  EXPECT_FALSE(map.touch(3, 8192, 4, true, 0));
+}
+
+// The first one may be long, and the second one over when both touch the same bytes.
+TEST(RaceMap, ACallThatBeganLaterConflictsToo) {
+  RaceMap map(kMapBytes);
+  map.begin_run(1, after({}));
+  map.begin_run(2, after({}));
+  EXPECT_FALSE(map.touch(2, 64, 4, true, 0));
+  map.end_run(2);
+  EXPECT_TRUE(map.touch(1, 64, 4, false, 0));
+}
+
+TEST(RaceMap, CallsOfOneUnitConflictIfAnotherUnitCouldHaveMadeThem) {
+  for (const bool may_move : {true, false}) {
+    RaceMap map(kMapBytes);
+    const uint32_t first = map.begin_run(1);
+    EXPECT_FALSE(map.touch(1, 64, 4, true, 0));
+    map.end_run(1);
+    StartOrder order = after({});
+    order.may_move = may_move;
+    map.begin_run(1, order);
+    EXPECT_EQ(map.touch(1, 64, 4, false, 0).has_value(), may_move);
+    EXPECT_FALSE(map.touch(1, 4096, 4, true, 0));
+    EXPECT_FALSE(map.touch(1, 4096, 4, false, 0)) << "its own";
+    map.end_run(1);
+    order = after({{1, first + 1}});
+    order.may_move = may_move;
+    map.begin_run(1, order);
+    EXPECT_FALSE(map.touch(1, 64, 4, true, 0));
+  }
+}
+
+// So a race stays one however much is touched beside it.
+TEST(RaceMap, WhatHasNoOrderStaysInItsBlock) {
+  RaceMap map(kMapBytes);
+  map.begin_run(1);
+  EXPECT_FALSE(map.touch(1, 0, 64, true, 7));
+  EXPECT_FALSE(map.touch(1, 1000, 4, true, 8));
+  map.end_run(1);
+  map.begin_run(2, after({}));
+  EXPECT_FALSE(map.touch(2, 64, 400, true, 9));
+  EXPECT_FALSE(map.touch(2, 2000, 4, true, 9));
+  for (int times = 0; times < 2; ++times) {
+    EXPECT_TRUE(map.touch(2, 60, 4, true, 9));
+    EXPECT_TRUE(map.touch(2, 1000, 4, true, 9));
+  }
+}
+
+// Marks have 20 bits of a call's number. The calls 1 and 2^20 + 1 look the same there.
+TEST(RaceMap, ForgetsCallsBeforeTheirNumbersReturn) {
+  RaceMap map(kMapBytes);
+  map.begin_run(1);
+  EXPECT_FALSE(map.touch(1, 64, 4, true, 0));
+  uint32_t call = 1;
+  const auto repeat_until = [&](uint32_t last) {
+    while (call < last) {
+      map.end_run(1);
+      call = map.begin_run(1);
+    }
+  };
+  repeat_until(kCallMask / 2 - 1);
+  map.begin_run(2, after({}));
+  EXPECT_TRUE(map.touch(2, 64, 4, false, 0)) << "still known";
+  map.end_run(2);
+  repeat_until(kCallMask + 2);
+  map.begin_run(2, after({}));
+  EXPECT_FALSE(map.touch(2, 64, 4, false, 0));
+  EXPECT_TRUE(map.touch(1, 64, 4, true, 0)) << "what is new is known";
+}
+
+TEST(RaceMap, ForgetsAllWhenTheUnitsChange) {
+  RaceMap map(kMapBytes);
+  map.begin_run(1);
+  EXPECT_FALSE(map.touch(1, 64, 4, true, 0));
+  EXPECT_FALSE(map.touch(1, 8192, 4096, true, 0));
+  EXPECT_TRUE(map.is_first(1, 2, 9));
+  map.forget_all();
+  map.begin_run(2, after({}));
+  EXPECT_FALSE(map.touch(2, 64, 4, true, 0));
+  EXPECT_FALSE(map.touch(2, 8192, 4096, true, 0));
+  EXPECT_TRUE(map.is_first(1, 2, 9));
+}
+
+TEST(RaceMap, ARaceOfTwoUnitsInABufferIsNewOnce) {
+  RaceMap map(kMapBytes);
+  EXPECT_TRUE(map.is_first(1, 2, 9));
+  EXPECT_FALSE(map.is_first(2, 1, 9));
+  EXPECT_TRUE(map.is_first(1, 2, 10));
+  EXPECT_TRUE(map.is_first(1, 3, 9));
+}
+
+TEST(OrderTable, GivesWhatWasPutUntilItIsOverwritten) {
+  const auto table = std::make_unique<OrderTable>();
+  StartOrder order = after({{0, 3}, {kMaxUnits - 1, 7}});
+  order.may_move = true;
+  const uint64_t ticket = table->put(order);
+  const StartOrder found = table->get(ticket);
+  EXPECT_TRUE(found.is_known);
+  EXPECT_TRUE(found.may_move);
+  EXPECT_EQ(found.over, order.over);
+  EXPECT_FALSE(table->get(0).is_known);
+  order.num_units = 1;
+  EXPECT_EQ(table->get(table->put(order)).over, after({{0, 3}}).over);
+  for (uint64_t times = 2; times < OrderTable::kNumSlots; ++times) table->put(after({}));
+  EXPECT_TRUE(table->get(ticket).is_known);
+  EXPECT_FALSE(table->get(table->put(after({}))).may_move);
+  EXPECT_FALSE(table->get(ticket).is_known);
 }
 
 TEST(RaceMap, OnesOwnAccessesAreNoConflict) {

@@ -203,6 +203,37 @@ TEST_F(RangeChecks, ALoopOverAWholeBlockLeavesItsRaceToItsChecks) {
   EXPECT_EQ(kinds, std::vector<std::string>{"race"});
 }
 
+// The loop with the checks begins too late to meet it.
+TEST_F(RangeChecks, ARaceWithARunThatEndsMeanwhileIsToldOnce) {
+  areas.races = std::make_unique<RaceMap>(kCardBytes);
+  num_units = 2;
+  begin();
+  areas.races->begin_run(1);
+  areas.races->touch(1, kBuffer, 4096, true, 0);
+  for (int turn = 0; turn < 3; ++turn) EXPECT_FALSE(good_store(words(kBuffer, 1024), true));
+  areas.races->end_run(1);
+  checks->store(device + kBuffer, 4, &kinds);
+  EXPECT_TRUE(kinds.empty());
+  checks->end_call(true);
+  EXPECT_EQ(kinds, std::vector<std::string>{"race"});
+  begin();
+  EXPECT_TRUE(good_store(words(kBuffer, 1024), true));
+  checks->end_call(true);
+  EXPECT_EQ(kinds.size(), 1u);
+}
+
+TEST_F(RangeChecks, ARaceThatTheLoopMeetsIsNotToldAgainAtItsEnd) {
+  areas.races = std::make_unique<RaceMap>(kCardBytes);
+  num_units = 2;
+  begin();
+  areas.races->begin_run(1);
+  areas.races->touch(1, kBuffer, 4096, true, 0);
+  EXPECT_FALSE(good_store(words(kBuffer, 1024), true));
+  checks->store(device + kBuffer, 4, &kinds);
+  checks->end_call(true);
+  EXPECT_EQ(kinds, std::vector<std::string>{"race"});
+}
+
 // A program may free a buffer and make the next one at its address.
 TEST_F(RangeChecks, ABufferThatIsMadeAnewIsAnotherOne) {
   for (size_t made = 1; made <= 3; ++made) {

@@ -21,18 +21,18 @@ std::vector<KernelArgument> arguments_of_trial() {
 TEST(RunArguments, ThatFitAreNoProblem) {
   RunArguments runs;
   runs.made(kRunPacket, true);
-  runs.set(kRunPacket, 0, true, 0);
-  runs.set(kRunPacket, 1, false, 4);
+  runs.set(kRunPacket, 0, {true, 0, 0});
+  runs.set(kRunPacket, 1, {false, 4, 0});
   EXPECT_TRUE(runs.problems(kRunPacket, arguments_of_trial()).empty());
-  runs.set(kRunPacket, 0, false, 8);  // an address
+  runs.set(kRunPacket, 0, {false, 8, 0});  // an address
   EXPECT_TRUE(runs.problems(kRunPacket, arguments_of_trial()).empty());
 }
 
 TEST(RunArguments, OfAnotherTypeOrSizeAreNamed) {
   RunArguments runs;
   runs.made(kRunPacket, true);
-  runs.set(kRunPacket, 0, false, 4);
-  runs.set(kRunPacket, 1, true, 0);
+  runs.set(kRunPacket, 0, {false, 4, 0});
+  runs.set(kRunPacket, 1, {true, 0, 0});
   auto problems = runs.problems(kRunPacket, arguments_of_trial());
   ASSERT_EQ(problems.size(), 2u);
   EXPECT_EQ(problems[0].argument, 0u);
@@ -40,12 +40,12 @@ TEST(RunArguments, OfAnotherTypeOrSizeAreNamed) {
   EXPECT_EQ(problems[1].argument, 1u);
   EXPECT_THAT(problems[1].message, HasSubstr("a buffer, and the kernel takes a value of 4 bytes"));
   EXPECT_FALSE(problems[1].is_warning);
-  runs.set(kRunPacket, 0, true, 0);
-  runs.set(kRunPacket, 1, false, 8);
+  runs.set(kRunPacket, 0, {true, 0, 0});
+  runs.set(kRunPacket, 1, {false, 8, 0});
   problems = runs.problems(kRunPacket, arguments_of_trial());
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_TRUE(problems[0].is_warning);  // the low bytes arrive
-  runs.set(kRunPacket, 1, false, 1);
+  runs.set(kRunPacket, 1, {false, 1, 0});
   problems = runs.problems(kRunPacket, arguments_of_trial());
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_FALSE(problems[0].is_warning);
@@ -56,8 +56,8 @@ TEST(RunArguments, OfANewRunWithTheSamePacketAreMissing) {
   RunArguments runs;
   EXPECT_TRUE(runs.problems(kRunPacket, arguments_of_trial()).empty());  // not known
   runs.made(kRunPacket, true);
-  runs.set(kRunPacket, 0, true, 0);
-  runs.set(kRunPacket, 1, false, 4);
+  runs.set(kRunPacket, 0, {true, 0, 0});
+  runs.set(kRunPacket, 1, {false, 4, 0});
   runs.made(kRunPacket, true);
   const auto problems = runs.problems(kRunPacket, arguments_of_trial());
   ASSERT_EQ(problems.size(), 2u);

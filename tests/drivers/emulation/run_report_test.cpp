@@ -148,5 +148,17 @@ TEST(RunReport, ValuesLeftInAStreamAreTheirOwnFinding) {
   EXPECT_TRUE(findings_of({}, false, "k", "u").empty());
 }
 
+TEST(RunReport, ALinkThatHoldsMoreThanItsDepthStallsItsWriter) {
+  const auto message = [](uint64_t held, uint64_t depth) {
+    return left_in_link({"link", {}, held}, depth, "reader").message;
+  };
+  EXPECT_EQ(message(64, 64),
+            "stream 'link' ends with 64 values that nobody read; the runs are over, and unit "
+            "'reader' could have read them: read as many values as are written");
+  EXPECT_EQ(message(1, 0).find("stalls"), std::string::npos);
+  EXPECT_NE(message(65, 64).find("the link holds 64, so on hardware its writer stalls"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace tandem::emulation

@@ -167,7 +167,8 @@ int xclCopyBO(xclDeviceHandle raw, xclBufferHandle destination, xclBufferHandle 
   if (!inside(to, size, destination_offset) || !inside(from, size, source_offset)) return -EINVAL;
   std::memmove(to.memory->data() + destination_offset, from.memory->data() + source_offset, size);
   if (BufferChecks* const checks = handle->card()->buffer_checks()) {
-    checks->copied(to.memory->address() + destination_offset, size);
+    checks->copied(to.memory->address() + destination_offset,
+                   from.memory->address() + source_offset, size);
   }
   trace_copy(home_of(from), home_of(to), size);
   return 0;

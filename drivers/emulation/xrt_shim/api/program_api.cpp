@@ -27,6 +27,20 @@ using tandem::xclbin::XclbinFile;
 
 constexpr unsigned int kUnitIndexMask = 0xffff;
 
+// A real card refuses such a bitstream; the words are those of XRT. A card without a configured
+// platform plays the bitstream's.
+void warn_of_another_platform(const tandem::emulation::Card& card, const XclbinFile& file) {
+  const std::string& shell = card.platform().vbnv;
+  const std::string& built_for = file.platform_vbnv();
+  if (!tandem::emulation::settings().platform_chosen || built_for.empty() || built_for == shell) {
+    return;
+  }
+  tandem::emulation::report_warning(
+      "Xclbin does not match shell on card. Shell VBNV is '" + shell + "', Xclbin VBNV is '" +
+      built_for + "'. The emulated card loads it, a real card refuses it: build the bitstream " +
+      "with --platform " + shell);
+}
+
 }  // namespace
 
 int xclLoadXclBin(xclDeviceHandle raw, const axlf* top) {
@@ -40,6 +54,7 @@ int xclLoadXclBin(xclDeviceHandle raw, const axlf* top) {
                           "loaded xclbin: section IP_LAYOUT has no compute units; the "
                           "file is truncated: build it again");
     }
+    warn_of_another_platform(*handle->card(), file);
     if (const int error = tandem::emulation::at_load(*handle->card())) return -error;
     const std::string problem = handle->card()->load(file);
     if (!problem.empty()) {
@@ -64,7 +79,9 @@ int xclOpenContext(xclDeviceHandle raw, const xuid_t xclbin_id, unsigned int uni
   if (handle == nullptr) return -ENODEV;
   const auto program = handle->card()->program();
   if (program == nullptr || std::memcmp(program->uuid.data(), xclbin_id, 16) != 0) {
-    report_error("the bitstream a kernel was asked of is not the one that is loaded on the card");
+    report_error(
+        "a kernel was opened with the uuid of another bitstream than the one that is loaded on the "
+        "card; load that bitstream first");
     return -EBUSY;
   }
   if (unit != kWholeBitstream) unit &= kUnitIndexMask;

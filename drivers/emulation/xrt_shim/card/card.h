@@ -75,7 +75,9 @@ class Card {
   SharedState& shared() const { return *reinterpret_cast<SharedState*>(state_.data()); }
   std::byte* device_data() const { return device_.data(); }
   std::byte* packet_data() const { return client_.packets(); }
+  ClientState& client_state() const { return client_.state(); }
   RangeAllocator& packet_memory() { return packet_memory_; }
+  bool is_own() const { return is_own_; }  // no other application uses it
   bool owned_here() const { return process_->owned_here(); }
   bool has(Check check) const { return (checks_ & check) != 0; }
   // Null if buffers are not checked.
@@ -151,6 +153,8 @@ class Card {
     std::mutex mutex;
     std::map<uint32_t, std::weak_ptr<Card>> by_index;
   };
+  uint64_t order_of(const std::vector<uint32_t>& units, uint32_t unit, uint64_t packet_offset,
+                    uint32_t index);
   bool has_ended(uint32_t unit, uint64_t packet_offset);
   static OpenCards& open_cards();
 
@@ -169,7 +173,7 @@ class Card {
 
   const uint32_t index_;
   const xclbin::Platform& platform_;
-  const bool is_own_;         // no other application uses it
+  const bool is_own_;
   uint32_t num_handles_ = 0;  // guarded by the mutex of OpenCards
   SharedArea state_;
   ClientArea client_;

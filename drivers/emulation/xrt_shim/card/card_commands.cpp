@@ -88,8 +88,10 @@ int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset, uin
       complete(packet_offset, ERT_CMD_STATE_ERROR);
       return 0;
     }
-    if (push_command(ring, shared().units[chosen], slot_, packet_offset, packet_bytes,
-                     faults.command)) {
+    if (has_room(ring)) {
+      const uint64_t order = order_of(units, chosen, packet_offset, ring.submitted.load());
+      push_command(ring, shared().units[chosen], slot_,
+                   {packet_offset, packet_bytes, faults.command, order});
       return 0;
     }
     lock.unlock();
@@ -103,6 +105,13 @@ int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset, uin
     const uint32_t seen = client_.state().completions.load();
     sleep_until_changed(client_.state(), seen, kRoomPoll);
   }
+}
+
+// `index`: of the command in the ring of `unit`.
+uint64_t Card::order_of(const std::vector<uint32_t>& units, uint32_t unit, uint64_t packet_offset,
+                        uint32_t index) {
+  if (!buffer_checks_) return 0;
+  return buffer_checks_->order_of({0, unit, index, packet_offset}, units.size() > 1);
 }
 
 // Whether the last command that registers started has ended. Waits for the end if the unit is idle.

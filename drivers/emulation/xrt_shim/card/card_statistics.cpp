@@ -31,7 +31,7 @@ void Card::append_statistics(const std::string& file) const {
   line << "]}\n";
   std::ofstream out(file, std::ios::app);
   out << line.str() << std::flush;
-  if (!out) report_warning("cannot write card statistics to " + file);
+  if (!out) report_warning("cannot write to TANDEM_CARD_STATISTICS '" + file + "'");
 }
 
 }  // namespace tandem::emulation

@@ -89,8 +89,9 @@ int write_control(Card& card, uint32_t unit, uint32_t value) {
 
 }  // namespace
 
-int read_register(const Card& card, uint32_t unit, uint32_t offset, uint32_t* value) {
+int read_register(Card& card, uint32_t unit, uint32_t offset, uint32_t* value) {
   if (!valid(card, unit, offset)) return -EINVAL;
+  if (BufferChecks* const checks = card.buffer_checks()) checks->register_read(unit);
   UnitChannel& channel = card.shared().units[unit];
   std::atomic<uint32_t>& word = channel.registers[offset / 4];
   *value = offset == 0 ? word.fetch_and(~kRegisterDone) : word.load();

@@ -14,7 +14,7 @@
 
 namespace tandem::emulation {
 
-int read_register(const Card& card, uint32_t unit, uint32_t offset, uint32_t* value);
+int read_register(Card& card, uint32_t unit, uint32_t offset, uint32_t* value);
 int write_register(Card& card, uint32_t unit, uint32_t offset, uint32_t value);
 
 }  // namespace tandem::emulation

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of BufferChecks that looks at the arguments of runs. A packet names its units by masks,
-// of which the first is enough to know the kernel.
+// The part of BufferChecks that looks at the arguments of runs. A packet names its units by masks;
+// all of them are of one kernel.
 #include <ert.h>
 
 #include <bit>
@@ -12,6 +12,20 @@
 #include "emulation/xrt_shim/checks/host_findings.h"
 
 namespace tandem::emulation {
+namespace {
+
+// Further masks, each of 32 units, stand before the register map.
+size_t first_unit(const ert_start_kernel_cmd& command) {
+  constexpr size_t kUnitsPerMask = 32;
+  auto unit = static_cast<size_t>(std::countr_zero(command.cu_mask));
+  for (uint32_t more = 0; more < command.extra_cu_masks; ++more) {
+    if (unit < (more + 1) * kUnitsPerMask) break;
+    unit += static_cast<size_t>(std::countr_zero(command.data[more]));
+  }
+  return unit;
+}
+
+}  // namespace
 
 // Those that are wrong.
 std::set<size_t> BufferChecks::check_arguments(const Program& program, uint32_t unit,
@@ -29,17 +43,19 @@ std::set<size_t> BufferChecks::check_arguments(const Program& program, uint32_t 
   return wrong;
 }
 
-void BufferChecks::argument_set(uint64_t packet, int index, bool is_buffer, uint64_t num_bytes,
+void BufferChecks::argument_set(uint64_t packet, int index, const GivenArgument& given,
                                 const char* refusal) {
   if (!run_arguments_.knows(packet)) return;
-  if (refusal == nullptr) run_arguments_.set(packet, index, is_buffer, num_bytes);
+  if (refusal == nullptr) run_arguments_.set(packet, index, given);
   bool runs = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     runs = started_.contains(packet) && card_.packet_state(packet) < ERT_CMD_STATE_COMPLETED;
   }
   if (refusal == nullptr && !runs) return;
-  HostFinding finding = about_argument(packet, static_cast<size_t>(index));
+  HostFinding finding;
+  const auto argument = argument_at(packet, static_cast<size_t>(index), finding.kernel);
+  if (argument.has_value()) finding.argument = argument->name;
   finding.kind = "bad_argument";
   finding.message = refusal != nullptr
                         ? "XRT refuses the argument " + std::to_string(index) +
@@ -49,28 +65,48 @@ void BufferChecks::argument_set(uint64_t packet, int index, bool is_buffer, uint
   report_host_finding(card_, states_, finding, caller_place());
 }
 
-// A finding with the kernel of a packet and the name of its argument, if there is one.
-HostFinding BufferChecks::about_argument(uint64_t packet, size_t index) const {
-  HostFinding finding;
+const char* BufferChecks::why_no_buffer(uint64_t packet, int index) const {
+  std::string kernel;
+  const auto argument = argument_at(packet, static_cast<size_t>(index), kernel);
+  if (!argument.has_value()) return kernel.empty() ? nullptr : "the kernel has no such argument";
+  const bool takes = argument->kind != kScalarArgument && argument->kind != kStreamArgument;
+  return takes ? nullptr : "it takes a value or a stream, not a buffer";
+}
+
+bool BufferChecks::call_refused(const std::string& kernel, int argument,
+                                const std::string& message) {
+  const auto program = card_.program();
+  if (program == nullptr) return false;
+  const auto found = program->arguments.find(kernel);
+  if (found == program->arguments.end()) return false;
+  const auto index = static_cast<size_t>(argument);
+  const bool known = argument >= 0 && index < found->second.size();
+  report("bad_argument", kernel, "", known ? found->second[index].name : "", message);
+  return true;
+}
+
+// An argument of a packet's kernel, if there is one; the kernel's name, if it is known.
+std::optional<KernelArgument> BufferChecks::argument_at(uint64_t packet, size_t index,
+                                                        std::string& kernel) const {
   const auto program = card_.program();
   const auto& command =
       *reinterpret_cast<const ert_start_kernel_cmd*>(card_.packet_data() + packet);
-  const auto unit = static_cast<size_t>(std::countr_zero(command.cu_mask));
-  if (program == nullptr || unit >= program->units.size()) return finding;
-  finding.kernel = program->units[unit].kernel;
-  const auto arguments = program->arguments.find(finding.kernel);
-  if (arguments != program->arguments.end() && index < arguments->second.size()) {
-    finding.argument = arguments->second[index].name;
-  }
-  return finding;
+  const size_t unit = first_unit(command);
+  if (program == nullptr || unit >= program->units.size()) return std::nullopt;
+  kernel = program->units[unit].kernel;
+  const auto arguments = program->arguments.find(kernel);
+  const bool has = arguments != program->arguments.end() && index < arguments->second.size();
+  return has ? std::optional(arguments->second[index]) : std::nullopt;
 }
 
-void BufferChecks::check_pointer(const Program& program, const std::vector<uint32_t>& units,
-                                 size_t argument, uint64_t address) {
-  const xclbin::ComputeUnit& unit = program.units[units.front()];
-  const std::string& name = program.arguments.at(unit.kernel)[argument].name;
-  if (!states_.covers(address, 1)) return;  // another card's memory
-  const uint8_t state = states_.states()[address];
+void BufferChecks::check_pointer(const Command& command, size_t argument, uint64_t address) {
+  const xclbin::ComputeUnit& unit = command.program.units[command.units.front()];
+  const std::string& name = command.program.arguments.at(unit.kernel)[argument].name;
+  const auto given = run_arguments_.given(command.packet, argument);
+  const bool is_own = states_.covers(address, 1);
+  // Another card's memory has no states here; only a buffer can be there.
+  if (!is_own && (!given.has_value() || given->is_buffer)) return;
+  const uint8_t state = is_own ? states_.states()[address] : 0;
   if ((state & kStateFreed) != 0) {
     report("use_after_free", unit.kernel, unit.name, name,
            "a run begins with a buffer that was freed: keep the buffer until the run has ended");
@@ -80,14 +116,29 @@ void BufferChecks::check_pointer(const Program& program, const std::vector<uint3
                         : "a run begins with an address where no buffer begins: set the argument "
                           "to a buffer");
   }
-  for (const uint32_t index : units) {
-    const auto reached = program.reached.find({index, argument});
-    if (reached == program.reached.end() || reached->second.empty()) return;
+  if (given.has_value() && given->is_buffer && given->address != address) {
+    HostFinding finding{"wrong_bank", unit.kernel, unit.name, name};
+    finding.message =
+        "the buffer is in a bank that this argument's port is not connected to, so the run uses "
+        "XRT's copy in another bank: later syncs do not reach the copy, and what the kernel writes "
+        "does not come back: allocate the buffer in kernel.group_id() of this argument";
+    finding.is_warning = true;
+    return report_host_finding(card_, states_, finding, caller_place());
+  }
+  if (is_own) check_bank(command, argument, address);
+}
+
+void BufferChecks::check_bank(const Command& command, size_t argument, uint64_t address) {
+  const xclbin::ComputeUnit& unit = command.program.units[command.units.front()];
+  for (const uint32_t index : command.units) {
+    const auto reached = command.program.reached.find({index, argument});
+    if (reached == command.program.reached.end() || reached->second.empty()) return;
     for (const auto& [first, end] : reached->second) {
       if (address >= first && address < end) return;
     }
   }
-  report("wrong_bank", unit.kernel, unit.name, name,
+  report("wrong_bank", unit.kernel, unit.name,
+         command.program.arguments.at(unit.kernel)[argument].name,
          "the buffer is in a bank that this argument's port is not connected to: allocate it in "
          "kernel.group_id() of this argument, or connect the bank (--connectivity.sp)");
 }

@@ -21,15 +21,16 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr uint32_t kGlobalKind = 1;
-constexpr uint32_t kStreamKind = 4;
-
 std::atomic<int> num_checks{0};
 
-// As the runtime guard knows; false without it.
+// As the runtime guard knows; false without it. A program that loads the guard late, as Python
+// does, has its functions in no common order of symbols, so it is asked by its name.
 bool owns_its_pages(const void* host, uint64_t size_bytes) {
-  static auto* const function =
-      reinterpret_cast<bool (*)(const void*, size_t)>(dlsym(RTLD_DEFAULT, "tandem_owns_pages"));
+  static auto* const function = [] {
+    void* const guard = dlopen("libxrt_coreutil.so.2", RTLD_LAZY | RTLD_NOLOAD);
+    void* const from = guard == nullptr ? RTLD_DEFAULT : guard;
+    return reinterpret_cast<bool (*)(const void*, size_t)>(dlsym(from, "tandem_owns_pages"));
+  }();
   return function != nullptr && function(host, size_bytes);
 }
 
@@ -38,6 +39,10 @@ bool owns_its_pages(const void* host, uint64_t size_bytes) {
 BufferChecks::BufferChecks(Card& card, const MemoryStates& states) : card_(card), states_(states) {
   num_checks.fetch_add(1);
   watch_end();
+  // Other applications of a shared card wait for their runs without a word to this one.
+  if (card_.has(kCheckRace) && card_.is_own()) {
+    ordered_card_ = RunOrder::instance().open_card(card_.client_state(), card_.shared());
+  }
   if (!card_.has(kCheckSync)) return;
   static std::once_flag once;
   std::call_once(once, [] {
@@ -48,6 +53,7 @@ BufferChecks::BufferChecks(Card& card, const MemoryStates& states) : card_(card)
 
 BufferChecks::~BufferChecks() {
   ending();
+  RunOrder::instance().close_card(ordered_card_);
   num_checks.fetch_sub(1);
   report_reads();
 }
@@ -58,6 +64,8 @@ void BufferChecks::made(uint64_t address, uint64_t size_bytes, uint32_t group, b
   states_.make_buffer(address, size_bytes, group, !mirrored, caller_place());
   const std::lock_guard<std::mutex> lock(mutex_);
   copies_.erase(address);
+  visible_.erase(address);
+  if (!mirrored) visible_[address] = size_bytes;
   results_.erase(results_.lower_bound(address), results_.lower_bound(address + size_bytes));
   if (mirrored && card_.has(kCheckSync)) copies_[address].size_bytes = size_bytes;
 }
@@ -68,10 +76,12 @@ void BufferChecks::freed(uint64_t address, uint64_t size_bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
     copies_.erase(address);
     for (const auto& [packet, command] : started_) {
-      if (card_.packet_state(packet) != ERT_CMD_STATE_RUNNING) continue;
+      const bool runs = card_.packet_state(packet) == ERT_CMD_STATE_RUNNING;
       for (const Use& use : command.uses) {
-        const bool inside = use.address >= address && use.address - address < size_bytes;
-        if (inside) users.emplace_back(command.kernel, use.argument);
+        if (use.address < address || use.address - address >= size_bytes) continue;
+        if (runs && !command.is_told) users.emplace_back(command.kernel, use.argument);
+        // A later buffer there has nothing to do with this run.
+        RunOrder::instance().show(ordered_card_, packet);
       }
     }
   }
@@ -111,20 +121,23 @@ void BufferChecks::syncing(uint64_t buffer, uint64_t address, uint64_t size_byte
 }
 
 void BufferChecks::synced(uint64_t buffer, uint64_t address, uint64_t size_bytes, bool to_device) {
-  if (!to_device) note_early_sync(address, size_bytes);
-  end_sync(buffer, address, size_bytes, to_device);
+  const bool had_unseen = end_sync(buffer, address, size_bytes, to_device);
+  if (!to_device) note_early_sync(address, size_bytes, had_unseen);
   report_early_syncs();
 }
 
-void BufferChecks::end_sync(uint64_t buffer, uint64_t address, uint64_t size_bytes,
+// Whether a kernel wrote some of the bytes.
+bool BufferChecks::end_sync(uint64_t buffer, uint64_t address, uint64_t size_bytes,
                             bool to_device) {
   const std::lock_guard<std::mutex> lock(mutex_);
   results_.erase(results_.lower_bound(address), results_.lower_bound(address + size_bytes));
-  if (to_device) {
-    states_.change(address, size_bytes, kStateLive | kStateWritten, kStateStale | kStateUnseen);
-  } else {
-    states_.change(address, size_bytes, 0, kStateStale | kStateUnseen);
-  }
+  const uint8_t on = to_device ? kStateLive | kStateWritten : 0;
+  const uint8_t had = states_.change(address, size_bytes, on, kStateStale | kStateUnseen);
+  end_host_use(buffer, address, size_bytes);
+  return (had & kStateUnseen) != 0;
+}
+
+void BufferChecks::end_host_use(uint64_t buffer, uint64_t address, uint64_t size_bytes) {
   const auto found = copies_.find(buffer);
   if (found == copies_.end() || found->second.host == nullptr) return;
   HostCopy& copy = found->second;
@@ -144,11 +157,15 @@ void BufferChecks::written(uint64_t address, uint64_t size_bytes) {
   states_.change(address, size_bytes, kStateLive | kStateWritten, kStateStale | kStateUnseen);
 }
 
-void BufferChecks::copied(uint64_t address, uint64_t size_bytes) {
-  states_.change(address, size_bytes, kStateLive | kStateWritten | kStateUnseen, kStateStale);
+void BufferChecks::copied(uint64_t to, uint64_t from, uint64_t size_bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (card_.has(kCheckSync)) {
+    mark_stale(from);
+    mark_stale(to);  // what the host changed there before the copy is no later change
+  }
+  states_.copy(to, from, size_bytes);
   uint64_t begin = 0;
-  const HostCopy* const copy = find_copy(address, begin);
+  const HostCopy* const copy = find_copy(to, begin);
   if (copy != nullptr) close_unseen(copy->watched);
 }
 
@@ -160,12 +177,13 @@ BufferChecks::HostCopy* BufferChecks::find_copy(uint64_t address, uint64_t& begi
   return address - begin < found->second.size_bytes ? &found->second : nullptr;
 }
 
-// The bytes of the host copy that differ from their content at the last sync.
+// The bytes of the host copy that changed since the last sync or the last call. Each change counts
+// once, so a kernel or a copy that writes them on the card later makes them up to date.
 void BufferChecks::mark_stale(uint64_t address) {
   uint64_t begin = 0;
-  const HostCopy* const found = find_copy(address, begin);
+  HostCopy* const found = find_copy(address, begin);
   if (found == nullptr || found->host == nullptr) return;
-  const HostCopy& copy = *found;
+  HostCopy& copy = *found;
   std::vector<CopyPart> parts = {{0, copy.size_bytes, false}};
   if (copy.watched != nullptr) parts = take_changeable(*copy.watched);
   for (const CopyPart& part : parts) {
@@ -175,18 +193,24 @@ void BufferChecks::mark_stale(uint64_t address) {
   }
 }
 
-void BufferChecks::mark_stale(const HostCopy& copy, uint64_t begin, uint64_t offset,
+void BufferChecks::mark_stale(HostCopy& copy, uint64_t begin, uint64_t offset,
                               uint64_t size_bytes) {
   const std::byte* const host = copy.host + offset;
-  const bool never_synced = copy.synced.empty();
-  const std::byte* const synced = copy.synced.data() + offset;
-  if (!never_synced && std::memcmp(host, synced, size_bytes) == 0) return;
+  if (copy.synced.empty()) {
+    if (std::all_of(host, host + size_bytes, [](std::byte byte) { return byte == std::byte{0}; })) {
+      return;
+    }
+    copy.synced.resize(copy.size_bytes);
+  }
+  std::byte* const synced = copy.synced.data() + offset;
+  if (std::memcmp(host, synced, size_bytes) == 0) return;
   uint8_t* const states = states_.states() + begin + offset;
   bool any = false;
   for (uint64_t byte = 0; byte < size_bytes; ++byte) {
-    if (host[byte] == (never_synced ? std::byte{0} : synced[byte])) continue;
+    if (host[byte] == synced[byte]) continue;
     any = any || (states[byte] & kStateStale) == 0;
     states[byte] |= kStateStale;
+    synced[byte] = host[byte];
   }
   if (any) states_.note_change(begin + offset, size_bytes);
 }
@@ -246,12 +270,13 @@ void BufferChecks::starting(const Program& program, const std::vector<uint32_t>&
   const auto known = program.arguments.find(kernel);
   if (known == program.arguments.end()) return;
   report_early_syncs();
+  reader_starts(units);
   Started command{kernel, {}, units};
-  const std::set<size_t> wrong = check_arguments(program, units.front(), packet_offset);
-  command.uses = used_buffers(program, units, wrong, registers, num_words);
+  command.uses = used_buffers({program, units, packet_offset}, registers, num_words);
   command.has_streams =
       std::any_of(known->second.begin(), known->second.end(),
-                  [](const KernelArgument& argument) { return argument.kind == kStreamKind; });
+                  [](const KernelArgument& argument) { return argument.kind == kStreamArgument; });
+  command.is_alone = program.units.size() == 1;
   backtrace(const_cast<void**>(command.frames.data()), kStartFrames);
   report_reads();
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -270,21 +295,21 @@ void BufferChecks::starting(const Program& program, const std::vector<uint32_t>&
   started_[packet_offset] = std::move(command);
 }
 
-// The buffers that the register map names; those of `wrong` arguments are not checked.
-std::vector<BufferChecks::Use> BufferChecks::used_buffers(const Program& program,
-                                                          const std::vector<uint32_t>& units,
-                                                          const std::set<size_t>& wrong,
+// The buffers that the register map names; those of wrong arguments are not checked further.
+std::vector<BufferChecks::Use> BufferChecks::used_buffers(const Command& command,
                                                           const uint32_t* registers,
                                                           uint64_t num_words) {
-  const auto& arguments = program.arguments.at(program.units[units.front()].kernel);
+  const Program& program = command.program;
+  const auto& arguments = program.arguments.at(program.units[command.units.front()].kernel);
+  const std::set<size_t> wrong = check_arguments(program, command.units.front(), command.packet);
   std::vector<Use> uses;
   for (size_t index = 0; index < arguments.size(); ++index) {
     const KernelArgument& argument = arguments[index];
     const uint64_t word = argument.offset / 4;
-    if (argument.kind != kGlobalKind || argument.offset == 0 || word + 2 > num_words) continue;
+    if (argument.kind != kPointerArgument || argument.offset == 0 || word + 2 > num_words) continue;
     uint64_t address = 0;
     std::memcpy(&address, registers + word, sizeof(address));
-    if (!wrong.contains(index)) check_pointer(program, units, index, address);
+    if (!wrong.contains(index)) check_pointer(command, index, address);
     uses.push_back({argument.name, address, argument.is_read_only});
   }
   return uses;

@@ -10,11 +10,15 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,12 +26,16 @@
 #include "emulation/xrt_shim/checks/host_watch.h"
 #include "emulation/xrt_shim/checks/kernel_arguments.h"
 #include "emulation/xrt_shim/checks/run_arguments.h"
+#include "emulation/xrt_shim/checks/run_order.h"
 
 namespace tandem::emulation {
 
 class Card;
 struct HostFinding;
 struct Program;
+
+// For questions to a card, since one that hangs gives no answer.
+constexpr std::chrono::milliseconds kAnswerTimeout{1'000};
 
 class BufferChecks {
  public:
@@ -48,22 +56,30 @@ class BufferChecks {
   void sync_failed(uint64_t buffer, uint64_t address, uint64_t size_bytes);
   // The host wrote device memory directly.
   void written(uint64_t address, uint64_t size_bytes);
-  // Device memory was written by a copy from device memory.
-  void copied(uint64_t address, uint64_t size_bytes);
+  // Device memory was written by a copy of `size_bytes` from device memory.
+  void copied(uint64_t to, uint64_t from, uint64_t size_bytes);
 
   // A command begins on one of `units` with this register map.
   void starting(const Program& program, const std::vector<uint32_t>& units, uint64_t packet_offset,
                 const uint32_t* registers, uint64_t num_words);
+  // It is put into a unit's ring; `run` without its card. Returns the ticket of its order.
+  uint64_t order_of(OrderedRun run, bool may_move);
   // Commands may have ended.
   void finished();
+  // The program has read a register of a unit.
+  void register_read(uint32_t unit) { RunOrder::instance().show_unit(ordered_card_, unit); }
 
   // Information from the runtime guard, see run_calls.h; `packet` is an offset.
   void run_made(uint64_t packet, bool by_program);
   void run_waited(uint64_t packet);
+  void note_stalled(uint64_t packet);
   void run_timed_out(uint64_t packet);
   void run_told_later(uint64_t packet);
-  void argument_set(uint64_t packet, int index, bool is_buffer, uint64_t num_bytes,
-                    const char* refusal);
+  void run_of_opencl(uint64_t packet);
+  void argument_set(uint64_t packet, int index, const GivenArgument& given, const char* refusal);
+  const char* why_no_buffer(uint64_t packet, int index) const;
+  // OpenCL refused a call for this kernel; false if the card's program does not have it.
+  bool call_refused(const std::string& kernel, int argument, const std::string& message);
   // The card closes, or the program ends: no run can be waited for any more.
   void ending();
   // Whether a card of this process has checks.
@@ -75,7 +91,7 @@ class BufferChecks {
     std::byte* host = nullptr;
     WatchedCopy* watched = nullptr;
     std::string kernel, argument;   // of the last kernel that used the buffer
-    std::vector<std::byte> synced;  // the content at the last sync; empty: zeros
+    std::vector<std::byte> synced;  // the content that was last compared; empty: zeros
   };
   struct Use {
     std::string argument;
@@ -91,7 +107,9 @@ class BufferChecks {
     uint64_t order = 0;
     bool is_waited_for = true;  // also if nothing is known of it
     bool has_streams = false;
+    bool is_alone = false;                              // no other unit is there
     bool is_timed_out = false;                          // a wait for it
+    bool is_told = false;                               // that the program does not wait for it
     std::array<const void*, kStartFrames> frames = {};  // of the start
   };
   // A sync from the device before a wait; see note_early_sync().
@@ -103,23 +121,44 @@ class BufferChecks {
     bool is_certain = false;
     bool is_timed_out = false;
   };
+  // A stream that held more than on hardware when the program had waited for its writer.
+  struct StalledStream {
+    std::string kernel, unit;
+    uint32_t reader = 0;  // a unit
+    std::string reader_name, stream;
+    uint64_t held = 0, depth = 0;
+    CodePlace place;  // of the wait
+    std::thread::id thread;
+  };
+  void reader_starts(const std::vector<uint32_t>& units);
+  void report_stalled(const StalledStream& stalled);
   static void watch_end();
-  void end_sync(uint64_t buffer, uint64_t address, uint64_t size_bytes, bool to_device);
+  void note_waited(uint64_t packet);
+  bool end_sync(uint64_t buffer, uint64_t address, uint64_t size_bytes, bool to_device);
+  void end_host_use(uint64_t buffer, uint64_t address, uint64_t size_bytes);
   void report_never_waited(uint64_t packet, const Started& command);
-  void report_never_ended(const Started& command);
+  void report_never_ended(uint64_t packet, const Started& command);
+  bool ends_within(std::chrono::milliseconds timeout, uint64_t packet) const;
+  std::string waits_of(const Started& command) const;
   void warn_of(const Started& command, HostFinding& finding);
-  void note_early_sync(uint64_t address, uint64_t size_bytes);
+  void note_early_sync(uint64_t address, uint64_t size_bytes, bool is_written);
   void report_early_syncs();
-  std::vector<Use> used_buffers(const Program& program, const std::vector<uint32_t>& units,
-                                const std::set<size_t>& wrong, const uint32_t* registers,
+  struct Command {
+    const Program& program;
+    const std::vector<uint32_t>& units;
+    uint64_t packet = 0;
+  };
+  std::vector<Use> used_buffers(const Command& command, const uint32_t* registers,
                                 uint64_t num_words);
+  bool is_visible(uint64_t address) const;
   HostCopy* find_copy(uint64_t address, uint64_t& begin);
-  HostFinding about_argument(uint64_t packet, size_t index) const;
+  std::optional<KernelArgument> argument_at(uint64_t packet, size_t index,
+                                            std::string& kernel) const;
   std::set<size_t> check_arguments(const Program& program, uint32_t unit, uint64_t packet);
-  void check_pointer(const Program& program, const std::vector<uint32_t>& units, size_t argument,
-                     uint64_t address);
+  void check_pointer(const Command& command, size_t argument, uint64_t address);
+  void check_bank(const Command& command, size_t argument, uint64_t address);
   void mark_stale(uint64_t address);
-  void mark_stale(const HostCopy& copy, uint64_t begin, uint64_t offset, uint64_t size_bytes);
+  void mark_stale(HostCopy& copy, uint64_t begin, uint64_t offset, uint64_t size_bytes);
   void close_results(const Started& command);
   static void report_read(const EarlyRead& read);
   void report(const char* kind, const std::string& kernel, const std::string& unit,
@@ -128,13 +167,18 @@ class BufferChecks {
   Card& card_;
   const MemoryStates& states_;
   RunArguments run_arguments_;
+  RunOrder& order_ = RunOrder::instance();  // of the process that opened the card
+  uint64_t ordered_card_ = 0;               // in it; 0: races are not checked there
   std::mutex mutex_;
-  std::map<uint64_t, HostCopy> copies_;  // by device address
-  std::map<uint64_t, Started> started_;  // by packet, including commands that have ended
-  std::set<uint64_t> told_later_;        // packets of runs that need no wait
+  std::map<uint64_t, HostCopy> copies_;   // by device address
+  std::map<uint64_t, uint64_t> visible_;  // sizes of buffers that the program sees directly
+  std::map<uint64_t, Started> started_;   // by packet, including commands that have ended
+  std::set<uint64_t> told_later_;         // packets of runs that need no wait
   uint64_t num_started_ = 0;
-  std::vector<uint64_t> running_;  // packets of started_ whose results are not checked yet
+  std::atomic<bool> has_ended_{false};  // the program, for this card
+  std::vector<uint64_t> running_;       // packets of started_ whose results are not checked yet
   std::vector<EarlySync> early_syncs_;
+  std::vector<StalledStream> stalled_;
   std::set<std::pair<std::string, std::string>>
       written_arguments_;       // kernel, argument: of some run
   std::set<uint64_t> results_;  // buffers that a run may have written since they were last synced

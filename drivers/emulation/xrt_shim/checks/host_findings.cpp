@@ -56,6 +56,7 @@ void report_host_finding(Card& card, const MemoryStates& states, const HostFindi
   finding.message = found.message;
   finding.file = source.file;
   finding.line = source.line;
+  finding.more = found.more;
   if (found.address != ~uint64_t{0}) add_buffer_to(finding, states, found.address);
   const std::string line = json_line(finding);
   if (!is_first(line)) return;

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "emulation/protocol/code_place.h"
 #include "emulation/xrt_shim/card/card.h"
@@ -23,6 +25,7 @@ struct HostFinding {
   bool is_warning = false;  // it may be harmless, or pass here but fail on hardware
   // The device address of the buffer that it is about; ~0: none.
   uint64_t address = ~uint64_t{0};
+  std::vector<std::pair<std::string, std::string>> more = {};  // see Finding
 };
 
 // Reports a finding once per place and message. `place`: caller_place(), or where it happened.

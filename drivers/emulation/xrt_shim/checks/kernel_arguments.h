@@ -13,9 +13,11 @@
 
 namespace tandem::emulation {
 
+constexpr uint32_t kScalarArgument = 0, kPointerArgument = 1, kStreamArgument = 4;
+
 struct KernelArgument {
   std::string name;
-  uint32_t kind = 0;          // 0 scalar, 1 global, 3 local, 4 stream
+  uint32_t kind = 0;          // as above; 3: local memory
   uint32_t offset = 0;        // in the register map
   uint32_t num_bytes = 0;     // size of the program's value
   bool is_array = false;      // scalars only: a pointer in the register map, which may be an output

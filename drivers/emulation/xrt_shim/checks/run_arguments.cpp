@@ -8,8 +8,6 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr uint32_t kScalarKind = 0;
-constexpr uint32_t kPointerKind = 1;
 constexpr uint64_t kPointerBytes = 8;
 
 std::string value_text(uint64_t num_bytes) {
@@ -29,10 +27,19 @@ bool RunArguments::knows(uint64_t packet) const {
   return runs_.contains(packet);
 }
 
-void RunArguments::set(uint64_t packet, int index, bool is_buffer, uint64_t num_bytes) {
+void RunArguments::set(uint64_t packet, int index, const GivenArgument& given) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto run = runs_.find(packet);
-  if (run != runs_.end()) run->second[index] = {is_buffer, num_bytes};
+  if (run != runs_.end()) run->second[index] = given;
+}
+
+std::optional<GivenArgument> RunArguments::given(uint64_t packet, size_t index) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto run = runs_.find(packet);
+  if (run == runs_.end()) return std::nullopt;
+  const auto found = run->second.find(static_cast<int>(index));
+  if (found == run->second.end()) return std::nullopt;
+  return found->second;
 }
 
 std::vector<RunArguments::Problem> RunArguments::problems(
@@ -44,20 +51,21 @@ std::vector<RunArguments::Problem> RunArguments::problems(
   // Output scalars need no value. If a kernel has no memory, its scalars may be outputs.
   const bool has_memory =
       std::any_of(arguments.begin(), arguments.end(),
-                  [](const KernelArgument& each) { return each.kind == kPointerKind; });
+                  [](const KernelArgument& each) { return each.kind == kPointerArgument; });
   for (size_t index = 0; index < arguments.size(); ++index) {
     const KernelArgument& argument = arguments[index];
-    if (argument.kind != kScalarKind && argument.kind != kPointerKind) continue;
+    if (argument.kind != kScalarArgument && argument.kind != kPointerArgument) continue;
     const auto set = run->second.find(static_cast<int>(index));
     if (set == run->second.end()) {
-      if (argument.kind == kScalarKind && (argument.is_array || !has_memory)) continue;
+      if (argument.kind == kScalarArgument && (argument.is_array || !has_memory)) continue;
       problems.push_back(
           {index, "a run begins without this argument (" + std::to_string(run->second.size()) +
                       " of " + std::to_string(arguments.size()) + " are set): set all of them"});
       continue;
     }
-    const auto [is_buffer, num_bytes] = set->second;
-    const bool takes_pointer = argument.kind == kPointerKind;
+    const bool is_buffer = set->second.is_buffer;
+    const uint64_t num_bytes = set->second.num_bytes;
+    const bool takes_pointer = argument.kind == kPointerArgument;
     const uint64_t wanted = takes_pointer ? kPointerBytes : argument.num_bytes;
     if (is_buffer ? takes_pointer : num_bytes == wanted) continue;
     problems.push_back(

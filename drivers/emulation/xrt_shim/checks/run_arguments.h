@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "emulation/protocol/run_calls.h"
 #include "emulation/xrt_shim/checks/kernel_arguments.h"
 
 namespace tandem::emulation {
@@ -23,7 +25,9 @@ class RunArguments {
   // `by_program`: false: nothing is known of the run.
   void made(uint64_t packet, bool by_program);
   bool knows(uint64_t packet) const;
-  void set(uint64_t packet, int index, bool is_buffer, uint64_t num_bytes);
+  void set(uint64_t packet, int index, const GivenArgument& given);
+  // What the argument is set to; nothing if that is not known.
+  std::optional<GivenArgument> given(uint64_t packet, size_t index) const;
 
   struct Problem {
     size_t argument = 0;
@@ -35,12 +39,8 @@ class RunArguments {
                                 const std::vector<KernelArgument>& arguments) const;
 
  private:
-  struct Value {
-    bool is_buffer = false;
-    uint64_t num_bytes = 0;
-  };
   mutable std::mutex mutex_;
-  std::map<uint64_t, std::map<int, Value>> runs_;
+  std::map<uint64_t, std::map<int, GivenArgument>> runs_;
 };
 
 }  // namespace tandem::emulation

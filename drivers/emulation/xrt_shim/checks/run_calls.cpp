@@ -9,6 +9,7 @@ namespace {
 
 using tandem::emulation::BufferChecks;
 using tandem::emulation::Card;
+using tandem::emulation::GivenArgument;
 using tandem::emulation::RunCalls;
 
 // Calls `use` with the checks of the packet's card and the packet's offset.
@@ -27,11 +28,18 @@ void made(const void* packet, bool by_program) {
   with_checks(packet, [&](BufferChecks& checks, uint64_t at) { checks.run_made(at, by_program); });
 }
 
-void set(const void* packet, int index, bool is_buffer, std::size_t num_bytes,
-         const char* refusal) {
+void set(const void* packet, int index, const GivenArgument& given, const char* refusal) {
   with_checks(packet, [&](BufferChecks& checks, uint64_t at) {
-    checks.argument_set(at, index, is_buffer, num_bytes, refusal);
+    checks.argument_set(at, index, given, refusal);
   });
+}
+
+const char* why_no_buffer(const void* packet, int index) {
+  const char* why = nullptr;
+  with_checks(packet, [&](const BufferChecks& checks, uint64_t at) {
+    why = checks.why_no_buffer(at, index);
+  });
+  return why;
 }
 
 void state_queried() {
@@ -40,8 +48,11 @@ void state_queried() {
   }
 }
 
-void waited(const void* packet) {
-  with_checks(packet, [](BufferChecks& checks, uint64_t at) { checks.run_waited(at); });
+void waited(const void* packet, bool by_wait) {
+  with_checks(packet, [by_wait](BufferChecks& checks, uint64_t at) {
+    checks.run_waited(at);
+    if (by_wait) checks.note_stalled(at);
+  });
 }
 
 void timed_out(const void* packet) {
@@ -52,7 +63,12 @@ void told_later(const void* packet) {
   with_checks(packet, [](BufferChecks& checks, uint64_t at) { checks.run_told_later(at); });
 }
 
-constexpr RunCalls kRunCalls{&made, &set, &state_queried, &waited, &timed_out, &told_later};
+void of_opencl(const void* packet) {
+  with_checks(packet, [](BufferChecks& checks, uint64_t at) { checks.run_of_opencl(at); });
+}
+
+constexpr RunCalls kRunCalls{&made,   &set,       &why_no_buffer, &state_queried,
+                             &waited, &timed_out, &told_later,    &of_opencl};
 
 }  // namespace
 

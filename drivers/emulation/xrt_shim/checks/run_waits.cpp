@@ -7,16 +7,19 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "emulation/protocol/code_place.h"
 #include "emulation/xrt_shim/card/card.h"
 #include "emulation/xrt_shim/checks/buffer_checks.h"
 #include "emulation/xrt_shim/checks/host_findings.h"
+#include "emulation/xrt_shim/opencl/opencl_order.h"
 
 namespace tandem::emulation {
 namespace {
 
-constexpr std::chrono::milliseconds kWaitsTimeout{1'000};  // a card that hangs gives no answer
+// How long a kernel may take to end, and how long one that waits may take to go on.
+constexpr std::chrono::milliseconds kEndTimeout{2'000}, kStepTimeout{200};
 
 // Other threads may close cards meanwhile.
 void report_runs_at_exit() {
@@ -37,11 +40,16 @@ void BufferChecks::ending() {
   if (!card_.owned_here()) return;  // a forked process: the runs are its parent's
   finished();
   std::map<uint64_t, Started> started;
+  std::vector<StalledStream> stalled;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     started.swap(started_);
+    stalled.swap(stalled_);
   }
+  for (const StalledStream& each : stalled) report_stalled(each);
   for (const auto& [packet, command] : started) report_never_waited(packet, command);
+  if (!has_ended_.exchange(true))
+    static_cast<void>(card_.call_within(kAnswerTimeout, "left_values"));
 }
 
 // XRT gives a packet to a new run once the old one is over.
@@ -58,10 +66,16 @@ void BufferChecks::run_made(uint64_t packet, bool by_program) {
     std::erase_if(early_syncs_, [packet](const EarlySync& sync) { return sync.packet == packet; });
   }
   report_never_waited(packet, before);
+  RunOrder::instance().forget_packet(ordered_card_, packet);
 }
 
 // Earlier runs of the same unit are over too: a unit takes its commands in order.
 void BufferChecks::run_waited(uint64_t packet) {
+  if (ordered_card_ != 0) order_.waited(ordered_card_, packet);
+  note_waited(packet);
+}
+
+void BufferChecks::note_waited(uint64_t packet) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = started_.find(packet);
   if (found == started_.end()) return;
@@ -71,6 +85,40 @@ void BufferChecks::run_waited(uint64_t packet) {
         command.units.size() == 1 && command.units == ended.units && command.order < ended.order;
     if (other == packet || before) command.is_waited_for = true;
   }
+}
+
+bool BufferChecks::is_visible(uint64_t address) const {
+  const auto after = visible_.upper_bound(address);
+  if (after == visible_.begin()) return false;
+  const auto& [begin, size_bytes] = *std::prev(after);
+  return address - begin < size_bytes;
+}
+
+// The card looks for no races of runs that streams link to others. A flag in memory that the
+// program sees directly may tell it that a run is over.
+uint64_t BufferChecks::order_of(OrderedRun run, bool may_move) {
+  if (ordered_card_ == 0) return 0;
+  run.card = ordered_card_;
+  RunOrder::Start start{run, run_arguments_.knows(run.packet), may_move, false};
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = started_.find(run.packet);
+    if (found == started_.end()) {
+      start.is_of_program = false;
+    } else {
+      if (found->second.has_streams || found->second.is_alone) return 0;
+      const auto& uses = found->second.uses;
+      start.is_shown = told_later_.contains(run.packet) ||
+                       std::any_of(uses.begin(), uses.end(),
+                                   [this](const Use& use) { return is_visible(use.address); });
+    }
+  }
+  return order_.start(start);
+}
+
+void BufferChecks::run_of_opencl(uint64_t packet) {
+  if (ordered_card_ == 0) return;
+  RunOrder::instance().belongs_to(ordered_card_, packet, order_of_enqueued());
 }
 
 void BufferChecks::run_timed_out(uint64_t packet) {
@@ -85,16 +133,21 @@ void BufferChecks::run_told_later(uint64_t packet) {
     const std::lock_guard<std::mutex> lock(mutex_);
     told_later_.insert(packet);
   }
-  run_waited(packet);
+  RunOrder::instance().show(ordered_card_, packet);
+  note_waited(packet);
 }
 
-// A run that streams link to others ends with them, so a wait for one of these is enough. One that
-// failed is told otherwise.
+// A run that streams link to others ends with them, so a wait for one of these is enough, unless it
+// waits for a stream for ever. One that failed is told otherwise.
 void BufferChecks::report_never_waited(uint64_t packet, const Started& command) {
   if (command.is_waited_for) return;
   const uint32_t state = card_.packet_state(packet);
-  if (command.is_timed_out && state < ERT_CMD_STATE_COMPLETED) return report_never_ended(command);
+  if (state < ERT_CMD_STATE_COMPLETED && (command.is_timed_out || command.has_streams)) {
+    return report_never_ended(packet, command);
+  }
   if (command.has_streams || state == ERT_CMD_STATE_ERROR || state == ERT_CMD_STATE_ABORT) return;
+  // An early sync or a race tells the same mistake.
+  if (command.is_told || RunOrder::instance().is_raced(ordered_card_, packet)) return;
   HostFinding finding{"missing_wait", command.kernel, "", ""};
   finding.message =
       "the program never waits for this run, so it may end, or use the results, before the kernel "
@@ -102,17 +155,38 @@ void BufferChecks::report_never_waited(uint64_t packet, const Started& command) 
   warn_of(command, finding);
 }
 
-// The program gave up its wait for the run and let it go on. The card says where the kernel stands.
-void BufferChecks::report_never_ended(const Started& command) {
-  HostFinding finding{"never_ends", command.kernel, "", ""};
-  std::string waits;
-  if (command.units.size() == 1) {
-    const CardAnswer answer =
-        card_.call_within(kWaitsTimeout, "waits " + std::to_string(command.units.front()));
-    if (answer.ok()) waits = answer.text.substr(std::min<size_t>(3, answer.text.size()));
+bool BufferChecks::ends_within(std::chrono::milliseconds timeout, uint64_t packet) const {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (card_.packet_state(packet) < ERT_CMD_STATE_COMPLETED) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  return true;
+}
+
+// The streams that a run waits for; empty: it computes, or the card does not tell.
+std::string BufferChecks::waits_of(const Started& command) const {
+  if (command.units.size() != 1) return {};
+  const CardAnswer answer =
+      card_.call_within(kAnswerTimeout, "waits " + std::to_string(command.units.front()));
+  return answer.ok() ? answer.text.substr(std::min<size_t>(3, answer.text.size())) : "";
+}
+
+// The program gave up its wait for the run and let it go on, or waited for runs beside it only. One
+// that streams link to others may be about to end with these. The card says where the kernel
+// stands.
+void BufferChecks::report_never_ended(uint64_t packet, const Started& command) {
+  std::string waits = waits_of(command);
+  if (command.has_streams) {
+    if (ends_within(waits.empty() ? kEndTimeout : kStepTimeout, packet)) return;
+    waits = waits_of(command);
+    if (waits.empty() && !command.is_timed_out) return;
+  }
+  HostFinding finding{"never_ends", command.kernel, "", ""};
   finding.message =
-      "the program's wait for this run ended by its time limit, and the kernel still runs; " +
+      std::string(command.is_timed_out ? "the program's wait for this run ended by its time limit"
+                                       : "the program never waits for this run") +
+      ", and the kernel still runs; " +
       (waits.empty() ? "TANDEM_CARD_DEADLINE=SECONDS ends it and tells its position"
                      : "it waits: " + waits);
   warn_of(command, finding);
@@ -127,13 +201,13 @@ void BufferChecks::warn_of(const Started& command, HostFinding& finding) {
 }
 
 // A sync from the device of bytes from which on a run uses a buffer, for which the program did not
-// wait. Where the use ends is unknown, so bytes behind its first one may be another run's, as in
-// views of one buffer. If the kernel has written none of them yet, its end tells whether it does.
-// Of a buffer with results of an earlier run, another run of the kernel tells it.
-void BufferChecks::note_early_sync(uint64_t address, uint64_t size_bytes) {
+// wait. `is_written`: a kernel had written some of them when the sync ended. Where the use ends is
+// unknown, so bytes behind its first one may be another run's, as in views of one buffer. If the
+// kernel has written none of them yet, its end tells whether it does. Of a buffer with results of
+// an earlier run, another run of the kernel tells it.
+void BufferChecks::note_early_sync(uint64_t address, uint64_t size_bytes, bool is_written) {
   const CodePlace place = caller_place();
   const std::lock_guard<std::mutex> lock(mutex_);
-  const bool written = states_.any_unseen(address, size_bytes);
   for (const auto& [packet, command] : started_) {
     if (command.is_waited_for) continue;
     for (const Use& use : command.uses) {
@@ -141,8 +215,9 @@ void BufferChecks::note_early_sync(uint64_t address, uint64_t size_bytes) {
       if (!inside || use.is_read_only) continue;
       const bool writes =
           !use.held_results || written_arguments_.contains({command.kernel, use.argument});
+      RunOrder::instance().show(ordered_card_, packet);  // it is told here
       early_syncs_.push_back({packet, command.kernel, use.argument, address, size_bytes, place,
-                              written && writes, command.is_timed_out});
+                              is_written && writes, command.is_timed_out});
     }
   }
 }
@@ -154,7 +229,9 @@ void BufferChecks::report_early_syncs() {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::erase_if(early_syncs_, [&](const EarlySync& sync) {
       const bool wrote = sync.is_certain || states_.any_unseen(sync.address, sync.size_bytes);
-      if (wrote) found.push_back(sync);
+      const bool is_told = RunOrder::instance().is_raced(ordered_card_, sync.packet);
+      if (wrote && !is_told) found.push_back(sync);
+      if (wrote) started_[sync.packet].is_told = true;
       return wrote || card_.packet_state(sync.packet) >= ERT_CMD_STATE_COMPLETED;
     });
   }

@@ -51,7 +51,9 @@ CardProcess::CardProcess(const std::function<CardConnection()>& connect,
                          std::function<void()> on_death)
     : on_death_(std::move(on_death)), owner_(fork_count()) {
   wake_event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_event_ < 0) throw std::runtime_error("too many files are open");
+  if (wake_event_ < 0)
+    throw std::runtime_error(
+        "too many files are open for an emulated card; raise the limit (ulimit -n)");
   try {
     connection_ = connect();
     watcher_ = std::make_unique<std::thread>([this] { watch(); });
