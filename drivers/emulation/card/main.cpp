@@ -31,6 +31,7 @@
 #include "emulation/card/timing/run_timer.h"
 #include "emulation/protocol/card_address.h"
 #include "emulation/protocol/control_channel.h"
+#include "emulation/protocol/finding.h"
 #include "fpga_hls/runtime/depth_trial.h"
 
 namespace tandem::emulation {
@@ -100,6 +101,8 @@ CardSettings read_settings() {
   const std::string trial = variable("TANDEM_DEPTH_TRIAL");
   if (!trial.empty()) hls_runtime::DepthTrial::begin(trial);
   settings.report_file = variable("TANDEM_CARD_REPORT");
+  settings.runs_file = variable("TANDEM_CARD_RUNS");
+  if (!settings.runs_file.empty()) append_line(settings.runs_file, "card");
   settings.measures_units = !variable("TANDEM_CARD_STATISTICS").empty();
   settings.checks = parse_checks(variable("TANDEM_CHECKS"), !settings.report_file.empty());
   settings.deadline = read_deadline();

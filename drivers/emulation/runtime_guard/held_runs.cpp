@@ -3,48 +3,37 @@
 // A callback may start its run again, so starts are counted.
 #include "emulation/runtime_guard/held_runs.h"
 
-#include <unistd.h>
-
 #include <utility>
+
+#include "emulation/protocol/process_instance.h"
+#include "emulation/runtime_guard/run_packet.h"
 
 namespace tandem::emulation {
 
-// Never destroyed: callbacks may come during static destruction.
-HeldRuns& HeldRuns::instance() {
-  struct OfProcess {
-    pid_t process;
-    HeldRuns runs;
-  };
-  static std::atomic<OfProcess*> current{nullptr};
-  OfProcess* known = current.load();
-  while (known == nullptr || known->process != getpid()) {
-    auto* const made = new OfProcess{getpid(), {}};
-    if (current.compare_exchange_strong(known, made)) return made->runs;
-    delete made;
-  }
-  return known->runs;
-}
+HeldRuns& HeldRuns::instance() { return of_this_process<HeldRuns>(); }
 
 void HeldRuns::made(const xrt::run& run) {
   if (!any_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
-  entries_.erase(run.get_ert_packet());
+  entries_.erase(packet_of(run));
 }
 
 bool HeldRuns::gets_callback(const xrt::run& run) {
   const std::lock_guard lock(mutex_);
   any_.store(true);
-  return entries_.try_emplace(run.get_ert_packet()).second;
+  return entries_.try_emplace(packet_of(run)).second;
 }
 
 void HeldRuns::starts(const xrt::run& run) {
   if (!any_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(run.get_ert_packet());
+  const auto found = entries_.find(packet_of(run));
   if (found == entries_.end()) return;
   ++found->second.num_started;
   found->second.run = run;
 }
+
+void HeldRuns::start_failed(const xrt::run& run) { ended(packet_of(run)); }
 
 void HeldRuns::ended(const void* packet) {
   HeldRuns& all = instance();

@@ -27,7 +27,7 @@ class HeldRuns {
   bool gets_callback(const xrt::run& run);
   // Before and after a start.
   void starts(const xrt::run& run);
-  void start_failed(const xrt::run& run) { ended(run.get_ert_packet()); }
+  void start_failed(const xrt::run& run);
   // Call it in a callback of the run. It may destroy the run, and with it the device.
   static void ended(const void* packet);
 

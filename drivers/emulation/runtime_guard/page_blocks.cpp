@@ -5,8 +5,10 @@
 // XRT and programs allocate host copies of buffers so. The shim watches these by closing pages
 // (host_watch.h), and no other block may be in a page that it closes. Where no variable asks for
 // checks, nothing changes. The blocks themselves are the next library's (the C library's), which
-// frees them. Threads: any.
+// frees them. A program that loads this library late, as Python does, has the C library first in
+// its order of symbols; Debian's library gets the functions here all the same. Threads: any.
 #include <dlfcn.h>
+#include <link.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -15,6 +17,8 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+
+#include "emulation/runtime_guard/call_table.h"
 
 namespace {
 
@@ -52,6 +56,26 @@ Function* next_function(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
+// aligned_alloc(). Of the exported function even this library may not have the address: its own
+// name for it may stand for the C library's.
+void* allocate_aligned(std::size_t alignment, std::size_t size) {
+  static auto* const next = next_function<void*(std::size_t, std::size_t)>("aligned_alloc");
+  if (!may_watch(alignment)) return next(alignment, size);
+  const std::size_t whole = rounded(size);
+  void* const block = next(alignment, whole);
+  keep_block(block, whole);
+  return block;
+}
+
+// Debian's library, which is loaded before this one, allocates by aligned_alloc().
+__attribute__((constructor)) void take_calls_of_debian() {
+  void* const library = dlopen(TANDEM_XRT_COREUTIL, RTLD_LAZY | RTLD_NOLOAD);
+  link_map* map = nullptr;
+  if (library == nullptr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return;
+  tandem::emulation::replace_calls(*map, "aligned_alloc",
+                                   reinterpret_cast<void*>(&allocate_aligned));
+}
+
 }  // namespace
 
 extern "C" {
@@ -66,12 +90,7 @@ int posix_memalign(void** block, std::size_t alignment, std::size_t size) noexce
 }
 
 void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  static auto* const next = next_function<void*(std::size_t, std::size_t)>("aligned_alloc");
-  if (!may_watch(alignment)) return next(alignment, size);
-  const std::size_t whole = rounded(size);
-  void* const block = next(alignment, whole);
-  keep_block(block, whole);
-  return block;
+  return allocate_aligned(alignment, size);
 }
 
 // Whether all pages of [begin, +size) belong to a block that begins there.

@@ -9,16 +9,20 @@
 
 #include <cstring>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "emulation/protocol/run_calls.h"
 #include "emulation/runtime_guard/debian_function.h"
 #include "emulation/runtime_guard/held_runs.h"
+#include "emulation/runtime_guard/run_packet.h"
 
 namespace {
 
 using tandem::emulation::debian_function;
+using tandem::emulation::GivenArgument;
 using tandem::emulation::HeldRuns;
+using tandem::emulation::packet_of;
 using tandem::emulation::RunCalls;
 
 // As the C++ ABI of Linux names them; the object's address is the first argument.
@@ -61,22 +65,36 @@ xrt::run made_run(const xrt::kernel& kernel) {
 
 // Runs `call`, which sets an argument of `run`.
 template <typename Call>
-void tell_of(const xrt::run& run, int index, bool is_buffer, std::size_t num_bytes,
-             const Call& call) {
+void tell_of(const xrt::run& run, int index, const GivenArgument& given, const Call& call) {
   const RunCalls* const calls = run ? run_calls() : nullptr;
   if (calls == nullptr) return call();
   try {
+    // Debian's library would crash.
+    const char* const why = given.is_buffer ? calls->why_no_buffer(packet_of(run), index) : nullptr;
+    if (why != nullptr) throw std::invalid_argument(why);
     call();
   } catch (const std::exception& error) {
-    calls->set(run.get_ert_packet(), index, is_buffer, num_bytes, error.what());
+    calls->set(packet_of(run), index, given, error.what());
     throw;
   }
-  calls->set(run.get_ert_packet(), index, is_buffer, num_bytes, nullptr);
+  calls->set(packet_of(run), index, given, nullptr);
 }
 
-bool is_opencl(const void* code) {
+// Whether the code is of a library whose file's name begins so.
+bool is_of(const char* library, const void* code) {
   Dl_info info{};
-  return dladdr(code, &info) != 0 && std::strstr(info.dli_fname, "libxilinxopencl") != nullptr;
+  if (dladdr(code, &info) == 0) return false;
+  const char* const folder_end = std::strrchr(info.dli_fname, '/');
+  const char* const name = folder_end == nullptr ? info.dli_fname : folder_end + 1;
+  return std::strncmp(name, library, std::strlen(library)) == 0;
+}
+
+bool is_opencl(const void* code) { return is_of("libxilinxopencl", code); }
+
+// The shim, which XRT loads by one of these names.
+bool is_shim(const void* code) {
+  return is_of("libxrt_core.so", code) || is_of("libxrt_hwemu.so", code) ||
+         is_of("libxrt_swemu.so", code);
 }
 
 bool is_over(ert_cmd_state state) {
@@ -84,12 +102,12 @@ bool is_over(ert_cmd_state state) {
          state == ERT_CMD_STATE_ABORT;
 }
 
-// Call it after the program has waited for a run or asked for its state.
-ert_cmd_state after_query(const xrt::run& run, ert_cmd_state state) {
+// Call it after the program has waited for a run (`by_wait`) or asked for its state.
+ert_cmd_state after_query(const xrt::run& run, ert_cmd_state state, bool by_wait = false) {
   if (const RunCalls* const calls = run_calls()) {
     calls->state_queried();
-    if (is_over(state)) calls->waited(run.get_ert_packet());
-    if (state == ERT_CMD_STATE_TIMEOUT) calls->timed_out(run.get_ert_packet());
+    if (is_over(state)) calls->waited(packet_of(run), by_wait);
+    if (state == ERT_CMD_STATE_TIMEOUT) calls->timed_out(packet_of(run));
   }
   return state;
 }
@@ -109,7 +127,7 @@ void start_held(const xrt::run& run, const Start& start) {
 
 void told_later(const xrt::run& run) {
   const RunCalls* const calls = run ? run_calls() : nullptr;
-  if (calls != nullptr) calls->told_later(run.get_ert_packet());
+  if (calls != nullptr) calls->told_later(packet_of(run));
 }
 
 }  // namespace
@@ -119,24 +137,28 @@ namespace xrt {
 run::run(const kernel& krnl) : run(made_run(krnl)) {
   HeldRuns::instance().made(*this);
   if (const RunCalls* const calls = run_calls()) {
-    calls->made(get_ert_packet(), !is_opencl(__builtin_return_address(0)));
+    calls->made(packet_of(*this), !is_opencl(__builtin_return_address(0)));
   }
 }
 
 void run::set_arg_at_index(int index, const void* value, std::size_t bytes) {
   static auto* const set = debian_function<void(run*, int, const void*, std::size_t)>(kSetValue);
-  tell_of(*this, index, false, bytes, [&] { set(this, index, value, bytes); });
+  tell_of(*this, index, {false, bytes, 0}, [&] { set(this, index, value, bytes); });
 }
 
 void run::set_arg_at_index(int index, const bo& buffer) {
   static auto* const set = debian_function<void(run*, int, const bo&)>(kSetBuffer);
-  tell_of(*this, index, true, 0, [&] { set(this, index, buffer); });
+  const std::uint64_t address = buffer ? buffer.address() : 0;
+  tell_of(*this, index, {true, 0, address}, [&] {
+    if (!buffer && run_calls() != nullptr) throw std::invalid_argument("the xrt::bo is empty");
+    set(this, index, buffer);
+  });
 }
 
 ert_cmd_state run::wait(const std::chrono::milliseconds& timeout) const {
   static auto* const wait =
       debian_function<ert_cmd_state(const run*, const std::chrono::milliseconds&)>(kWait);
-  return after_query(*this, wait(this, timeout));
+  return after_query(*this, wait(this, timeout), true);
 }
 
 void run::add_callback(ert_cmd_state state,
@@ -144,10 +166,13 @@ void run::add_callback(ert_cmd_state state,
                        void* data) {
   using Function = std::function<void(const void*, ert_cmd_state, void*)>;
   static auto* const add = debian_function<void(run*, ert_cmd_state, Function, void*)>(kCallback);
+  const bool by_opencl = is_opencl(__builtin_return_address(0));
   add(this, state, std::move(function), data);
-  if (!is_opencl(__builtin_return_address(0)) && HeldRuns::instance().gets_callback(*this)) {
+  const RunCalls* const calls = by_opencl && *this ? run_calls() : nullptr;
+  if (calls != nullptr) calls->of_opencl(packet_of(*this));
+  if (!by_opencl && HeldRuns::instance().gets_callback(*this)) {
     const auto end = [](const void*, ert_cmd_state, void* packet) { HeldRuns::ended(packet); };
-    add(this, ERT_CMD_STATE_COMPLETED, end, get_ert_packet());
+    add(this, ERT_CMD_STATE_COMPLETED, end, packet_of(*this));
   }
   told_later(*this);
 }
@@ -157,6 +182,14 @@ void run::set_event(const std::shared_ptr<event_impl>& event) const {
       debian_function<void(const run*, const std::shared_ptr<event_impl>&)>(kEvent);
   set(this, event);
   told_later(*this);
+}
+
+// A program that has the packet may wait for its state there. XRT's libraries and the shim take it,
+// too.
+ert_packet* run::get_ert_packet() const {
+  const void* const caller = __builtin_return_address(0);
+  if (!is_opencl(caller) && !is_shim(caller)) told_later(*this);
+  return packet_of(*this);
 }
 
 void run::start(const autostart& iterations) {

@@ -12,10 +12,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "emulation/card/checks/value_states.h"
+
 namespace tandem::emulation {
 namespace {
 
 constexpr uint64_t kShadowPage = 4096;
+constexpr uint64_t kLargePage = uint64_t{2} << 20;
 constexpr uint64_t kTemplateBytes = uint64_t{8} << 20;
 constexpr uint64_t kOnes = 0x0101010101010101;
 constexpr uint64_t kReadableStates = kOnes * (kStateLive | kStateWritten);
@@ -68,9 +71,21 @@ DeviceShadow::DeviceShadow(uint64_t device, uint64_t size_bytes, const MemorySta
     madvise(mapped, bytes, MADV_DONTDUMP);
   }
   ::close(file);
+  // No missing value stays in device memory, so its states are one page of zeros again and again.
+  madvise(value_states_of(device / kLargePage * kLargePage), size_bytes, MADV_HUGEPAGE);
   // The parts of pages at both ends.
   std::memset(reinterpret_cast<void*>(begin), kUnknownStates, std::min(first, end) - begin);
   if (end > last) std::memset(reinterpret_cast<void*>(last), kUnknownStates, end - last);
+}
+
+void DeviceShadow::map_pages(uint64_t address, uint64_t size_bytes) const {
+  const uint64_t end = std::min(address + size_bytes, size_bytes_);
+  for (uint64_t at = address; at < end; at += kBlockBytes) {
+    static_cast<void>(states_.any_unseen(at, 1));
+    static_cast<void>(states_.any(at, 1, kStateLive));
+    // A page that is only read would be made again at its first write.
+    std::atomic_ref<int8_t>(shadow_of(device_ + at)).fetch_or(0);
+  }
 }
 
 void DeviceShadow::look_at_block(uint64_t address) {

@@ -43,6 +43,8 @@ class DeviceShadow {
   void close();
   void open() { is_closed_.store(false); }
   bool is_closed() const { return is_closed_.load(std::memory_order_relaxed); }
+  // Makes the pages of the maps of a range, so that the first accesses there take no page faults.
+  void map_pages(uint64_t address, uint64_t size_bytes) const;
   // A run begins: forgets the blocks that programs have changed.
   void refresh();
 

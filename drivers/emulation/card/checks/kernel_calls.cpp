@@ -4,12 +4,15 @@
 // compiler passes have the layouts of GCC's libsanitizer.
 //
 // Kernels find these functions in the card's program, before the empty ones of their own object.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "emulation/card/checks/local_memory.h"
 #include "emulation/card/checks/run_checks.h"
+#include "emulation/card/checks/stream_blocks.h"
 
 namespace {
 
@@ -60,7 +63,10 @@ void note_store(const void* at, uint64_t size_bytes, const void* from) {
     checks->store(address_of(at), size_bytes, from);
   }
 }
-
+const void* take_load(const void* at, uint64_t size_bytes, const void* from) {
+  RunChecks* const checks = RunChecks::current();
+  return checks == nullptr ? nullptr : checks->take(address_of(at), size_bytes, from);
+}
 // The value of an index: of a signed narrow type, its sign is in its own highest bit.
 int64_t index_value(const TypeDescriptor& type, uint64_t value) {
   const unsigned bits = 1u << (type.info >> 1);
@@ -73,7 +79,7 @@ void load_bytes(const void* at, uint64_t size_bytes, const void* from) {
   RunChecks* const checks = RunChecks::current();
   if (checks == nullptr || size_bytes == 0) return;
   const RunChecks::Pieces bytes{address_of(at), size_bytes, size_bytes, 1};
-  if (!checks->is_good_load(bytes, true, from)) checks->load(address_of(at), size_bytes, from);
+  if (!checks->is_good_load(bytes, true, from)) checks->take(address_of(at), size_bytes, from);
 }
 // How many of the bytes may be stored: behind the end of a variable lie the frames of callers,
 // without which the kernel cannot go on.
@@ -93,18 +99,26 @@ uint64_t store_bytes(const void* at, uint64_t size_bytes, const void* from) {
 
 void* copy_bytes(void* to, const void* from, uint64_t size_bytes, const void* caller) {
   load_bytes(from, size_bytes, caller);
-  return std::memmove(to, from, store_bytes(to, size_bytes, caller));
+  RunChecks* const checks = RunChecks::current();
+  std::vector<bool> unset;
+  if (checks != nullptr) unset = checks->unset_bytes(address_of(from), size_bytes);
+  const uint64_t stored = store_bytes(to, size_bytes, caller);
+  if (!unset.empty() && stored == size_bytes) checks->mark_unset(address_of(to), unset, caller);
+  return std::memmove(to, from, stored);
 }
 
 }  // namespace
 
 #define TANDEM_CHECK_CALL extern "C" __attribute__((visibility("default")))
-#define TANDEM_CHECK_ACCESS(bytes)                                   \
-  TANDEM_CHECK_CALL void tandem_check_load##bytes(const void* at) {  \
-    note_load(at, bytes, __builtin_return_address(0));               \
-  }                                                                  \
-  TANDEM_CHECK_CALL void tandem_check_store##bytes(const void* at) { \
-    note_store(at, bytes, __builtin_return_address(0));              \
+#define TANDEM_CHECK_ACCESS(bytes)                                         \
+  TANDEM_CHECK_CALL void tandem_check_load##bytes(const void* at) {        \
+    note_load(at, bytes, __builtin_return_address(0));                     \
+  }                                                                        \
+  TANDEM_CHECK_CALL void tandem_check_store##bytes(const void* at) {       \
+    note_store(at, bytes, __builtin_return_address(0));                    \
+  }                                                                        \
+  TANDEM_CHECK_CALL const void* tandem_check_take##bytes(const void* at) { \
+    return take_load(at, bytes, __builtin_return_address(0));              \
   }
 
 TANDEM_CHECK_ACCESS(1)
@@ -113,8 +127,11 @@ TANDEM_CHECK_ACCESS(4)
 TANDEM_CHECK_ACCESS(8)
 TANDEM_CHECK_ACCESS(16)
 
+// Such an access is a copy: values that are missing there are copied by a call of its own.
 TANDEM_CHECK_CALL void tandem_check_load_bytes(const void* at, uint64_t size_bytes) {
-  if (size_bytes != 0) note_load(at, size_bytes, __builtin_return_address(0));
+  RunChecks* const checks = RunChecks::current();
+  if (checks == nullptr || size_bytes == 0) return;
+  checks->take(address_of(at), size_bytes, __builtin_return_address(0));
 }
 TANDEM_CHECK_CALL void tandem_check_store_bytes(const void* at, uint64_t size_bytes) {
   if (size_bytes != 0) note_store(at, size_bytes, __builtin_return_address(0));
@@ -190,17 +207,74 @@ TANDEM_CHECK_CALL void tandem_check_alignment(const AlignmentData* data, uint64_
   }
 }
 
+// Whether a kernel may look at a value before it decides to; null: it may not.
+TANDEM_CHECK_CALL const void* tandem_check_probe(const void*, const void* at, uint64_t size_bytes) {
+  RunChecks* const checks = RunChecks::current();
+  return checks != nullptr && checks->is_set(address_of(at), size_bytes) ? at : nullptr;
+}
+// A function without checks may have stored there.
+TANDEM_CHECK_CALL void tandem_check_written(const void* at, uint64_t size_bytes) {
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->written(address_of(at), size_bytes);
+  }
+}
+// Of tandem_chain.h; 0 bytes: it is about to be freed.
+TANDEM_CHECK_CALL void tandem_check_stream_block(const void* block, uint64_t size_bytes) {
+  if (!tandem::emulation::has_local_memory()) return;
+  size_bytes != 0 ? tandem::emulation::add_stream_block(address_of(block), size_bytes)
+                  : tandem::emulation::drop_stream_block(address_of(block));
+}
+// Before memcpy() of an array, which has no padding: none of its elements may be missing on a port.
+TANDEM_CHECK_CALL void tandem_check_copied_array(const void* from, const void* to,
+                                                 uint64_t size_bytes) {
+  RunChecks* const checks = RunChecks::current();
+  if (checks == nullptr || !checks->is_in_device(address_of(to))) return;
+  const std::vector<bool> unset = checks->unset_bytes(address_of(from), size_bytes);
+  if (std::find(unset.begin(), unset.end(), true) == unset.end()) return;
+  checks->used(__builtin_return_address(0));
+}
+TANDEM_CHECK_CALL void tandem_check_used(const void* token) {
+  if (RunChecks* const checks = RunChecks::current()) checks->used(token);
+}
+TANDEM_CHECK_CALL void tandem_check_unset_store(const void* token, const void* at,
+                                                uint64_t size_bytes) {
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->pass_on(token, address_of(at), size_bytes);
+  }
+}
+// Of a copy of a structure: only all of it counts as used.
+TANDEM_CHECK_CALL void tandem_check_unset_part(const void* token, const void* at,
+                                               uint64_t size_bytes) {
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->mark_passed(token, address_of(at), size_bytes);
+  }
+}
+// A branch that a missing value decides may store there.
+TANDEM_CHECK_CALL void tandem_check_unset_choice(const void* token, const void* at,
+                                                 uint64_t size_bytes) {
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->choose(token, address_of(at), size_bytes);
+  }
+}
+TANDEM_CHECK_CALL void tandem_check_unset_copy(const void* from, const void* to,
+                                               uint64_t size_bytes) {
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->copy_unset(address_of(from), address_of(to), size_bytes, __builtin_return_address(0));
+  }
+}
+
 TANDEM_CHECK_CALL void tandem_check_stored(const void* at, uint64_t size_bytes) {
   if (RunChecks* const checks = RunChecks::current()) {
     checks->announce_store(address_of(at), size_bytes, __builtin_return_address(0));
   }
 }
 
-// Bit 0 of `flags`: a store; bit 1: surely of each of these bytes.
+// Bit 0 of `flags`: a store; bit 1: surely of each of these bytes; bit 2: an earlier look of the
+// loop failed.
 TANDEM_CHECK_CALL int tandem_check_range_ok(uint64_t low, uint64_t piece, uint64_t step,
                                             uint64_t count, uint64_t flags) {
   RunChecks* const checks = RunChecks::current();
-  if (checks == nullptr) return 0;
+  if (checks == nullptr || (flags & 4) != 0) return 0;
   const RunChecks::Pieces pieces{low, piece, step, count};
   const bool is_whole = (flags & 2) != 0;
   const void* const from = __builtin_return_address(0);
@@ -242,4 +316,10 @@ TANDEM_CHECK_CALL void tandem_check_restricted(const void* scope, const void* fi
 }
 TANDEM_CHECK_CALL void tandem_check_restrict_end(const void* scope) {
   if (RunChecks* const checks = RunChecks::current()) checks->end_loop(address_of(scope));
+}
+
+TANDEM_CHECK_CALL void tandem_misused(const char* kind, const char* what) {
+  if (RunChecks* const checks = RunChecks::current()) {
+    checks->misused(kind, what, __builtin_return_address(0));
+  }
 }

@@ -3,6 +3,8 @@
 // Variables begin at multiples of 8; ranges that do not are rounded outwards.
 #include "emulation/card/checks/local_memory.h"
 
+#include "emulation/card/checks/value_states.h"
+
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -64,6 +66,7 @@ void zero_map(char* begin, char* end) {
 void map_local_memory() {
   map_one(kShadowOffset);
   map_one(kBlankOffset);
+  map_one(kValueStates);
   shadow_of(0) = kCallDecides;
   mapped_local_memory = true;
 }
@@ -74,7 +77,7 @@ bool may_touch_bytes(uint64_t address, uint64_t size_bytes) {
   for (uint64_t done = 0; done < size_bytes;) {
     const uint64_t step = std::min<uint64_t>(8 - ((address + done) & 7), size_bytes - done);
     const int8_t shadow = shadow_of(address + done);
-    const bool is_whole = shadow == 0 || shadow == kBlank;
+    const bool is_whole = shadow == 0 || shadow == kBlank || shadow == kPassedOn;
     if (!is_whole && !may_touch(address + done, step)) return false;
     done += step;
   }
@@ -87,10 +90,9 @@ uint64_t accessible_bytes(uint64_t address, uint64_t size_bytes) {
   return count;
 }
 
-bool is_blank(uint64_t address, uint64_t size_bytes) {
+bool are_blank_bytes(uint64_t address, uint64_t size_bytes) {
   for (uint64_t byte = address; byte < address + size_bytes; ++byte) {
-    if (!is_marked_blank(shadow_of(byte))) return false;  // bits of a frame that has ended
-    if ((blank_bits_of(byte) >> (byte & 7) & 1) == 0) return false;
+    if (!is_blank(byte, 1)) return false;
   }
   return true;
 }
@@ -101,6 +103,10 @@ void set_written_bytes(uint64_t address, uint64_t size_bytes) {
     set_written(address, step);
     address += step;
   }
+}
+
+void set_passed_on_bytes(uint64_t address, uint64_t size_bytes) {
+  for (uint64_t byte = address; byte < address + size_bytes; ++byte) set_passed_on(byte, 1);
 }
 
 void enter_scope_of(uint64_t address, uint64_t size_bytes) {
@@ -123,6 +129,16 @@ void guard_global(uint64_t address, uint64_t size_bytes, uint64_t padded_bytes) 
   const uint64_t free = (size_bytes + 7) / 8 * 8;
   if (padded_bytes > free) {
     std::memset(&shadow_of(address + free), kGlobalGuard, (padded_bytes - free) / 8);
+  }
+}
+
+void touch_maps(uint64_t begin, uint64_t end) {
+  for (const uint64_t offset : {kShadowOffset, kBlankOffset}) {
+    const uint64_t last = ((end - 1) >> 3) + offset;
+    for (uint64_t at = ((begin >> 3) + offset) & ~(kMapPage - 1); at <= last; at += kMapPage) {
+      auto* const byte = reinterpret_cast<volatile char*>(std::max(at, (begin >> 3) + offset));
+      *byte = *byte;
+    }
   }
 }
 

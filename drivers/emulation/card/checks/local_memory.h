@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace tandem::emulation {
 
@@ -27,6 +28,8 @@ constexpr int8_t kOutOfScope = -8;        // in the shadow map; 0xf8 as in Addre
 constexpr int8_t kCallDecides = -96;
 // To kBlank + 7: as 0 to 7, but some of these bytes are blank.
 constexpr int8_t kBlank = -112;
+// To kPassedOn + 7: the same, because a value was stored that was missing itself.
+constexpr int8_t kPassedOn = -104;
 
 // Makes the maps. Throws std::runtime_error if the addresses are in use.
 void map_local_memory();
@@ -38,7 +41,8 @@ inline int8_t& shadow_of(uint64_t address) {
 inline bool is_mappable(uint64_t address) {
   return address >= kFirstAddress && address < kAddressEnd;
 }
-inline bool is_marked_blank(int8_t shadow) { return (shadow & ~7) == kBlank; }
+inline bool is_marked_blank(int8_t shadow) { return (shadow & ~15) == kBlank; }
+inline bool is_marked_passed(int8_t shadow) { return (shadow & ~7) == kPassedOn; }
 // 0: all 8 bytes are accessible; k: the first k; negative: none.
 inline int8_t bounds_of(uint64_t address) {
   const int8_t shadow = shadow_of(address);
@@ -46,6 +50,19 @@ inline int8_t bounds_of(uint64_t address) {
 }
 inline uint8_t& blank_bits_of(uint64_t address) {
   return *reinterpret_cast<uint8_t*>((address >> 3) + kBlankOffset);
+}
+
+// Whether all bytes are 0.
+inline bool are_zero(const void* bytes, uint64_t count) {
+  const auto* at = static_cast<const char*>(bytes);
+  uint64_t words[8], found = 0;
+  for (; count >= sizeof(words); at += sizeof(words), count -= sizeof(words)) {
+    std::memcpy(words, at, sizeof(words));
+    for (const uint64_t word : words) found |= word;
+    if (found != 0) return false;
+  }
+  for (; count != 0; ++at, --count) found |= static_cast<uint64_t>(*at);
+  return found == 0;
 }
 
 // Whether an access of at most 8 bytes stays inside its variable.
@@ -63,12 +80,27 @@ inline bool may_touch(uint64_t address, uint64_t size_bytes) {
 bool may_touch_bytes(uint64_t address, uint64_t size_bytes);
 // How many bytes from `address` on, at most `size_bytes`, stay inside its variable.
 uint64_t accessible_bytes(uint64_t address, uint64_t size_bytes);
-// Whether none of the bytes was written since its variable came into scope.
-bool is_blank(uint64_t address, uint64_t size_bytes);
+bool are_blank_bytes(uint64_t address, uint64_t size_bytes);
 void set_written_bytes(uint64_t address, uint64_t size_bytes);
+void set_passed_on_bytes(uint64_t address, uint64_t size_bytes);
 void enter_scope_of(uint64_t address, uint64_t size_bytes);
 void leave_scope_of(uint64_t address, uint64_t size_bytes);
 
+// Whether none of the bytes was written since its variable came into scope.
+inline bool is_blank(uint64_t address, uint64_t size_bytes) {
+  const uint64_t first = address & 7;
+  if (first + size_bytes > 8) return are_blank_bytes(address, size_bytes);
+  const uint64_t bits = ((uint64_t{1} << size_bytes) - 1) << first;
+  // Otherwise they are bits of a frame that has ended.
+  return is_marked_blank(shadow_of(address)) && (blank_bits_of(address) & bits) == bits;
+}
+// Marks accessible bytes as blank again: a missing value was stored there.
+inline void set_passed_on(uint64_t address, uint64_t size_bytes) {
+  const uint64_t first = address & 7;
+  if (first + size_bytes > 8) return set_passed_on_bytes(address, size_bytes);
+  shadow_of(address) = static_cast<int8_t>(kPassedOn + bounds_of(address));
+  blank_bits_of(address) |= static_cast<uint8_t>(((1u << size_bytes) - 1) << first);
+}
 // A store of accessible bytes. Most variables and accesses lie in one byte of the maps.
 inline void set_written(uint64_t address, uint64_t size_bytes) {
   const uint64_t first = address & 7;
@@ -90,6 +122,8 @@ inline void leave_scope(uint64_t address, uint64_t size_bytes) {
 }
 // Marks before and after a global variable of `size_bytes`, in its space of `padded_bytes`.
 void guard_global(uint64_t address, uint64_t size_bytes, uint64_t padded_bytes);
+// Makes the pages of both maps for a range.
+void touch_maps(uint64_t begin, uint64_t end);
 // Makes a range accessible again and clears its marks.
 void forget(uint64_t begin, uint64_t end);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The mark of an entry has, from the lowest bit: code offset (32), mask of bytes (4), unit + 1 (8),
-// count of its runs (20). That of a span has the first and the last byte (12 each) instead of
+// number of its call (20). That of a span has the first and the last byte (12 each) instead of
 // offset and mask.
 #include "emulation/card/checks/race_map.h"
 
@@ -14,7 +14,8 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr uint64_t kRunMask = (1 << 20) - 1;
+// Marks are younger than this: half of what their bits can tell apart.
+constexpr uint32_t kForgottenCalls = (kCallMask + 1) / 2;
 constexpr uint64_t kMaskBits = uint64_t{0xf} << 32;
 constexpr uint64_t kWordBytes = 4;
 constexpr unsigned kOwnerShift = 36, kLastShift = 12;
@@ -22,6 +23,12 @@ constexpr uint64_t kSeveral = ~uint64_t{0};
 
 uint64_t owner_of(uint64_t mark) { return mark >> kOwnerShift; }
 uint32_t unit_of(uint64_t mark) { return static_cast<uint32_t>(mark >> kOwnerShift & 0xff) - 1; }
+uint32_t call_of(uint64_t mark) { return static_cast<uint32_t>(mark >> 44 & kCallMask); }
+// Whether the call of a mark is a later one than `call`.
+bool is_after(uint64_t mark, uint32_t call) {
+  const uint64_t ahead = (call_of(mark) - uint64_t{call}) & kCallMask;
+  return ahead != 0 && ahead < kForgottenCalls;
+}
 uint64_t first_of(uint64_t span) { return span & 0xfff; }
 uint64_t last_of(uint64_t span) { return span >> kLastShift & 0xfff; }
 
@@ -66,23 +73,52 @@ RaceMap::RaceMap(uint64_t memory_bytes)
 
 RaceMap::~RaceMap() { munmap(entries_, size_bytes_); }
 
+uint32_t RaceMap::begin_run(uint32_t unit, const StartOrder& order) {
+  Run& run = runs_[unit];
+  const auto call = static_cast<uint32_t>(run.state.load(std::memory_order_relaxed) >> 1) + 1;
+  run.order = order;
+  if (call % kForgottenCalls == 0) forget_all();
+  run.state.store(uint64_t{call} << 1 | kRuns);
+  return call;
+}
+
+// The system gives pages of zeros.
+void RaceMap::forget_all() {
+  const std::lock_guard<std::mutex> lock(told_mutex_);
+  madvise(entries_, size_bytes_, MADV_DONTNEED);
+  told_.clear();
+}
+
+bool RaceMap::is_first(uint32_t unit, uint32_t other, uint64_t buffer) {
+  const std::lock_guard<std::mutex> lock(told_mutex_);
+  return told_.emplace(std::min(unit, other), std::max(unit, other), buffer).second;
+}
+
 bool RaceMap::is_running(uint64_t mark) const {
-  const uint32_t run = runs_[unit_of(mark)].load(std::memory_order_relaxed);
-  return run % 2 == 1 && (run & kRunMask) == (mark >> 44 & kRunMask);
+  const uint64_t state = runs_[unit_of(mark)].state.load(std::memory_order_relaxed);
+  return (state & kRuns) != 0 && (state >> 1 & kCallMask) == call_of(mark);
 }
 
-// Whether a mark is that of another unit that runs.
-bool RaceMap::is_foreign(uint64_t mark, uint64_t own) const {
-  return mark != 0 && unit_of(mark) != unit_of(own) && is_running(mark);
+// Whether a mark is that of a call without an order with this one. A unit makes its calls in order.
+bool RaceMap::is_unordered(uint64_t mark, uint64_t own) const {
+  if (mark == 0 || owner_of(mark) == owner_of(own)) return false;
+  const uint32_t unit = unit_of(mark);
+  const bool is_same_unit = unit == unit_of(own);
+  const StartOrder& order = runs_[unit_of(own)].order;
+  if (is_same_unit && !order.may_move) return false;
+  if (!is_same_unit && is_running(mark)) return true;
+  return order.is_known && is_after(mark, order.over[unit]);
 }
 
-// Whether an entry has bytes of `own` that another running unit wrote, or reads that `own` writes.
+// Whether an entry has bytes of `own` that a call without an order wrote, or reads that `own`
+// writes.
 void RaceMap::look(const Entry& entry, uint64_t own, bool writes, Found& found) const {
   for (const bool wrote : {true, false}) {
     if (found || (!writes && !wrote)) continue;
     const uint64_t other = (wrote ? entry.writer : entry.reader).load(std::memory_order_relaxed);
-    if ((other & own & kMaskBits) == 0 || !is_foreign(other, own)) continue;
-    found = Conflict{unit_of(other), wrote, static_cast<uint32_t>(other)};
+    if ((other & own & kMaskBits) == 0 || !is_unordered(other, own)) continue;
+    found = Conflict{unit_of(other), wrote, static_cast<uint32_t>(other), call_of(other),
+                     is_running(other)};
   }
 }
 
@@ -92,16 +128,17 @@ void RaceMap::look_at_spans(const Bytes& bytes, uint64_t own, bool writes, Found
     if (found || (!writes && !wrote)) continue;
     const Span& span = wrote ? block.written : block.read;
     const uint64_t mark = span.mark.load(std::memory_order_acquire);
-    if (!is_foreign(mark, own) || first_of(mark) > bytes.last || last_of(mark) < bytes.begin) {
+    if (!is_unordered(mark, own) || first_of(mark) > bytes.last || last_of(mark) < bytes.begin) {
       continue;
     }
-    found = Conflict{unit_of(mark), wrote, code_of(span.code, mark)};
+    found =
+        Conflict{unit_of(mark), wrote, code_of(span.code, mark), call_of(mark), is_running(mark)};
   }
 }
 
 void RaceMap::look_at_words(const Bytes& bytes, uint64_t own, bool writes, Found& found) const {
   const uint64_t parts = blocks_[bytes.block].parts.load(std::memory_order_relaxed);
-  if (parts != kSeveral && !is_foreign(parts, own)) return;
+  if (parts != kSeveral && !is_unordered(parts, own)) return;
   const Entry* const words = entries_ + bytes.block * (kBlockBytes / kWordBytes);
   for (uint64_t word = bytes.begin / kWordBytes; !found && word * kWordBytes <= bytes.last;
        ++word) {
@@ -109,7 +146,7 @@ void RaceMap::look_at_words(const Bytes& bytes, uint64_t own, bool writes, Found
   }
 }
 
-// Whether the unit's span now has the bytes. That of another running unit is replaced only by a
+// Whether the unit's span now has the bytes. That of a call without an order is replaced only by a
 // read of the whole block. A span names one place, so other code extends it only if it covers it.
 bool RaceMap::extend(const Bytes& bytes, uint64_t own, bool writes) {
   Span& span = writes ? blocks_[bytes.block].written : blocks_[bytes.block].read;
@@ -124,7 +161,7 @@ bool RaceMap::extend(const Bytes& bytes, uint64_t own, bool writes) {
     if (!covers && !(joins && is_same_code)) return false;
     begin = std::min(begin, known_begin);
     last = std::max(last, known_last);
-  } else if (is_foreign(before, own) && (writes || last - begin + 1 != kBlockBytes)) {
+  } else if (is_unordered(before, own) && (writes || last - begin + 1 != kBlockBytes)) {
     return false;
   }
   const uint64_t after = owner_of(own) << kOwnerShift | last << kLastShift | begin;
@@ -140,7 +177,7 @@ void RaceMap::note_words(const Bytes& bytes, uint64_t own, bool writes, Found& f
   std::atomic<uint64_t>& parts = blocks_[bytes.block].parts;
   const uint64_t before = parts.load(std::memory_order_relaxed);
   if (before != own) {
-    const bool has_foreign = before == kSeveral || is_foreign(before, own);
+    const bool has_foreign = before == kSeveral || is_unordered(before, own);
     parts.store(has_foreign ? kSeveral : own, std::memory_order_relaxed);
   }
   Entry* const words = entries_ + bytes.block * (kBlockBytes / kWordBytes);
@@ -149,14 +186,14 @@ void RaceMap::note_words(const Bytes& bytes, uint64_t own, bool writes, Found& f
     look(words[word], mark, writes, found);
     std::atomic<uint64_t>& slot = writes ? words[word].writer : words[word].reader;
     const uint64_t known = slot.load(std::memory_order_relaxed);
-    const bool stays = writes && (known & mark & kMaskBits) != 0 && is_foreign(known, own);
+    const bool stays = writes && (known & mark & kMaskBits) != 0 && is_unordered(known, own);
     if (!stays) note(slot, mark);
   }
 }
 
 std::optional<Conflict> RaceMap::touch(uint32_t unit, uint64_t address, uint64_t size_bytes,
                                        bool writes, uint32_t code_offset) {
-  const uint64_t run = runs_[unit].load(std::memory_order_relaxed) & kRunMask;
+  const uint64_t run = runs_[unit].state.load(std::memory_order_relaxed) >> 1 & kCallMask;
   const uint64_t own = run << 44 | uint64_t{unit + 1} << 36 | code_offset;
   Found found;
   for (const uint64_t end = address + size_bytes; address < end;) {

@@ -6,6 +6,7 @@
 // is not quickly known to be good is left to the loop with the checks.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "emulation/card/checks/run_checks.h"
 
@@ -67,7 +68,7 @@ bool is_local(uint64_t begin, uint64_t end) {
   const uint64_t first = (begin + 7) / 8 * 8, last = end / 8 * 8;
   for (uint64_t at = first; at < last; at += 8) {
     const int8_t shadow = shadow_of(at);
-    if (shadow != 0 && shadow != kBlank) return false;
+    if (shadow != 0 && shadow != kBlank && shadow != kPassedOn) return false;
   }
   return are_ends_good(begin, end,
                        [](uint64_t at, uint64_t count) { return may_touch(at, count); });
@@ -219,17 +220,20 @@ bool RunChecks::is_good_store(const Pieces& pieces, bool is_whole) {
   });
 }
 
-// Records the accesses, if the loop surely makes them. Of a race, the loop with the checks tells
-// the place.
+// Records the accesses, if the loop surely makes them.
 bool RunChecks::has_no_race(const Pieces& pieces, bool is_whole, bool writes, const void* from) {
   if (pieces.low - device_ >= device_bytes_) return true;
   if (!is_whole) return false;
-  bool found = false;
+  std::optional<RaceAhead> found;
   change_pieces(pieces, [&](uint64_t begin, uint64_t end) {
-    found |=
-        areas_.races->touch(unit_.index, begin - device_, end - begin, writes, code_offset(from))
-            .has_value();
+    const auto conflict =
+        areas_.races->touch(unit_.index, begin - device_, end - begin, writes, code_offset(from));
+    if (conflict && !found) found = RaceAhead{begin - device_, writes, from, *conflict};
   });
+  const auto is_same = [&](const RaceAhead& race) { return race.from == from; };
+  if (found && std::none_of(races_ahead_.begin(), races_ahead_.end(), is_same)) {
+    races_ahead_.push_back(*found);
+  }
   return !found;
 }
 

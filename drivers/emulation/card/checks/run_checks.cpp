@@ -74,6 +74,7 @@ void RunChecks::begin_call(std::vector<PointerArgument> pointers) {
   pointers_ = std::move(pointers);
   loops_.clear();
   announced_ = {};
+  taken_ = {};
   refresh_buffers();
   freed_accesses_ = raced_accesses_ = {};
   if (left_frames_) forget_below(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
@@ -87,9 +88,10 @@ void RunChecks::begin_call(std::vector<PointerArgument> pointers) {
 
 void RunChecks::end_call(bool has_returned) {
   store_announced();
+  group_.end_group();
   left_frames_ = !has_returned;
+  if (watches_races_) end_races();
   current_ = nullptr;
-  if (watches_races_) areas_.races->end_run(unit_.index);
 }
 
 void RunChecks::check_load(uint64_t address, uint64_t size_bytes, const void* from) {
@@ -105,19 +107,7 @@ void RunChecks::check_load(uint64_t address, uint64_t size_bytes, const void* fr
     report_local(address, size_bytes, false, from);
     return;
   }
-  if (blank_bits_of(address) == 0 || size_bytes > 16 || !is_blank(address, size_bytes)) return;
-  if (!is_new("uninitialised_local", from, kNoDeviceAddress)) return;
-  const SourcePlace place = place_of(code_place({from}));
-  // Types of the HLS headers read their own words before they are written, to change a part.
-  if (place.line == 0 || place.in_header) {
-    seen_[{"uninitialised_local", from, kNoDeviceAddress}] = false;
-    return;
-  }
-  report({"uninitialised_local", false,
-          "a local variable is read (" + bytes_text(size_bytes) +
-              ") that nothing was written to; hardware has any value there: initialise it",
-          kNoDeviceAddress, place.file, place.line},
-         from);
+  if (is_unset(address, size_bytes)) used(origin_of(address, from));
 }
 
 void RunChecks::check_store(uint64_t address, uint64_t size_bytes, const void* from) {
@@ -131,6 +121,7 @@ void RunChecks::check_store(uint64_t address, uint64_t size_bytes, const void* f
       size_bytes <= 8 ? may_touch(address, size_bytes) : may_touch_bytes(address, size_bytes);
   if (!inside) {
     report_local(address, size_bytes, true, from);
+    set_written_bytes(address, accessible_bytes(address, size_bytes));
     return;
   }
   set_written(address, size_bytes);
@@ -301,6 +292,25 @@ void RunChecks::division(const char* file, int line, const void* from) {
          from);
 }
 
+void RunChecks::misused(const char* kind, const char* what, const void* from) {
+  report({kind, true, what, kNoDeviceAddress, "", 0}, from);
+}
+
+void RunChecks::faulted(uint64_t address, bool is_known, const void* at) {
+  const uint64_t device = address - device_;
+  const bool is_null = address < kFirstAddress;
+  std::string message = "the kernel accesses ";
+  if (is_null && is_known) {
+    message += "a null pointer: pass a buffer for each pointer";
+  } else {
+    if (is_known) message += "device address " + hexadecimal(device) + ", ";
+    message += std::string(is_known ? "" : "an address ") +
+               "outside of device memory and of its own variables: check the index (one that is "
+               "negative as an unsigned number becomes a large one)";
+  }
+  report({"out_of_bounds", true, message, kNoDeviceAddress, "", 0}, at);
+}
+
 // The buffer that contains the address, or the closest one before it.
 RunChecks::Place RunChecks::place_at(const char* kind, const void* from,
                                      uint64_t device_address) const {
@@ -337,7 +347,8 @@ void RunChecks::report(const Problem& problem, const void* from) {
   finding.severity = problem.is_error ? "error" : "warning";
   finding.message = problem.message;
   finding.more = problem.more;
-  std::vector<const void*> stack = {from};
+  std::vector<const void*> stack;
+  if (from != nullptr) stack.push_back(from);
   void* frames[kMostFrames];
   // The code of an RTL kernel's port is not the user's.
   const int count = port_ != nullptr ? 0 : backtrace(frames, kMostFrames);
@@ -346,13 +357,17 @@ void RunChecks::report(const Problem& problem, const void* from) {
     const bool in_kernel = at >= unit_.code.begin && at < unit_.code.end;
     if (in_kernel && frames[index] != from) stack.push_back(frames[index]);
   }
-  const SourcePlace place = port_ != nullptr ? SourcePlace() : place_of(code_place(stack));
+  SourcePlace place;
+  if (port_ == nullptr && !problem.is_placed) place = place_of(code_place(stack));
   if (port_ != nullptr) name_port(finding);
   finding.file = place.line != 0 ? place.file : problem.file;
   finding.line = place.line != 0 ? place.line : problem.line;
-  // The check of an index and that of its access tell the same.
-  const bool local = finding.kind == "local_out_of_bounds" && finding.line != 0;
-  if (local && !local_lines_.emplace(finding.file, finding.line).second) return;
+  // The checks of an index, of its access and of the parts of a wide access tell the same.
+  const uint64_t buffer = std::get<2>(place_at(problem.kind, from, problem.address));
+  const bool is_told =
+      finding.line != 0 &&
+      !told_lines_.emplace(finding.kind, finding.file, finding.line, buffer).second;
+  if (is_told) return;
   if (problem.address != kNoDeviceAddress) add_buffer(finding, problem.address);
   unit_.report(std::move(finding));
 }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "emulation/card/checks/dependence_watch.h"
+#include "emulation/card/checks/group_checks.h"
 #include "emulation/card/checks/local_memory.h"
 #include "emulation/card/memory/card_areas.h"
 #include "emulation/card/units/thread_end.h"
@@ -47,6 +48,12 @@ class RunChecks {
     // Name and code of the unit `index` of the bitstream.
     std::function<std::pair<std::string, CodeRange>(uint32_t)> other;
     std::function<std::size_t()> num_units;  // of the bitstream
+    // Whether its code follows values that may be missing.
+    bool follows_values = false;
+    // Whether the address is in a stack of the unit's processes.
+    std::function<bool(uint64_t)> is_on_stack;
+    // A race names a call of the unit `index`.
+    std::function<void(uint32_t, uint32_t)> raced = [](uint32_t, uint32_t) {};
     // Accesses in loops with a `dependence` pragma that are looked at; with strict checks all are.
     uint64_t most_watched = uint64_t{1} << 19;
   };
@@ -64,8 +71,13 @@ class RunChecks {
   // `has_returned`: no frame of the call was unwound.
   void end_call(bool has_returned);
   // Whether a call since begin_command() showed a bug, including bugs that were reported before.
-  void begin_command() { any_found_ = false; }
+  void begin_command(const StartOrder& order = {}) {
+    any_found_ = false;
+    order_ = order;
+  }
   bool any_found() const { return any_found_; }
+  // The number of the present call; 0: races are not watched.
+  uint32_t call_number() const { return watches_races_ ? call_ : 0; }
 
   // `from`: the return address in the kernel. For most accesses, two words of the maps show that
   // they are correct.
@@ -83,6 +95,30 @@ class RunChecks {
       watched_store(address, size_bytes, from);
     }
   }
+  // A load whose value is followed by the kernel's code (loop_checks/unset_memory.h): null, or a
+  // token if the bytes were never written. A token is an address in the kernel's code or a text.
+  using Token = const void*;
+  Token take(uint64_t address, uint64_t size_bytes, const void* from) {
+    look_at_block(address);
+    if (!is_watched_ && is_clear(address, size_bytes, 0x7f)) return nullptr;
+    if (!is_watched_ && is_plain_load(address, size_bytes, from)) return nullptr;
+    return take_slowly(address, size_bytes, from);
+  }
+  // A value with this token is used; is stored; decides whether something is stored; is
+  // stored as a part of a structure. Values that may be missing are copied.
+  void used(Token token);
+  void pass_on(Token token, uint64_t address, uint64_t size_bytes);
+  void choose(Token token, uint64_t address, uint64_t size_bytes);
+  bool mark_passed(Token token, uint64_t address, uint64_t size_bytes);
+  void copy_unset(uint64_t from, uint64_t to, uint64_t size_bytes, const void* caller);
+  // Whether bytes of the unit's variables or of a buffer can be read, and all have values.
+  bool is_set(uint64_t address, uint64_t size_bytes) const;
+  // Bytes that code without checks may have set count as set; 0: all to the end of the variable.
+  void written(uint64_t address, uint64_t size_bytes);
+  // The same in two steps, for ranges that may overlap: which bytes have no value (empty: all
+  // have), and what holds after the store.
+  std::vector<bool> unset_bytes(uint64_t address, uint64_t size_bytes) const;
+  void mark_unset(uint64_t to, const std::vector<bool>& unset, Token token);
   // A store that follows the next load of the address, or is checked itself (store_marks.h of v++).
   // If that load is right, the store is done here; otherwise at the latest at the next
   // announcement, iteration or end. Whether it is inside its memory, the load tells.
@@ -112,6 +148,8 @@ class RunChecks {
     return is_good_store(pieces, is_whole) &&
            (!watches_races_ || has_no_race(pieces, is_whole, true, from));
   }
+  GroupChecks& group() { return group_; }
+  bool is_in_code(uint64_t at) const { return at >= unit_.code.begin && at < unit_.code.end; }
   bool is_in_device(uint64_t address) const { return address - device_ < device_bytes_; }
   // Notes the stores of such a loop.
   void stored_pieces(const Pieces& pieces);
@@ -122,6 +160,11 @@ class RunChecks {
   void port_protocol(const char* port, const std::string& rule, const std::string& what);
   void index(const char* file, int line, const std::string& type, int64_t index, const void* from);
   void division(const char* file, int line, const void* from);
+  // A type of the HLS headers is used in a way for which it throws.
+  void misused(const char* kind, const char* what, const void* from);
+  // An access that the system refuses, at a code address of the kernel. Only for the end of the
+  // card, since it allocates memory in a signal handler.
+  void faulted(uint64_t address, bool is_known, const void* at);
   // Calls for loops with a `dependence` pragma. `loop` is an address in its function's frame.
   void begin_loop(uint64_t loop) {
     if (num_watched_ >= unit_.most_watched) return;
@@ -145,6 +188,7 @@ class RunChecks {
                      uint64_t address);
 
  private:
+  friend class GroupChecks;
   struct Problem {
     const char* kind;
     bool is_error;
@@ -153,6 +197,7 @@ class RunChecks {
     std::string file;      // if it is known without debug information
     int line = 0;
     std::vector<std::pair<std::string, std::string>> more = {};  // members of the finding
+    bool is_placed = false;  // `file` and `line` are those of the user's code
   };
   // Whether every access matters, not only one whose shadow byte says so.
   void watch(bool all) {
@@ -224,6 +269,9 @@ class RunChecks {
         .has_value();
   }
   void begin_races();
+  void end_races();
+  struct RaceAhead;
+  void report_race(const RaceAhead& race);
   void refresh_buffers();
   void forget_changed();
   bool may_skip(const Pieces& pieces) const;
@@ -247,6 +295,14 @@ class RunChecks {
   void check_device_store(uint64_t address, uint64_t size_bytes, const void* from);
   void check_race(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
   void watch_loops(uint64_t address, uint64_t size_bytes, bool writes, const void* from);
+  Token take_slowly(uint64_t address, uint64_t size_bytes, const void* from);
+  bool is_followed(uint64_t address, uint64_t size_bytes, const void* from);
+  bool is_unset(uint64_t address, uint64_t size_bytes) const;
+  bool may_mark(uint64_t address, uint64_t size_bytes) const;
+  bool may_mark_part(uint64_t address, uint64_t size_bytes) const;  // in a stream too
+  Token origin_of(uint64_t address, Token from) const;
+  void report_unset(Token token);
+  void report_variable(const std::string& text);
   void report_dependence(const DependenceViolation& violation, uint64_t device_address,
                          const void* from);
   uint64_t end_behind(uint64_t pointer) const;
@@ -274,13 +330,38 @@ class RunChecks {
   const uint64_t device_;  // where device memory is mapped
   const uint64_t device_bytes_;
   bool watches_races_ = false;  // in this call: another unit may run
+  StartOrder order_;            // of the command
+  uint32_t call_ = 0;           // its number, if races are watched
   std::vector<PointerArgument> pointers_;
   struct AnnouncedStore {
     uint64_t address = 0;
     uint64_t size_bytes = 0;  // 0: none
     const void* from = nullptr;
   };
-  bool is_watched_ = false;   // a store is announced, or a loop has a claim
+  bool is_watched_ = false;  // a store is announced, or a loop has a claim
+  // Of the token of a load that reads a whole variable.
+  static constexpr uint64_t kWhole = uint64_t{1} << 63;
+  static Token without_whole(Token token) {
+    return reinterpret_cast<Token>(reinterpret_cast<uint64_t>(token) & ~kWhole);
+  }
+  static bool is_whole(Token token) { return token != without_whole(token); }
+  bool is_load(Token token) const {
+    return is_in_code(reinterpret_cast<uint64_t>(without_whole(token)));
+  }
+  // Where missing values were stored, for the place of their first read.
+  struct Origin {
+    uint64_t address = 0;
+    Token token = nullptr;
+  };
+  static constexpr uint64_t kNumOrigins = 4096;
+  std::array<Origin, kNumOrigins> origins_;
+  // How often a load took missing values in this run, and where the first one was.
+  struct TakenCount {
+    const void* from = nullptr;
+    uint64_t first = 0;
+    uint32_t taken = 0;
+  };
+  std::array<TakenCount, 64> taken_;
   bool left_frames_ = false;  // the last call may have left marks of frames that were unwound
   AnnouncedStore announced_;
   // Reported accesses to buffers, by their code address, so that a loop of them stays fast.
@@ -296,6 +377,15 @@ class RunChecks {
     return told[reinterpret_cast<uint64_t>(from) / 4 % told.size()];
   }
   ToldAccesses freed_accesses_, raced_accesses_;  // of this call
+  // Races that the look before a loop found. The loop with the checks tells their places, unless
+  // the other unit's run ends before.
+  struct RaceAhead {
+    uint64_t address = 0;
+    bool writes = false;
+    const void* from = nullptr;
+    Conflict conflict;
+  };
+  std::vector<RaceAhead> races_ahead_;
   // Buffers whose bytes were all looked at; kept as long as no program changes states.
   struct KnownBuffer {
     uint64_t begin = 0, end = 0;
@@ -307,10 +397,13 @@ class RunChecks {
   DependenceWatch loops_;
   uint64_t num_watched_ = 0;    // accesses in such loops, in all runs; 0 with strict checks
   std::map<Place, bool> seen_;  // true: it was a finding
-  std::set<std::pair<std::string, int>> local_lines_;  // of local_out_of_bounds
+  // kind, file, line and number of the buffer of what was reported
+  std::set<std::tuple<std::string, std::string, int, uint64_t>> told_lines_;
+  std::map<std::string, std::set<std::string>> told_variables_;  // the files of each
   bool any_found_ = false;
   std::set<std::string> told_rules_;  // of ports' protocols
   const char* port_ = nullptr;        // of an RTL kernel, whose access is checked
+  GroupChecks group_{*this};
 };
 
 }  // namespace tandem::emulation

@@ -154,6 +154,8 @@ CardServer::Answer CardServer::answer(Client& client, std::istringstream& words,
   if (command == "import") return import(client, request);
   if (command == "map_peer") return map_peer(client, words, request);
   if (command == "waits") return {"ok " + program_->waits_of(read<size_t>(words)), {}};
+  if (command == "left_values") return report_left_values();
+  if (command == "stalled") return {"ok " + program_->stalled_behind(read<uint32_t>(words)), {}};
   if (command == "leave") return leave();
   throw std::runtime_error("unknown request");
 }
@@ -323,6 +325,12 @@ CardServer::Answer CardServer::map_peer(Client& client, std::istream& words, Mes
   ++client.holds[address];
   client.grant.hold = address;
   return {ok(address), {}};
+}
+
+// While other clients have the card, one of them may read the values.
+CardServer::Answer CardServer::report_left_values() {
+  if (clients_.size() == 1 && program_) program_->report_left_values();
+  return {ok(0), {}};
 }
 
 // A client kills its own card once it has this answer.

@@ -68,6 +68,7 @@ class CardServer {
   Answer export_buffer(Client& client, std::istream& words);
   Answer import(Client& client, const Message& request);
   Answer map_peer(Client& client, std::istream& words, Message& request);
+  Answer report_left_values();
   Answer leave() const;
   void start(uint64_t memory_bytes, const std::string& platform);
   std::string watch_text();

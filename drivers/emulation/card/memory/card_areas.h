@@ -20,6 +20,7 @@ namespace tandem::emulation {
 
 struct CardSettings {
   std::string report_file;  // receives the findings as JSON lines; empty: none
+  std::string runs_file;    // receives a line when the card starts and after each run; empty: none
   uint32_t checks = 0;      // bits of Check
   // Commands that take longer are ended; 0: no limit.
   std::chrono::milliseconds deadline{0};

@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <set>
 #include <stdexcept>
 
@@ -20,17 +22,22 @@
 namespace tandem::emulation {
 namespace {
 
+[[noreturn]] void refuse_kernels(const std::string& what, int code) {
+  throw std::runtime_error("cannot " + what + " the kernels: " + std::strerror(code));
+}
+
 int copy_of(int elf) {
   struct stat status {};
   const int copy = memfd_create("tandem-kernel", MFD_CLOEXEC);
-  if (copy < 0 || fstat(elf, &status) != 0) throw std::runtime_error("cannot copy the kernels");
+  if (copy < 0 || fstat(elf, &status) != 0) refuse_kernels("copy", errno);
   off_t offset = 0;
   while (offset < status.st_size) {
     const auto rest = static_cast<size_t>(status.st_size - offset);
-    if (sendfile(copy, elf, &offset, rest) <= 0) {
-      close(copy);
-      throw std::runtime_error("cannot copy the kernels");
-    }
+    const ssize_t copied = sendfile(copy, elf, &offset, rest);
+    if (copied > 0) continue;
+    const int code = copied < 0 ? errno : EIO;
+    close(copy);
+    refuse_kernels("copy", code);
   }
   return copy;
 }
@@ -41,7 +48,7 @@ void check_cpu(int elf) {
   if (fstat(elf, &status) != 0 || status.st_size <= 0) return;
   const auto size_bytes = static_cast<size_t>(status.st_size);
   void* const bytes = mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE, elf, 0);
-  if (bytes == MAP_FAILED) throw std::runtime_error("cannot read the kernels");
+  if (bytes == MAP_FAILED) refuse_kernels("read", errno);
   const std::string missing = missing_cpu_features({static_cast<const char*>(bytes), size_bytes});
   munmap(bytes, size_bytes);
   if (missing.empty()) return;
@@ -95,6 +102,7 @@ const tandem_glue::KernelEntry* KernelLibrary::find_entry(const std::string& ker
   if (getter == nullptr) copy_ = KernelCopy::kPlain;
   // The initialisers of the checked copy.
   if (checked()) {
+    follows_values_ = find("tandem_checked_follows") != nullptr;
     skip_mask_ = reinterpret_cast<uint64_t* (*)()>(find("tandem_checked_mask"))();
     reinterpret_cast<void (*)()>(find("tandem_checked_begin"))();
   }

@@ -38,6 +38,8 @@ class KernelLibrary {
   bool checked() const { return copy_ == KernelCopy::kChecked; }
   // A word of a checked copy, see RunChecks::Unit; null for others.
   uint64_t* skip_mask() const { return skip_mask_; }
+  // Whether the checked copy follows values that may be missing (loop_checks of v++).
+  bool follows_values() const { return follows_values_; }
   // For a copy that counts; null pointers for others.
   const CountingCopy& counting() const { return counting_; }
   // The clock of an RTL kernel, which counts its own cycles; 0 for other kernels.
@@ -58,6 +60,7 @@ class KernelLibrary {
   KernelCopy copy_ = KernelCopy::kPlain;
   CountingCopy counting_;
   uint64_t* skip_mask_ = nullptr;
+  bool follows_values_ = false;
   void (*coverage_)() = nullptr;
   double rtl_clock_mhz_ = 0;
   void* handle_ = nullptr;

@@ -100,7 +100,7 @@ std::vector<LinkTable::Level> LinkTable::levels() const {
     if (link.channel == nullptr) continue;
     levels.push_back({link.channel->name, link.ends[tandem_hls::kWriter].unit,
                       link.ends[tandem_hls::kReader].unit, link.channel->held(),
-                      link.channel->depth});
+                      link.channel->depth, link.channel->read.load()});
   }
   return levels;
 }

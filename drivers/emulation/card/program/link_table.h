@@ -36,6 +36,7 @@ class LinkTable {
     uint32_t writer = 0, reader = 0;  // units
     uint64_t held = 0;                // values
     uint64_t depth = 0;               // 0: none is stated
+    uint64_t taken = 0;               // by the reader, ever
   };
   // Without those whose streams wait in their own way.
   std::vector<Level> levels() const;

@@ -31,9 +31,10 @@ timing::TimedCard timed_card(const LoadRequest& request) {
   return card;
 }
 
-// Ends the process, so that applications see a failed card instead of one that hangs.
-[[noreturn]] void end_card(const std::string& reason) {
-  std::fprintf(stderr, "tandem-card: %s\n", reason.c_str());
+// Ends the process, so that applications see a failed card instead of one that hangs. Allocates
+// nothing, because lack of memory may be the reason.
+[[noreturn]] void end_card(const char* reason, const char* detail = "") {
+  std::fprintf(stderr, "tandem-card: %s%s\n", reason, detail);
   _exit(1);
 }
 
@@ -49,11 +50,21 @@ void LoadedProgram::load(const std::string& uuid, std::istream& lines, int elf,
   }
   auto links = std::make_unique<LinkTable>(request, libraries);
   end_units();
-  if (areas_.shadow != nullptr) areas_.shadow->open();
+  if (areas_.races != nullptr) areas_.races->forget_all();
+  if (areas_.shadow != nullptr) prepare_shadow(request);
   links_ = std::move(links);
   start_units(request, std::move(libraries));
   uuid_ = uuid;
   areas_.shared().generation.fetch_add(1);
+}
+
+// The first buffers lie at the begins of the memories.
+void LoadedProgram::prepare_shadow(const LoadRequest& request) const {
+  constexpr uint64_t kFirstBytes = 32 << 10;
+  areas_.shadow->open();
+  for (const MemoryRequest& memory : request.memories) {
+    areas_.shadow->map_pages(memory.base, std::min(kFirstBytes, memory.size_bytes));
+  }
 }
 
 KernelCopy LoadedProgram::wanted_copy() const {
@@ -89,6 +100,28 @@ std::string LoadedProgram::waits_of(size_t unit) {
   return text;
 }
 
+std::vector<UnitRest> LoadedProgram::rests() const {
+  std::vector<UnitRest> rests;
+  for (size_t index = 0; index < units_.size(); ++index) {
+    UnitThread& unit = *units_[index];
+    rests.push_back({!unit.busy() && !unit.scheduler().active(), unit.plan().free_running,
+                     unit.is_content(), unit.num_calls()});
+  }
+  return rests;
+}
+
+void LoadedProgram::report_left_values() {
+  if (links_ == nullptr) return;
+  for (const LinkTable::Level& level : left_links(links_->levels(), rests())) {
+    units_[level.writer]->report_left({level.name, {}, level.held}, level.depth,
+                                      units_[level.reader]->plan().name);
+  }
+}
+
+std::string LoadedProgram::stalled_behind(uint32_t unit) const {
+  return links_ == nullptr ? "" : stalled_links(links_->levels(), rests(), unit);
+}
+
 void LoadedProgram::end_late_commands() {
   for (size_t index = 0; index < units_.size(); ++index) {
     units_[index]->ask_to_end_if_late();
@@ -99,8 +132,12 @@ void LoadedProgram::end_late_commands() {
 void LoadedProgram::replace(size_t index) {
   std::unique_ptr<UnitThread>& unit = units_[index];
   if (++num_replaced_ > kMaxReplaced) {
-    end_card(std::to_string(kMaxReplaced) +
-             " kernels had to be ended, whose memory is not given back; open the card again");
+    char text[128];
+    std::snprintf(
+        text, sizeof(text),
+        "%zu kernels had to be ended, whose memory is not given back; open the card again",
+        kMaxReplaced);
+    end_card(text);
   }
   try {
     auto successor =
@@ -112,7 +149,7 @@ void LoadedProgram::replace(size_t index) {
     identities_[index] = unit->identity();
     unit->launch();
   } catch (const std::exception& error) {
-    end_card(std::string("no unit can take the place of one that was ended: ") + error.what());
+    end_card("no unit can take the place of one that was ended: ", error.what());
   }
 }
 

@@ -19,6 +19,7 @@
 #include "emulation/card/memory/card_areas.h"
 #include "emulation/card/program/link_table.h"
 #include "emulation/card/program/load_request.h"
+#include "emulation/card/program/stalled_links.h"
 #include "emulation/card/units/unit_thread.h"
 
 namespace tandem::emulation {
@@ -39,13 +40,19 @@ class LoadedProgram {
   void end_commands_of(const ClientArea& client);
   // The same for commands that take longer than the card's deadline.
   void end_late_commands();
+  // left_links() of the bitstream. Threads: the server's.
+  void report_left_values();
   // Where the processes of a unit wait for streams; empty: it does not wait. Threads: the server's.
   std::string waits_of(size_t unit);
+  // stalled_links() behind a unit. Threads: the server's.
+  std::string stalled_behind(uint32_t unit) const;
   // The members "units" and "streams" of an answer to a watcher. Threads: any.
   void describe(nlohmann::ordered_json& answer);
 
  private:
   KernelCopy wanted_copy() const;
+  void prepare_shadow(const LoadRequest& request) const;
+  std::vector<UnitRest> rests() const;  // by unit
   void wait_until_idle(const std::function<void()>& meanwhile) const;
   void replace(size_t index);
   void end_units();

@@ -77,6 +77,7 @@ std::optional<Command> CommandQueue::take_from(uint32_t slot) {
       command.packet_offset = command.entry->packet_offset;
       command.packet_bytes = command.entry->packet_bytes;
       command.fault = command.entry->fault;
+      command.order = command.entry->order;
       return command;
     }
     leave(command);

@@ -26,6 +26,7 @@ struct Command {
   uint64_t packet_offset = 0;
   uint64_t packet_bytes = 0;
   CommandFault fault;
+  uint64_t order = 0;  // its ticket in the client's orders
 
   // Whether the packet lies inside the client's packets.
   bool has_packet() const {

@@ -4,6 +4,8 @@
 // the value. So it is a read after the last value.
 #include "emulation/card/units/run_report.h"
 
+#include <algorithm>
+
 namespace tandem::emulation {
 namespace {
 
@@ -68,6 +70,13 @@ Finding deadlock_of(const RunFindings& run) {
   return finding;
 }
 
+// Where the kernel stands because a stream is too shallow.
+const StandingWait& first_for_space(const RunFindings& run) {
+  const auto found = std::find_if(run.waits.begin(), run.waits.end(),
+                                  [](const StandingWait& wait) { return !wait.for_data; });
+  return found == run.waits.end() ? run.waits[0] : *found;
+}
+
 Finding shallow_of(const RunFindings& run) {
   Finding finding;
   finding.kind = "deadlock";
@@ -84,7 +93,8 @@ Finding shallow_of(const RunFindings& run) {
   return finding;
 }
 
-Finding leftover_of(const LeftValues& left) {
+// `remark`: what becomes of them.
+Finding leftover_of(const LeftValues& left, const std::string& remark) {
   Finding finding;
   finding.kind = "leftover_tokens";
   finding.severity = "warning";
@@ -92,9 +102,8 @@ Finding leftover_of(const LeftValues& left) {
   finding.line = left.place.line;
   finding.stream = left.stream;
   finding.message = "stream '" + left.stream + "' ends with " + std::to_string(left.held) +
-                    (left.held == 1 ? " value" : " values") +
-                    " that nobody read; on hardware the next run reads them: read as many values "
-                    "as are written";
+                    (left.held == 1 ? " value" : " values") + " that nobody read; " + remark +
+                    ": read as many values as are written";
   finding.more = {{"stream", json_string(left.stream)}, {"held", std::to_string(left.held)}};
   return finding;
 }
@@ -112,16 +121,27 @@ std::vector<Finding> findings_of(const RunFindings& run, bool deadlocked, const 
   for (Finding& stopped : findings) {
     stopped.more = {{"cycle", cycle_of(run.waits)}, {"depths_needed", depths_of(run.depths)}};
     if (run.waits.empty()) continue;
-    stopped.file = run.waits[0].place.file;
-    stopped.line = run.waits[0].place.line;
-    stopped.stream = run.waits[0].stream;
+    const StandingWait& wait = stopped.severity == "error" ? run.waits[0] : first_for_space(run);
+    stopped.file = wait.place.file;
+    stopped.line = wait.place.line;
+    stopped.stream = wait.stream;
   }
-  for (const LeftValues& left : run.left) findings.push_back(leftover_of(left));
+  for (const LeftValues& left : run.left) {
+    findings.push_back(leftover_of(left, "on hardware the next run reads them"));
+  }
   for (Finding& finding : findings) {
     finding.kernel = kernel;
     finding.unit = unit;
   }
   return findings;
+}
+
+Finding left_in_link(const LeftValues& left, uint64_t depth, const std::string& reader) {
+  std::string remark = "the runs are over, and unit '" + reader + "' could have read them";
+  if (depth != 0 && left.held > depth) {
+    remark = "the link holds " + std::to_string(depth) + ", so on hardware its writer stalls";
+  }
+  return leftover_of(left, remark);
 }
 
 Finding late_finding(std::chrono::milliseconds deadline, const std::vector<StandingWait>& waits) {

@@ -19,6 +19,11 @@ namespace tandem::emulation {
 std::vector<Finding> findings_of(const hls_runtime::RunFindings& run, bool deadlocked,
                                  const std::string& kernel, const std::string& unit);
 
+// Values that nobody read when the program ended, in a link of `depth` (0: not stated) to the unit
+// `reader`.
+Finding left_in_link(const hls_runtime::LeftValues& left, uint64_t depth,
+                     const std::string& reader);
+
 // A command that was ended after `deadline`. `waits`: where its processes waited; empty: they
 // computed.
 Finding late_finding(std::chrono::milliseconds deadline,

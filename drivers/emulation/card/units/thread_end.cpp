@@ -27,6 +27,22 @@ uint64_t interrupted_at(const ucontext_t& context) {
 #endif
 }
 
+// The code may be a jump to a function of the card, which belongs to no line: its caller does.
+uint64_t caller_of(const ucontext_t& context, const CodeRange& code) {
+#if defined(__x86_64__)
+  const auto* const top = reinterpret_cast<const uint64_t*>(context.uc_mcontext.gregs[REG_RSP]);
+  for (int word = 0; word < 3; ++word) {
+    if (top[word] >= code.begin && top[word] < code.end) return top[word];
+  }
+  return 0;
+#elif defined(__aarch64__)
+  const uint64_t link = context.uc_mcontext.regs[30];
+  return link >= code.begin && link < code.end ? link : 0;
+#else
+  return 0;
+#endif
+}
+
 void on_end(int, siginfo_t*, void* context) {
   const int code = errno;
   ThreadEnd* const end = watched;
@@ -35,6 +51,7 @@ void on_end(int, siginfo_t*, void* context) {
   const bool in_code = at >= end->code.begin && at < end->code.end;
   if (in_code && end->is_unwanted(end->owner)) {
     end->at.store(at);
+    end->caller.store(caller_of(*static_cast<const ucontext_t*>(context), end->code));
     end->ended.store(true, std::memory_order_release);
     syscall(SYS_exit, 0);
   }

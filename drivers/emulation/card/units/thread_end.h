@@ -27,8 +27,9 @@ struct ThreadEnd {
   CodeRange code;
   bool (*is_unwanted)(const void* owner) = nullptr;  // called in a signal handler
   const void* owner = nullptr;
-  std::atomic<uint64_t> at{0};     // the instruction at which it ended
-  std::atomic<bool> ended{false};  // the thread runs nothing any more
+  std::atomic<uint64_t> at{0};      // the instruction at which it ended
+  std::atomic<uint64_t> caller{0};  // a return address near the top of its stack, in the code
+  std::atomic<bool> ended{false};   // the thread runs nothing any more
 };
 
 void install_thread_end();

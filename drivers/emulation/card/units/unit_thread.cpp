@@ -20,6 +20,7 @@
 #include "emulation/card/units/command_faults.h"
 #include "emulation/card/units/run_report.h"
 #include "emulation/protocol/code_place.h"
+#include "emulation/protocol/finding.h"
 #include "emulation/protocol/futex.h"
 #include "emulation/protocol/modelled_time.h"
 
@@ -32,6 +33,7 @@ namespace {
 // A kernel's local arrays represent on-chip memory; a large card has tens of megabytes of it.
 constexpr size_t kStackBytes = size_t{256} << 20;
 constexpr size_t kSignalStackBytes = 64 << 10;
+constexpr size_t kWarmStacks = 4;  // a dataflow region reads, computes and writes
 
 thread_local int current_unit = -1;
 
@@ -77,14 +79,27 @@ hls_runtime::UnitSettings UnitThread::scheduler_settings() {
   settings.name = plan_.name;
   settings.group = plan_.group;
   settings.free_running = plan_.free_running;
-  settings.cancelled = [this] { return is_cancelled(); };
-  settings.keeps_depths = areas_.settings.has(kCheckDepths);
+  settings.cancelled = [this] {
+    note_place_if_late();
+    return is_cancelled();
+  };
+  constexpr uint64_t kFirstValues = 128;
+  const bool keeps_all = areas_.settings.has(kCheckDepths);
+  settings.keeps_depths = keeps_all || areas_.settings.has(kCheckFirstDepths);
+  if (!keeps_all) settings.most_kept = kFirstValues;
   settings.exact_depths = settings.keeps_depths || !areas_.settings.report_file.empty();
+  settings.global_memory = areas_.device.data();
+  settings.global_bytes = areas_.device.size_bytes();
   if (timer_) settings.observer = &timer_->recorder();
   settings.has_news = [this] { report_findings(End::kDone); };
   if (plan_.library->checked()) {
     settings.stack_taken = [](void* low, void* top) {
       forget(reinterpret_cast<uint64_t>(low), reinterpret_cast<uint64_t>(top));
+    };
+    settings.stack_warmed = [](void* low, void* top) {
+      const auto end = reinterpret_cast<uint64_t>(top);
+      forget(reinterpret_cast<uint64_t>(low), end);
+      touch_maps(end - hls_runtime::kWarmBytes, end);
     };
   }
   return settings;
@@ -101,7 +116,14 @@ RunChecks::Unit UnitThread::checks_settings() {
     const UnitIdentity& other = plan_.identities->at(index);
     return std::make_pair(other.name, other.code);
   };
+  unit.raced = [this](uint32_t index, uint32_t call) {
+    areas_.shared().units[index].raced[call % kMostRaced].store(call & kCallMask);
+  };
   unit.num_units = [this] { return plan_.identities->size(); };
+  unit.follows_values = plan_.library->follows_values();
+  unit.is_on_stack = [this](uint64_t address) {
+    return scheduler_.has_on_stack(reinterpret_cast<const void*>(address));
+  };
   return unit;
 }
 
@@ -184,7 +206,10 @@ int UnitThread::current() { return current_unit; }
 void UnitThread::run() {
   current_unit = static_cast<int>(unit_);
   scheduler_.adopt_thread();
-  if (checks_) checks_->begin_thread(registers_.data());
+  if (checks_) {
+    checks_->begin_thread(registers_.data());
+    scheduler_.warm_stacks(kWarmStacks);
+  }
   if (plan_.free_running) {
     run_freely();
   } else {
@@ -201,10 +226,13 @@ void UnitThread::run_command() {
   End end = End::kDone;
   // begin() fails for a command that was aborted after it was taken.
   const uint64_t found_before = num_found_;
-  if (checks_) checks_->begin_command();
+  if (checks_) {
+    checks_->begin_command(command.client->state().orders.get(command.order));
+  }
   modelled_us_ = 0;
   if (valid && queue_.begin(command)) {
     called_for_.store(command.client.get());
+    late_at_.clear();
     begun_at_.store(Clock::now().time_since_epoch().count());
     calling_.store(true);
     end = run_with_faults(command);
@@ -220,6 +248,9 @@ void UnitThread::run_command() {
     put_modelled_time(command.packet(), command.packet_bytes,
                       static_cast<uint64_t>(modelled_us_ * 1000));
   }
+  if (!good) has_failed_.store(true);
+  const std::string& runs = areas_.settings.runs_file;
+  if (!runs.empty()) append_line(runs, checks_ ? "run" : "unchecked run");
   queue_.finish(command, good ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
   if (command.fault.is(CommandFaultKind::kTwice)) command.client->announce();
   command_.reset();  // frees its client's area
@@ -270,66 +301,6 @@ std::vector<PointerArgument> UnitThread::pointers() {
   return pointers;
 }
 
-// Before the command ends, so that an application finds them after its wait.
-void UnitThread::report_findings(End end) {
-  const bool deadlocked = end == End::kDeadlock;
-  if (deadlocked && tells_findings()) report("deadlock: " + scheduler_.message());
-  const hls_runtime::RunFindings& run = scheduler_.findings();
-  if (!deadlocked && run.depths.empty() && run.left.empty()) return;
-  for (Finding& finding : findings_of(run, deadlocked, plan_.library->entry().name, plan_.name)) {
-    name_stream_argument(finding);
-    if (finding.severity == "warning" && tells_findings()) report(finding.message);
-    add_finding(std::move(finding));
-  }
-}
-
-// No line of the kernel declares a stream that is an argument.
-void UnitThread::name_stream_argument(Finding& finding) const {
-  const tandem_glue::KernelEntry& entry = plan_.library->entry();
-  for (uint32_t index = 0; index < entry.num_arguments; ++index) {
-    const auto channel_of = entry.arguments[index].channel;
-    if (plan_.streams[index] == nullptr || channel_of == nullptr) continue;
-    const auto* const channel =
-        static_cast<const tandem_hls::Channel*>(channel_of(plan_.streams[index]));
-    if (finding.stream == channel->name) finding.argument = argument_name(index);
-  }
-}
-
-// Findings of the kernel's own accesses are also printed to standard error.
-void UnitThread::report_finding(Finding finding) {
-  if (tells_findings()) {
-    report(
-        finding.kind + ": " + finding.message +
-        (finding.line > 0 ? " [" + finding.file + ":" + std::to_string(finding.line) + "]" : ""));
-  }
-  finding.kernel = plan_.library->entry().name;
-  finding.unit = plan_.name;
-  add_finding(std::move(finding));
-}
-
-// Once per command: a kernel that repeats finds the same again.
-void UnitThread::add_finding(Finding finding) {
-  if (areas_.settings.has(kCheckStrict)) finding.severity = "error";
-  if (!reported_.insert(json_line(finding)).second) return;
-  ++num_found_;
-  areas_.shared().findings.fetch_add(1);
-  const std::string& file = areas_.settings.report_file;
-  if (!file.empty() && !append_finding(file, finding)) {
-    report("cannot write to TANDEM_CARD_REPORT '" + file + "': " + std::strerror(errno));
-  }
-}
-
-void UnitThread::report_late(const std::vector<hls_runtime::StandingWait>& waits) {
-  Finding finding = late_finding(areas_.settings.deadline, waits);
-  if (waits.empty()) {
-    const auto* const at = reinterpret_cast<const void*>(end_.at.load() + 1);
-    const SourcePlace place = place_of(code_place({at}));
-    finding.file = place.file;
-    finding.line = place.line;
-  }
-  report_finding(std::move(finding));
-}
-
 // False when the packet is malformed.
 bool UnitThread::load_registers(const Command& command) {
   return command.has_packet() && registers_.load(command.packet(), command.packet_bytes);
@@ -363,6 +334,13 @@ End UnitThread::run_kernel() {
   return end;
 }
 
+// Before the end of the command, so that whoever waits for it sees the number.
+void UnitThread::note_call(uint32_t number) {
+  if (number == 0) return;
+  channel_.last_call.store(number);
+  if (command_) command_->entry->call.store(number);
+}
+
 End UnitThread::call_kernel() {
   const auto begin = Clock::now();
   const uint64_t computed = areas_.settings.measures_units ? processor_ns() : 0;
@@ -372,7 +350,10 @@ End UnitThread::call_kernel() {
   } call{
       plan_.library->entry(),
       {registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()), plan_.streams}};
-  if (checks_) checks_->begin_call(pointers());
+  if (checks_) {
+    checks_->begin_call(pointers());
+    note_call(checks_->call_number());
+  }
   if (timer_) begin_timing();
   const End end = scheduler_.run(
       [](void* argument) {
@@ -380,12 +361,17 @@ End UnitThread::call_kernel() {
         call.entry.call(call.invocation);
       },
       &call);
-  if (checks_) checks_->end_call(end == End::kDone);
+  if (checks_) {
+    checks_->end_call(end == End::kDone);
+    channel_.ended_call.store(checks_->call_number());
+  }
   if (timer_) end == End::kDone ? report_time() : timer_->drop();
+  report_rtl_stop();
   if (areas_.settings.timed && end == End::kDone) report_rtl_time(begin);
   plan_.library->write_coverage();
   const std::chrono::nanoseconds busy = Clock::now() - begin;
   channel_.statistics.launches.fetch_add(1, std::memory_order_relaxed);
+  num_calls_.fetch_add(1);
   if (areas_.settings.measures_units) channel_.statistics.processor_ns += processor_ns() - computed;
   channel_.statistics.busy_ns += static_cast<uint64_t>(busy.count());
   return end;

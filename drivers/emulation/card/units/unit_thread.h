@@ -80,6 +80,13 @@ class UnitThread {
   bool busy() const;
   hls_runtime::Scheduler& scheduler() { return scheduler_; }
   const UnitPlan& plan() const { return plan_; }
+  // Whether it has no command, and all its commands did what they were to.
+  bool is_content() const { return !has_failed_.load() && !queue_.busy(); }
+  // Of the kernel, that have ended.
+  uint64_t num_calls() const { return num_calls_.load(); }
+  // Values are left in a link of `depth` to `reader`. From any thread.
+  void report_left(const hls_runtime::LeftValues& left, uint64_t depth,
+                   const std::string& reader) const;
   // How long the present command has run; 0: none does. From any thread.
   std::chrono::nanoseconds running_for() const;
 
@@ -94,6 +101,7 @@ class UnitThread {
   hls_runtime::End run_with_faults(const Command& command);
   hls_runtime::End run_kernel();
   hls_runtime::End call_kernel();
+  void note_call(uint32_t number);
   void run_freely();
   std::vector<timing::TimedArgument> timed_arguments();
   void begin_timing();
@@ -101,6 +109,7 @@ class UnitThread {
   RunChecks::Unit checks_settings();
   bool is_cancelled() const;
   bool is_late() const;
+  void note_place_if_late();
   bool is_linked() const;
   std::string argument_name(uint32_t index) const;
   std::vector<PointerArgument> pointers();
@@ -108,8 +117,11 @@ class UnitThread {
   void report_findings(hls_runtime::End end);
   void report_finding(Finding finding);
   void report_time();
+  void report_rtl_stop();
   void report_rtl_time(std::chrono::steady_clock::time_point begun);
+  void tell(const Finding& finding) const;
   void add_finding(Finding finding);
+  void write_finding(Finding finding) const;
   void report_late(const std::vector<hls_runtime::StandingWait>& waits);
   void name_stream_argument(Finding& finding) const;
 
@@ -130,8 +142,11 @@ class UnitThread {
   std::optional<Command> command_;                           // from the queue
   std::atomic<bool> calling_{false};                         // the kernel runs for command_
   std::atomic<const ClientArea*> called_for_{nullptr};       // only compared, never dereferenced
+  std::vector<const void*> late_at_;  // the kernel's calls when its deadline was found exceeded
   ThreadEnd end_;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> has_failed_{false};  // a command
+  std::atomic<uint64_t> num_calls_{0};
   bool launched_ = false;
   pthread_t thread_{};
 };

@@ -3,7 +3,6 @@
 // What a unit tells the time model of a call: its arguments before, the lines of the report after.
 #include <algorithm>
 
-#include "emulation/card/timing/rtl_time.h"
 #include "emulation/card/units/run_report.h"
 #include "emulation/card/units/unit_thread.h"
 
@@ -51,24 +50,6 @@ void UnitThread::report_time() {
   waves.unit = plan_.name;
   waves.registers = std::move(timed_registers_);
   append_line(areas_.settings.report_file, waves_line(waves));
-}
-
-// An RTL kernel counts its own cycles; others have none.
-void UnitThread::report_rtl_time(Clock::time_point begun) {
-  const auto nanoseconds = [](Clock::time_point at) {
-    return static_cast<uint64_t>(std::chrono::nanoseconds(at.time_since_epoch()).count());
-  };
-  RtlRun run{plan_.library->entry().name,
-             plan_.name,
-             take_rtl_cycles(),
-             plan_.library->rtl_clock_mhz(),
-             plan_.card == nullptr ? timing::TimedCard().launch_us : plan_.card->launch_us,
-             nanoseconds(begun),
-             nanoseconds(Clock::now())};
-  if (run.cycles == 0 || run.clock_mhz == 0) return;
-  modelled_us_ += run.modelled_us();
-  const std::string& file = areas_.settings.report_file;
-  if (!file.empty()) append_line(file, rtl_time_line(run));
 }
 
 }  // namespace tandem::emulation

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text that is too long is left out: the watcher then shows only that the card lives.
+// A text that is too long is left out: the watcher then shows only that the card is running.
 #include "emulation/card/watch/watch_answers.h"
 
 #include <pthread.h>
