@@ -10,26 +10,13 @@
 // "Arbitrary Precision Integer Types". C++11.
 #pragma once
 
-#include <stdexcept>
 #include <string>
 
 #include "ap_int_compute.h"
+#include "ap_int_misuse.h"
 #include "ap_int_text.h"
 
 #include "tandem_macros_begin.h"
-
-namespace ap_detail {
-
-[[noreturn]] inline __attribute__((cold, noinline)) void no_such_bit(int at, int width) {
-  throw std::out_of_range("ap_int: a number of " + std::to_string(width) + " bits has no bit " +
-                          std::to_string(at));
-}
-inline int checked_bit(int at, int width) {
-  if (static_cast<unsigned>(at) >= static_cast<unsigned>(width)) no_such_bit(at, width);
-  return at;
-}
-
-}  // namespace ap_detail
 
 template <int W, bool S>
 class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
@@ -252,9 +239,15 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
                        : ap_int_base<W, false>(bits.shifted_left(by) | bits.shifted_right(W - by));
   }
   ap_int_base& rrotate(int by) { return lrotate(W - ((by % W) + W) % W); }
+  // Without a loop that ends by the value: checks follow values that may be missing through
+  // choices.
   int countLeadingZeros() const {
-    int count = 0;
-    while (count < W && get(W - 1 - count, 1) == 0) ++count;
+    if (W <= 64) {
+      const unsigned long long bits = ap_int_base<W, false>(*this).to_uint64();
+      return bits == 0 ? W : __builtin_clzll(bits) - (64 - W);
+    }
+    int count = W;
+    for (int at = 0; at < W; ++at) count = get(at, 1) != 0 ? W - 1 - at : count;
     return count;
   }
 
@@ -397,15 +390,10 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
 
   template <typename Real>
   Real to_real() const {
-    return real_by(Real(), Tag());
-  }
-  template <typename Real>
-  Real real_by(Real, ap_detail::KindTag<ap_detail::kWord>) const {
-    return S ? static_cast<Real>(static_cast<std::int64_t>(bits_.low64()))
-             : static_cast<Real>(bits_.low64());
-  }
-  template <typename Real, ap_detail::Kind K>
-  Real real_by(Real, ap_detail::KindTag<K>) const {
+    if (kKind == ap_detail::kWord) {
+      return S ? static_cast<Real>(static_cast<std::int64_t>(bits_.low64()))
+               : static_cast<Real>(bits_.low64());
+    }
     Limb limbs[kLimbs + 1];
     this->limbs(limbs);
     return ap_detail::real_of<Real>(limbs, kLimbs + 1);

@@ -9,8 +9,7 @@
 // Methods and Operators". C++11.
 #pragma once
 
-#include <stdexcept>
-
+#include "ap_int_misuse.h"
 #include "ap_int_storage.h"
 
 #include "tandem_macros_begin.h"
@@ -107,7 +106,7 @@ struct NativeCompute {
   template <bool Signed, typename Q, typename M, typename A, typename B>
   static void divide(const A& a, const B& b, Q* quotient, M* remainder) {
     const Unsigned x = Native::low(a), y = Native::low(b);
-    if (y == 0) throw std::domain_error("ap_int: division by zero");
+    if (y == 0) throw_division();
     if (Signed) {
       const SignedValue p = static_cast<SignedValue>(x), q = static_cast<SignedValue>(y);
       *quotient = Native::template make<Q>(static_cast<Unsigned>(p / q));
@@ -187,7 +186,7 @@ struct Compute<kWide> {
   static void divide(const A& a, const B& b, Q* quotient, M* remainder) {
     constexpr int kLimbs = limb_count(larger(A::width, B::width) + 1);
     Extended<kLimbs> x(a), y(b);
-    if (is_zero(y.limbs, kLimbs)) throw std::domain_error("ap_int: division by zero");
+    if (is_zero(y.limbs, kLimbs)) throw_division();
     const bool a_negative = a.sign(), b_negative = b.sign();
     if (a_negative) negate(x.limbs, kLimbs);
     if (b_negative) negate(y.limbs, kLimbs);

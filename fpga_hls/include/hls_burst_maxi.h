@@ -86,8 +86,8 @@ class burst_maxi {
   void write_response() {
     if (port_->written == 0) {
       require(!port_->writes.empty(), "write_response() without a write_request()");
-      require(false, "write_response() before its burst is full: " +
-                         std::to_string(port_->writes.front().left) + " values are missing");
+      fail("write_response() before its burst is full: " +
+           std::to_string(port_->writes.front().left) + " values are missing");
     }
     --port_->written;
   }
@@ -106,8 +106,12 @@ class burst_maxi {
     std::size_t written = 0;  // full bursts without a response
   };
 
-  static void require(bool good, const std::string& what) {
-    if (!good) throw burst_error("hls::burst_maxi: " + what + "; the hardware would hang");
+  [[noreturn]] static void fail(const std::string& what) {
+    throw burst_error("hls::burst_maxi: " + what + "; the hardware would hang");
+  }
+  // Takes no std::string: making one costs more than the access.
+  static void require(bool good, const char* what) {
+    if (!good) fail(what);
   }
   template <typename Mask>
   static auto bit_of(const Mask& mask, std::size_t at) -> decltype(mask.get_bit(0)) {
@@ -120,9 +124,9 @@ class burst_maxi {
     return reinterpret_cast<unsigned char*>(port_->memory) + burst.byte_offset;
   }
   static void require_size(const Burst& burst, std::size_t bytes) {
-    require(burst.value_bytes == bytes, "a value of " + std::to_string(bytes) +
-                                            " bytes in a burst of values of " +
-                                            std::to_string(burst.value_bytes) + " bytes");
+    if (burst.value_bytes == bytes) return;
+    fail("a value of " + std::to_string(bytes) + " bytes in a burst of values of " +
+         std::to_string(burst.value_bytes) + " bytes");
   }
   template <typename A>
   A take() {

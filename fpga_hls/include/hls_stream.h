@@ -96,22 +96,22 @@ class stream<T, 0> {
   }
 
   T read(tandem_hls::File file = __builtin_FILE(), int line = __builtin_LINE()) {
-    const std::uint64_t count = channel_.read.load(std::memory_order_relaxed);
-    if (count == seen_) await_data(count, file, line);
+    std::uint64_t count = channel_.read.load(std::memory_order_relaxed);
+    if (count == seen_) count = await_data(count, file, line);
     T value(values_.take());
     taken(count);
     return value;
   }
   void read(T& value, tandem_hls::File file = __builtin_FILE(), int line = __builtin_LINE()) {
-    const std::uint64_t count = channel_.read.load(std::memory_order_relaxed);
-    if (count == seen_) await_data(count, file, line);
+    std::uint64_t count = channel_.read.load(std::memory_order_relaxed);
+    if (count == seen_) count = await_data(count, file, line);
     value = values_.take();
     taken(count);
   }
   void write(const T& value, tandem_hls::File file = __builtin_FILE(),
              int line = __builtin_LINE()) {
-    const std::uint64_t count = channel_.written.load(std::memory_order_relaxed);
-    if (count >= limit_) await_space(file, line);
+    std::uint64_t count = channel_.written.load(std::memory_order_relaxed);
+    if (count >= limit_) count = await_space(file, line);
     put(count, value);
   }
   // These return false and transfer nothing if the stream is empty or full.
@@ -150,17 +150,21 @@ class stream<T, 0> {
   bool holds_its_depth() const {
     return channel_.held() >= (channel_.depth != 0 ? channel_.depth : channel_.most());
   }
-  void await_data(std::uint64_t count, tandem_hls::File file, int line) {
+  // These give the values read or written so far: another process may also read or write this
+  // stream while this one waits.
+  std::uint64_t await_data(std::uint64_t count, tandem_hls::File file, int line) {
     channel_.wait_file[tandem_hls::kReader] = file.name;
     channel_.wait_line[tandem_hls::kReader] = line;
     tandem_hls::note_reader(channel_);
     seen_ = channel_.written.load(std::memory_order_acquire);
     if (count == seen_) seen_ = tandem_hls::await_data(channel_);
+    return channel_.read.load(std::memory_order_relaxed);
   }
-  void await_space(tandem_hls::File file, int line) {
+  std::uint64_t await_space(tandem_hls::File file, int line) {
     channel_.wait_file[tandem_hls::kWriter] = file.name;
     channel_.wait_line[tandem_hls::kWriter] = line;
     limit_ = tandem_hls::await_space(channel_);
+    return channel_.written.load(std::memory_order_relaxed);
   }
   void taken(std::uint64_t count) {
     channel_.read.store(count + 1, std::memory_order_release);

@@ -16,7 +16,20 @@
 
 #include "tandem_macros_begin.h"
 
+// Exists in the checked copy of a kernel: the card may mark what is missing in a block; 0 bytes: it
+// is about to be freed.
+extern "C" __attribute__((weak, visibility("default"))) void tandem_stream_block(
+    const void* block, unsigned long bytes);
+
 namespace tandem_hls {
+
+inline void note_block(const void* block, std::size_t bytes) {
+  if (tandem_stream_block) tandem_stream_block(block, bytes);
+}
+inline void free_block(void* block) {
+  note_block(block, 0);
+  std::free(block);
+}
 
 // An unbounded queue of values for one producer and one consumer: a chain of fixed blocks; a
 // drained block returns to the producer.
@@ -31,10 +44,10 @@ class Chain {
     for (; held != 0; --held) (void)take();
     while (first_ != nullptr) {
       Block* const next = first_->next.load(std::memory_order_relaxed);
-      std::free(first_);
+      free_block(first_);
       first_ = next;
     }
-    std::free(spare_.exchange(nullptr));
+    free_block(spare_.exchange(nullptr));
   }
 
   template <typename Value>
@@ -84,6 +97,7 @@ class Chain {
     if (place == nullptr) throw std::bad_alloc();
     Block* const block = new (place) Block;
     block->end = slots(block) + count;
+    note_block(block, bytes);
     return block;
   }
 
@@ -106,7 +120,7 @@ class Chain {
     Block* const used = first_;
     first_ = used == nullptr ? entry_.load(std::memory_order_acquire)
                              : used->next.load(std::memory_order_acquire);
-    if (used != nullptr) std::free(spare_.exchange(used, std::memory_order_release));
+    if (used != nullptr) free_block(spare_.exchange(used, std::memory_order_release));
     take_at_ = slots(first_);
     take_end_ = first_->end;
   }

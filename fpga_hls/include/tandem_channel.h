@@ -58,8 +58,8 @@ struct Channel {
   const char* wait_file[2] = {"", ""};
   int line = 0;
   int wait_line[2] = {0, 0};
-  // During a trial of depths (fpga_hls/runtime/depth_trial.h): the stated depth, and 1 or 2 once
-  // `depth` is the tried one.
+  // trial: not 0 once `depth` is a tried or a default one (fpga_hls/runtime/depth_trial.h); the
+  // stated depth is then here.
   std::uint32_t stated_depth = 0;
   std::uint32_t trial = 0;
   std::atomic<std::uint64_t> written{0};

@@ -21,6 +21,11 @@ constexpr size_t kMostLeft = 64;
 
 std::atomic<int> num_unit_threads{0};
 
+bool is_of(const NeededDepth& needed, const Channel& channel) {
+  return needed.stream == channel.name && needed.place.line == channel.line &&
+         needed.place.file == channel.file;
+}
+
 // Whether the program has threads besides the units' and its first one. A kernel may have started
 // them, and they move streams without a signal to the unit.
 bool has_other_threads() {
@@ -77,25 +82,25 @@ std::vector<StandingWait> Scheduler::standing_waits() const {
   return waits;
 }
 
-// A stream without a stated depth has no bound to exceed.
+// A stream without a depth has no bound to exceed.
 void Scheduler::note_growth(const Channel& channel) {
   if (channel.depth == 0) return;
   if (findings_.depths.empty()) findings_.waits = standing_waits();
   const uint64_t depth = room_of(channel) + growth_of(channel, settings_.exact_depths);
   for (NeededDepth& needed : findings_.depths) {
-    const bool same = needed.stream == channel.name && needed.place.line == channel.line &&
-                      needed.place.file == channel.file;
-    if (!same) continue;
+    if (!is_of(needed, channel)) continue;
     needed.depth = std::max(needed.depth, depth);
     return;
   }
   findings_.depths.push_back({channel.name, {channel.file, channel.line}, depth});
 }
 
-// Values of a run that was stopped, or of a process that throws, are no finding.
+// Values of a run that was stopped, or of a process that throws, are no finding. No depth would
+// help where values are left.
 void Scheduler::left(const Channel& channel) {
   if (command_over_ || unit_over_ || exceptions_->uncaught != 0) return;
   if (findings_.left.size() == kMostLeft) return;
+  std::erase_if(findings_.depths, [&](const NeededDepth& each) { return is_of(each, channel); });
   findings_.left.push_back({channel.name, {channel.file, channel.line}, channel.held()});
   news_ = true;
 }

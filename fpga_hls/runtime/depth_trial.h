@@ -24,8 +24,9 @@
 
 namespace tandem::hls_runtime {
 
-// Values of Channel::trial.
-constexpr uint32_t kGrowingTrial = 1, kFixedTrial = 2;
+// Values of Channel::trial. kDefaultDepthTrial: no trial; the stream states no depth and keeps that
+// of hardware (UnitSettings::keeps_depths).
+constexpr uint32_t kGrowingTrial = 1, kFixedTrial = 2, kDefaultDepthTrial = 3;
 
 class DepthTrial {
  public:

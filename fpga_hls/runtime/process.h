@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fpga_hls/include/tandem_channel.h"
+#include "fpga_hls/runtime/depth_trial.h"
 #include "fpga_hls/runtime/run_findings.h"
 #include "fpga_hls/runtime/stack_pool.h"
 
@@ -76,6 +77,8 @@ struct Stopped {};
 // The bound of a channel without a stated depth. The bound of a link is larger: its two units may
 // share a processor and then run in turns of milliseconds.
 constexpr uint64_t kRoom = 1024;
+// The depth of such a channel in a region on hardware (config_dataflow -fifo_depth).
+constexpr uint64_t kDefaultDepth = 2;
 constexpr uint64_t kLinkRoomBytes = uint64_t{512} << 10;
 
 inline bool is_link(const Channel& channel) { return channel.unit[0] != nullptr; }
@@ -108,7 +111,8 @@ constexpr uint64_t kExactGrowth = 1 << 16;
 inline uint64_t growth_of(const Channel& channel, bool exact) {
   const uint64_t room = room_of(channel);
   const bool counts = exact && channel.extra.load(std::memory_order_relaxed) < kExactGrowth;
-  const bool exactly = channel.depth != 0 && !is_link(channel) && (channel.trial != 0 || counts);
+  const bool is_tried = channel.trial == kGrowingTrial || channel.trial == kFixedTrial;
+  const bool exactly = channel.depth != 0 && !is_link(channel) && (is_tried || counts);
   return std::min(exactly ? 1 : std::max<uint64_t>(room, 64), channel.most() - room);
 }
 inline void grow(Channel& channel, bool exact) {

@@ -32,7 +32,7 @@ struct StandingWait {
 struct NeededDepth {
   std::string stream;
   Place place;         // where the stream is made
-  uint64_t depth = 0;  // a sufficient depth; the smallest one up to 65536 beyond the stated depth
+  uint64_t depth = 0;  // a sufficient depth; the smallest one up to 65536 beyond that of the stream
 };
 
 struct LeftValues {
@@ -44,9 +44,10 @@ struct LeftValues {
 struct RunFindings {
   // The waits at the moment when no process could continue: of the deadlock that ended the run, or
   // of a command that was cancelled, or otherwise of the first time that a stream exceeded its
-  // stated depth so that the run could continue.
+  // depth so that the run could continue.
   std::vector<StandingWait> waits;
-  // Streams that exceeded their stated depths, with the depths with which the run passed.
+  // Streams that exceeded their depths, stated or default, with the depths with which the run
+  // passed.
   std::vector<NeededDepth> depths;
   std::vector<LeftValues> left;  // at most 64
 };

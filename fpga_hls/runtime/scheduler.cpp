@@ -51,6 +51,7 @@ void Scheduler::adopt_thread() {
     pthread_attr_getguardsize(&attributes, &guard_bytes);
     pthread_attr_destroy(&attributes);
     main_stack_low_ = static_cast<char*>(low);
+    main_stack_top_ = main_stack_low_ + size_bytes;
     main_stack_guard_ = main_stack_low_ - std::max<size_t>(guard_bytes, 4096);
     main_.sanitizer = sanitizer::thread_fiber(main_stack_low_, size_bytes);
   }
@@ -243,7 +244,9 @@ void Scheduler::start(Region* region, const char* name, void (*body)(void*), voi
   ++current_process_->live_children;
   if (settings_.observer != nullptr) {
     std::vector<uint64_t> behind;
-    for (const Process* const before : process->behind) behind.push_back(before->id);
+    for (const Process* const before : process->behind) {
+      if (is_behind_locally(*before, *process)) behind.push_back(before->id);
+    }
     settings_.observer->started(process->id, process->name, behind);
   }
   run_now(process);
@@ -304,6 +307,11 @@ void Scheduler::stop_command(End end) {
   end_ = end;
   command_over_ = true;
   wake_stopped();
+}
+
+void Scheduler::end_command() {
+  stop_command(End::kStopped);
+  check_stop();
 }
 
 // Processes whose command or task has ended, but which wait for their child processes.
@@ -371,6 +379,14 @@ bool Scheduler::overflowed(const void* address) const {
   if (current_process_ == &main_) return at >= main_stack_guard_ && at < main_stack_low_;
   const Stack& stack = current_process_->stack;
   return at >= stack.guard && at < stack.low();
+}
+
+bool Scheduler::has_on_stack(const void* address) const {
+  const char* const at = static_cast<const char*>(address);
+  if (at >= main_stack_low_ && at < main_stack_top_) return true;
+  return current_process_->stack.holds(at) ||
+         std::any_of(processes_.begin(), processes_.end(),
+                     [at](const auto& each) { return each.second->stack.holds(at); });
 }
 
 }  // namespace tandem::hls_runtime

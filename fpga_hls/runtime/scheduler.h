@@ -37,17 +37,27 @@ struct UnitSettings {
   // The maximum number of passes of tasks after the kernel has returned. A pass takes at least some
   // hundred nanoseconds.
   uint32_t drain_passes = 1 << 24;
-  // If true, a process of a region exceeds a stated depth only when no process can continue, as on
-  // hardware. Scalars that it sets after its writes may then be too late for the next call.
+  // If true, a process of a region exceeds the depth of a stream, stated or the default one, only
+  // when no process can continue, as on hardware. Scalars that it sets after its writes may then be
+  // too late for the next call.
   bool keeps_depths = false;
   // If true, a full stream grows by one value at a time, so that the smallest sufficient depth is
   // found.
   bool exact_depths = false;
   DepthTrial* trial = DepthTrial::current();  // null: stated depths apply
+  // The card's memory, by which hardware does not order processes: while depths are kept, a process
+  // that waits for its turn there begins before a stream exceeds its depth. An observer is told
+  // nothing of such waits.
+  const void* global_memory = nullptr;
+  uint64_t global_bytes = 0;
+  // The number of values of a stream, from its first one on, for which depths are kept.
+  uint64_t most_kept = ~uint64_t{0};
   // Called on the unit's thread when the unit begins to wait for other units and has new findings.
   std::function<void()> has_news = {};
   // Called before a process starts on the stack [low, top), unless the last one there returned.
   void (*stack_taken)(void* low, void* top) = nullptr;
+  // Called by warm_stacks() in place of it, with time for what the first frames will need.
+  void (*stack_warmed)(void* low, void* top) = nullptr;
   ProcessObserver* observer = nullptr;  // outlives the scheduler
 };
 
@@ -61,6 +71,8 @@ class Scheduler {
   // The unit's thread calls these first and last; leave_thread() unwinds the tasks.
   void adopt_thread();
   void leave_thread();
+  // Makes stacks ready before a command needs them. Call it on the unit's thread.
+  void warm_stacks(size_t count) { stacks_.warm(count, settings_.stack_warmed); }
   // Called in place of leave_thread() when the thread was ended from outside. The object is then
   // never destroyed.
   void lose_thread();
@@ -71,6 +83,8 @@ class Scheduler {
   // message() says which streams the processes wait for. Exceptions of processes end the program.
   End run(void (*kernel)(void*), void* argument);
   const std::string& message() const { return message_; }
+  // Called by the running process: ends the command as End::kStopped. Leaves by an exception.
+  void end_command();
   // Findings of the last run(); for a free-running unit of all its runs.
   const RunFindings& findings() const { return findings_; }
   // Runs the tasks until stop() is called.
@@ -91,6 +105,8 @@ class Scheduler {
 
   // Whether `address` is in the guard below the running process' stack; signal-safe.
   bool overflowed(const void* address) const;
+  // Whether `address` is in the stack of a process that has not ended.
+  bool has_on_stack(const void* address) const;
   const char* running_process() const { return current_process_->name.c_str(); }
 
   // These implement the functions that kernels call.
@@ -131,7 +147,8 @@ class Scheduler {
   bool grow_full_stream();
   void queue_behind_users(Process& process);
   void release_behind(Process* ended);
-  bool begin_held();
+  bool begin_held(bool by_global_memory = false);
+  bool is_behind_locally(const Process& before, const Process& process) const;
   bool outlast_threads();
   bool threads_outlasted() const;
   void declare_deadlock();
@@ -149,6 +166,8 @@ class Scheduler {
   void end_tasks();
   void drain();
   bool may_run_ahead(const Channel& channel) const;
+  bool keeps_depth(const Channel& channel) const;
+  void take_default_depth(Channel& channel) const;
   // Full streams of a free-running unit do not grow one value at a time, so their depths stay as
   // stated.
   bool tries_depths() const { return settings_.trial != nullptr && !settings_.free_running; }
@@ -185,6 +204,7 @@ class Scheduler {
   bool news_ = false;  // findings_ has findings that has_news() has not reported
   char* main_stack_guard_ = nullptr;
   char* main_stack_low_ = nullptr;
+  char* main_stack_top_ = nullptr;
 
   std::atomic<uint32_t> event_{0};
   std::atomic<bool> futex_asleep_{false};

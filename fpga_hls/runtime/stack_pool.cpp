@@ -42,6 +42,21 @@ Stack StackPool::take() {
   return stack;
 }
 
+void StackPool::warm(size_t count, void (*prepare)(void* low, void* top)) {
+  constexpr size_t kPage = 4096;
+  std::vector<Stack> fresh;
+  for (size_t made = 0; made < count; ++made) {
+    Stack stack = take();
+    for (size_t below = kPage; below <= kWarmBytes; below += kPage) {
+      *static_cast<volatile char*>(stack.top() - below) = 0;
+    }
+    if (prepare != nullptr) prepare(stack.low(), stack.top());
+    stack.is_clean = true;
+    fresh.push_back(stack);
+  }
+  free_.insert(free_.end(), fresh.begin(), fresh.end());
+}
+
 void StackPool::give_back(Stack stack) {
   if (free_.size() >= kKeptStacks) {
     munmap(stack.guard, kGuardBytes + kStackBytes);

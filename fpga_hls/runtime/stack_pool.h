@@ -9,11 +9,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace tandem::hls_runtime {
 
 constexpr size_t kStackBytes = size_t{256} << 20;
+constexpr size_t kWarmBytes = size_t{32} << 10;  // of the first frames
 constexpr size_t kGuardBytes = size_t{64} << 20;
 // Of both ends of a stack. The card's maps have a byte for 8 bytes of memory, so those of a stack
 // are whole pages.
@@ -24,6 +26,10 @@ struct Stack {
   bool is_clean = false;  // the last process returned, so no frame was unwound
   char* low() const { return guard + kGuardBytes; }
   char* top() const { return low() + kStackBytes; }
+  bool holds(const void* address) const {
+    const auto at = reinterpret_cast<uintptr_t>(address);
+    return guard != nullptr && at - reinterpret_cast<uintptr_t>(low()) < kStackBytes;
+  }
 };
 
 class StackPool {
@@ -36,6 +42,9 @@ class StackPool {
   // Throws std::bad_alloc when the system has no address space left.
   Stack take();
   void give_back(Stack stack);
+  // Adds new stacks, with the pages of their first frames. `prepare`, unless null, is called with
+  // the ends of each, as for one that is not clean.
+  void warm(size_t count, void (*prepare)(void* low, void* top));
 
  private:
   std::vector<Stack> free_;

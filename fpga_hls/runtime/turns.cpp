@@ -20,8 +20,9 @@ bool overlap(const tandem_use& a, const tandem_use& b) {
   return at < other + b.bytes && other < at + a.bytes;
 }
 
-bool conflict(const Process& a, const Process& b) {
+bool conflict(const Process& a, const Process& b, const tandem_use& except) {
   for (const tandem_use& one : a.uses) {
+    if (overlap(one, except)) continue;
     for (const tandem_use& two : b.uses) {
       if ((one.writes != 0 || two.writes != 0) && overlap(one, two)) return true;
     }
@@ -36,7 +37,7 @@ void Scheduler::queue_behind_users(Process& process) {
   if (process.uses.empty()) return;
   for (const auto& [id, other] : processes_) {
     const bool earlier = other->parent == process.parent && id < process.id && !other->task;
-    if (earlier && conflict(*other, process)) process.behind.push_back(other.get());
+    if (earlier && conflict(*other, process, {})) process.behind.push_back(other.get());
   }
 }
 
@@ -58,11 +59,21 @@ void Scheduler::release_behind(Process* ended) {
   }
 }
 
-// Lets the earliest process that waits for its turn begin early.
-bool Scheduler::begin_held() {
+// Whether both use memory that is not the card's.
+bool Scheduler::is_behind_locally(const Process& before, const Process& process) const {
+  return conflict(before, process, {settings_.global_memory, settings_.global_bytes, 1});
+}
+
+// Lets the earliest process that waits for its turn begin early; `by_global_memory`: of those that
+// wait for nothing else.
+bool Scheduler::begin_held(bool by_global_memory) {
   Process* first = nullptr;
   for (Process* process : blocked_) {
     if (process->blocked != Blocked::kTurn) continue;
+    const auto is_local = [&](const Process* before) {
+      return is_behind_locally(*before, *process);
+    };
+    if (by_global_memory && std::ranges::any_of(process->behind, is_local)) continue;
     if (first == nullptr || process->id < first->id) first = process;
   }
   if (first == nullptr) return false;

@@ -73,10 +73,11 @@ std::vector<std::string> UnitGroup::waits_of(const Scheduler& unit) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::string> texts;
   for (const Entry& entry : entries_) {
-    if (entry.unit != &unit) continue;
-    for (const PublishedWait& wait : entry.rest.waits) {
-      texts.push_back(describe(wait.process, wait.wait));
-    }
+    const std::vector<PublishedWait>& waits = entry.rest.waits;
+    const bool goes_on = std::any_of(waits.begin(), waits.end(),
+                                     [](const PublishedWait& each) { return is_ready(each.wait); });
+    if (entry.unit != &unit || goes_on) continue;
+    for (const PublishedWait& wait : waits) texts.push_back(describe(wait.process, wait.wait));
   }
   return texts;
 }

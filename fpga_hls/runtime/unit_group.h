@@ -36,7 +36,8 @@ class UnitGroup {
   // Publishes the unit's state and checks for deadlocks.
   void publish(Scheduler& unit, Rest rest);
   void withdraw(Scheduler& unit);
-  // What a unit that rests waits for, one text per process; empty if it does not rest.
+  // What a unit that rests waits for, one text per process; empty if it does not rest, or if it can
+  // go on and only has not got a processor yet.
   std::vector<std::string> waits_of(const Scheduler& unit);
 
  private:

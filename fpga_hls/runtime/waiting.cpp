@@ -74,7 +74,11 @@ void Scheduler::gather(const Channel& channel) {
 }
 
 uint64_t Scheduler::await_space(Channel& channel) {
-  if (tries_depths()) settings_.trial->plan(channel);
+  if (tries_depths()) {
+    settings_.trial->plan(channel);
+  } else if (settings_.keeps_depths) {
+    take_default_depth(channel);
+  }
   while (true) {
     const uint64_t taken = channel.read.load(std::memory_order_acquire);
     const uint64_t written = channel.written.load(std::memory_order_relaxed);
@@ -83,6 +87,16 @@ uint64_t Scheduler::await_space(Channel& channel) {
     if (may_run_ahead(channel)) return written + kWakeBatch;
     await(channel, kWriter);
   }
+}
+
+// A stream between processes. One on the writer's own stack is read there too, in the order of C.
+void Scheduler::take_default_depth(Channel& channel) const {
+  if (channel.depth != 0 || is_link(channel)) return;
+  const bool is_process = current_process_->region != nullptr || current_process_->task;
+  if (!is_process || current_process_->stack.holds(&channel)) return;
+  channel.stated_depth = 0;
+  channel.depth = kDefaultDepth;
+  channel.trial = kDefaultDepthTrial;
 }
 
 void Scheduler::await(Channel& channel, int side) {
@@ -102,14 +116,23 @@ void Scheduler::await_any(const std::vector<Wait>& waits) {
   block(Blocked::kChannels);
 }
 
+// A stream that has exceeded its depth keeps to the end what it has now, so that the depth that it
+// needs is found.
+bool Scheduler::keeps_depth(const Channel& channel) const {
+  if (!settings_.keeps_depths || current_process_->region == nullptr) return false;
+  return channel.written.load(std::memory_order_relaxed) < settings_.most_kept ||
+         channel.extra.load(std::memory_order_relaxed) != 0;
+}
+
 // Whether a writer may exceed the depth. As in sequential C, it runs to its end while no process
 // that could make room is known to run.
 bool Scheduler::may_run_ahead(const Channel& channel) const {
   if (strict() || channel.held() >= channel.most()) return false;
   if (is_link(channel)) return !static_cast<const Scheduler*>(channel.unit[kReader])->active();
+  const bool is_default = channel.trial == kDefaultDepthTrial;
   if (channel.depth == 0) return true;
-  if (channel.trial != 0) return false;
-  if (settings_.keeps_depths && current_process_->region != nullptr) return false;
+  if ((channel.trial != 0 && !is_default) || keeps_depth(channel)) return false;
+  if (is_default) return true;
   const uint64_t reader = channel.process[kReader].load(std::memory_order_relaxed);
   if (reader == current_process_->id) return true;
   if (!ready_.empty() && ready_.front()->id == reader) return false;
@@ -213,6 +236,8 @@ Process* Scheduler::next() {
       continue;
     }
     stop_if_cancelled();
+    const bool keeps = settings_.keeps_depths && !command_over_;
+    if (keeps && begin_held(true)) continue;
     if (command_over_ || grow_full_stream() || begin_held() || outlast_threads()) continue;
     declare_deadlock();
   }

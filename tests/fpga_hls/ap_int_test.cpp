@@ -223,6 +223,11 @@ TEST(ApInt, RotatesAndReverses) {
   EXPECT_EQ(a.rrotate(8), 0x312);
   EXPECT_EQ(a.reverse(), 0x48C);
   EXPECT_EQ(ap_uint<12>(1).countLeadingZeros(), 11);
+  EXPECT_EQ(ap_uint<12>(0).countLeadingZeros(), 12);
+  EXPECT_EQ(ap_int<12>(-1).countLeadingZeros(), 0);
+  EXPECT_EQ(ap_uint<64>(3).countLeadingZeros(), 62);
+  EXPECT_EQ((ap_uint<100>(1) << 70).countLeadingZeros(), 29);
+  EXPECT_EQ(ap_uint<100>(0).countLeadingZeros(), 100);
 }
 
 TEST(ApInt, ReadsAndPrintsText) {

@@ -4,10 +4,12 @@
 #include "bitstreams/compiler/dataflow/dataflow.h"
 
 #include <algorithm>
-#include <array>
+#include <map>
 #include <set>
+#include <string>
 #include <vector>
 
+#include "bitstreams/compiler/dataflow/dataflow_calls.h"
 #include "bitstreams/compiler/dataflow/dataflow_depths.h"
 #include "bitstreams/compiler/dataflow/dataflow_prefix.h"
 #include "bitstreams/compiler/dataflow/dataflow_source.h"
@@ -16,14 +18,6 @@
 
 namespace tandem::xclbin {
 namespace {
-
-// Words that start no call, although a parenthesis may follow.
-constexpr std::array<std::string_view, 30> kNotCallees = {
-    "alignas",   "asm",         "__asm__",       "catch",    "class",    "co_await",
-    "co_return", "co_yield",    "const_cast",    "decltype", "delete",   "dynamic_cast",
-    "enum",      "goto",        "namespace",     "new",      "operator", "reinterpret_cast",
-    "sizeof",    "static_cast", "static_assert", "struct",   "template", "throw",
-    "typedef",   "typeid",      "union",         "using",    "noexcept", "__attribute__"};
 
 struct Insertion {
   size_t at;
@@ -49,6 +43,14 @@ class Rewriter {
     for (size_t open : region_blocks_) {
       if (done_.insert(open).second) region(open);
     }
+    // The list grows by what these call.
+    for (size_t index = 0; index < inlined_.size(); ++index) {
+      if (done_.insert(inlined_[index]).second) region(inlined_[index]);
+    }
+    for (const size_t index : task_variables_) {
+      const size_t semicolon = source_.semicolon(index, source_.size());
+      if (semicolon < source_.size()) name_streams(index, semicolon);
+    }
     for (DepthStatement& depth : stream_depths(source_, stream_pragmas_, notes_)) {
       insert(depth.at, std::move(depth.text));
     }
@@ -69,6 +71,10 @@ class Rewriter {
     for (size_t index = 0; index < source_.size(); ++index) {
       if (is(index, "{")) blocks.push_back(index);
       if (is(index, "}")) blocks.pop_back();
+      // Streams between tasks, which need no region.
+      if (is(index, "thread_local") && !blocks.empty() && holds_statements(blocks.back())) {
+        task_variables_.push_back(index);
+      }
       if (!is_directive(index)) continue;
       const HlsPragma pragma = parse_hls_pragma(spelling(index));
       if (pragma.kind == "stream") stream_pragmas_.push_back(index);
@@ -203,7 +209,7 @@ class Rewriter {
       insert(source_.token(at).begin, "{ " + name + ".join(); ");
     } else {
       insert(source_.token(at).begin,
-             name + ".start(\"" + loop_name(at, next) + "\", " + capture() + "{ ");
+             name + ".start(\"" + loop_name(source_, at, next) + "\", " + capture() + "{ ");
     }
     ++in_order_;
     loop_statement(at, next);
@@ -215,20 +221,6 @@ class Rewriter {
 
   size_t loop_statement(size_t at, size_t end) {
     return is(at, "do") ? do_loop(at, end) : controlled(at, end);
-  }
-
-  // The name in messages: the loop's label, or the function that it calls.
-  std::string loop_name(size_t at, size_t end) const {
-    if (at > 1 && is(at - 1, ":") && is_word(at - 2)) return std::string(spelling(at - 2));
-    for (size_t token = at + 1; token < end; ++token) {
-      const bool call = is(token, "(") && (is(token - 2, ";") || is(token - 2, "{") ||
-                                           is(token - 2, "}") || is_directive(token - 2));
-      if (call && is_word(token - 1) && !is(token - 1, "for") && !is(token - 1, "if") &&
-          !is(token - 1, "while") && !is(token - 1, "switch")) {
-        return "loop of " + std::string(spelling(token - 1));
-      }
-    }
-    return "loop";
   }
 
   // The counter of an unrolled loop: it changes before a waiting process begins.
@@ -290,7 +282,7 @@ class Rewriter {
     const size_t semicolon = source_.semicolon(at, end);
     if (semicolon >= end) return end;
     size_t open = 0;
-    const std::string callee = called_function(at, semicolon, open);
+    const std::string callee = called_function(source_, at, semicolon, open);
     if (is(at, "return")) {
       std::string joins;
       for (auto open = regions_.rbegin(); open != regions_.rend(); ++open) {
@@ -304,12 +296,21 @@ class Rewriter {
       if (leaves || variables) wrap(at, semicolon, "{ " + around.name + ".join(); ", " }");
     } else if (!callee.empty()) {
       if (in_order_ > 0) return semicolon + 1;
-      wrap(at, semicolon, regions_.back().name + ".start(\"" + callee + "\", " + capture() + "{ ",
-           " }" + call_uses(source_, at, open, semicolon) + ");");
+      find_inlined(callee);
+      const std::string classes = new_classes(source_, at, open);
+      const std::string start = regions_.back().name + ".start(\"" + callee + "\", " + capture();
+      wrap(at, semicolon, (classes.empty() ? "" : "{ " + classes) + start + "{ ",
+           " }" + call_uses(source_, at, open, semicolon) + (classes.empty() ? ");" : "); }"));
     } else {
       name_streams(at, semicolon);
     }
     return semicolon + 1;
+  }
+
+  // The calls of an inlined function are processes of the region that calls it.
+  void find_inlined(const std::string& callee) {
+    const auto [first, last] = inline_bodies_.equal_range(callee.substr(callee.rfind(':') + 1));
+    for (auto each = first; each != last; ++each) inlined_.push_back(each->second);
   }
 
   void wrap(size_t first, size_t last, std::string before, std::string after) {
@@ -317,33 +318,10 @@ class Rewriter {
     insert(source_.token(last).end, std::move(after));
   }
 
-  // The function's name when the statement is `[(void)] name[<...>](...)`, with any qualification;
-  // empty otherwise. `open`: the bracket of its arguments.
-  std::string called_function(size_t at, size_t semicolon, size_t& open) const {
-    if (is(at, "(") && is(at + 1, "void") && partner(at) == at + 2) at += 3;
-    std::string name;
-    if (is(at, "::")) ++at;
-    while (true) {
-      if (is(at, "template")) ++at;
-      if (!is_word(at) ||
-          std::find(kNotCallees.begin(), kNotCallees.end(), spelling(at)) != kNotCallees.end()) {
-        return {};
-      }
-      name += spelling(at);
-      ++at;
-      if (is(at, "<")) at = source_.behind_angle(at, semicolon);
-      if (!is(at, "::")) break;
-      name += "::";
-      ++at;
-    }
-    open = at;
-    return is(at, "(") && partner(at) + 1 == semicolon ? name : std::string();
-  }
-
   // Streams declared without a name get the variable's, for messages:
   // `[static] [hls::]stream<...> a, b[2];`
   void name_streams(size_t at, size_t semicolon) {
-    while (is(at, "static") || is(at, "thread_local")) ++at;
+    while (is(at, "static") || is(at, "thread_local") || is_directive(at)) ++at;
     if (is(at, "::")) ++at;
     if (is(at, "hls") && is(at + 1, "::")) at += 2;
     if (!is(at, "stream") || !is(at + 1, "<")) return;
@@ -356,6 +334,7 @@ class Rewriter {
       calls += " ::tandem_hls::stream_name(" + name + ", \"" + name + "\");";
       if (at < semicolon) ++at;
     }
+    if (!named_.insert(semicolon).second) return;
     if (!calls.empty()) insert(source_.token(semicolon).end, calls);
   }
 
@@ -379,6 +358,10 @@ class Rewriter {
   DataflowNotes& notes_;
   std::vector<size_t> region_blocks_;  // sorted
   std::vector<size_t> stream_pragmas_;
+  const std::multimap<std::string, size_t> inline_bodies_ = inline_bodies(source_);
+  std::vector<size_t> inlined_;  // bodies that regions call
+  std::vector<size_t> task_variables_;
+  std::set<size_t> named_;  // semicolons of streams with names
   std::set<size_t> done_;
   std::vector<OpenRegion> regions_;
   std::vector<std::string> counters_;  // counters of the enclosing unrolled loops

@@ -3,11 +3,12 @@
 // Turns the calls of `#pragma HLS dataflow` regions into processes.
 //
 // A block with the pragma opens a region. A statement in it that calls a function starts a process,
-// also in conditions and unrolled loops; any other loop is one process. The end of the block, its
-// return statements, and the end of an inner block with variables join the processes. A process
-// gets the variables that it uses, so it waits for earlier ones that write them. Declarations,
-// method calls, assignments and expressions stay. `#pragma HLS stream variable=x depth=N` sets the
-// depth of a stream of the same function.
+// also in conditions and unrolled loops; any other loop is one process. The body of a called
+// function with `#pragma HLS inline` is a region, too (if it fits: dataflow_calls.h). The end of
+// the block, its return statements, and the end of an inner block with variables join the
+// processes. A process gets the variables that it uses, so it waits for earlier ones that write
+// them. Declarations, method calls, assignments and expressions stay. `#pragma HLS stream
+// variable=x depth=N` sets the depth of a stream of the same function.
 #pragma once
 
 #include <functional>

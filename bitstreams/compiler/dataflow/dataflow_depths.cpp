@@ -74,13 +74,16 @@ class Depths {
       const std::string word = depth.substr(token.begin, token.end - token.begin);
       if (token.kind == TokenKind::kWord) {
         const Declaration* const declared = source_.find(word, index);
-        if (declared != nullptr && declared->constant) {
+        if ((declared != nullptr && declared->constant) || is_constant_function(word, index)) {
           out += word;
           continue;
         }
         const std::optional<std::string> value = macro(word, index, levels);
         if (!value.has_value()) return std::nullopt;
         out += "(" + *value + ")";
+      } else if (word == "," && std::count(out.begin(), out.end(), '(') >
+                                    std::count(out.begin(), out.end(), ')')) {
+        out += word;
       } else if (token.kind == TokenKind::kLiteral ? is_number(word, levels) : is_operator(word)) {
         if (!out.empty() && out.back() == word[0] && (word == "+" || word == "-")) out += ' ';
         out += word;
@@ -90,6 +93,21 @@ class Depths {
       if (out.size() > kLongestDepth) return std::nullopt;
     }
     return out.empty() ? std::nullopt : std::optional(out);
+  }
+
+  // Whether a `constexpr` function of this name is declared before.
+  bool is_constant_function(const std::string& name, size_t index) const {
+    for (size_t at = 1; at < index; ++at) {
+      if (!source_.is(at, name) || !source_.is(at + 1, "(")) continue;
+      for (size_t before = at; before-- > 0;) {
+        if (source_.is(before, "constexpr")) return true;
+        const std::string_view word = source_.spelling(before);
+        const bool ends =
+            word.size() == 1 && std::string_view(";{}=(").find(word[0]) != std::string_view::npos;
+        if (ends || source_.is_directive(before)) break;
+      }
+    }
+    return false;
   }
 
   // In the pragma itself a plain number, in a macro also one with a base or a suffix.

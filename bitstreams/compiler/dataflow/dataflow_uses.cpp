@@ -45,7 +45,29 @@ bool is_harmless(const DataflowSource& source, size_t begin, size_t end) {
   return name;
 }
 
+bool is_class_key(const DataflowSource& source, size_t at) {
+  return source.is(at, "class") || source.is(at, "struct") || source.is(at, "union");
+}
+
+bool is_declared(const DataflowSource& source, size_t name) {
+  for (size_t at = 1; at < name - 1; ++at) {
+    if (!is_class_key(source, at - 1) || !source.is(at, source.spelling(name))) continue;
+    if (source.is(at + 1, "{") || source.is(at + 1, ";") || source.is(at + 1, ":")) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+std::string new_classes(const DataflowSource& source, size_t begin, size_t open) {
+  std::string out;
+  for (size_t at = begin; at + 1 < open; ++at) {
+    const bool is_named = is_class_key(source, at) && source.is_word(at + 1);
+    if (!is_named || source.is(at + 2, "::") || is_declared(source, at + 1)) continue;
+    out += source.flat(at, at + 2) + "; ";
+  }
+  return out;
+}
 
 std::string call_uses(const DataflowSource& source, size_t begin, size_t open, size_t end) {
   const size_t close = end - 1;

@@ -17,6 +17,10 @@ namespace tandem::xclbin {
 // The call's tokens are [begin, end), its arguments between the brackets `open` and end - 1.
 std::string call_uses(const DataflowSource& source, size_t begin, size_t open, size_t end);
 
+// Declarations of the classes that template arguments before `open` are the first to name
+// (`f<class tag>(a)`): g++ 12 cannot declare them in a lambda. Each ends with a space.
+std::string new_classes(const DataflowSource& source, size_t begin, size_t open);
+
 // The statement's tokens are [begin, end).
 std::string loop_uses(const DataflowSource& source, size_t begin, size_t end);
 

@@ -20,18 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Verilator's own $finish ends the process when it is called again. Synthesis ignores it.
-constexpr const char* kRuntime = R"(#define VL_USER_FINISH
-#include "verilated.cpp"
-#include "verilated_threads.cpp"
-void vl_finish(const char*, int line, const char*) {
-  VerilatedContext* const context = Verilated::threadContextp();
-  if (context->gotFinish()) return;
-  context->gotFinish(true);
-  std::fprintf(stderr, "kernel " TANDEM_RTL_KERNEL ": $finish in line %d has no effect\n", line);
-}
-)";
-
 class RtlBuilder {
  public:
   RtlBuilder(const RtlArchive& archive, const RtlToolchain& toolchain, const std::string& folder)
@@ -118,6 +106,13 @@ class RtlBuilder {
 
   static std::string mark(size_t source) { return "tandem-source-" + std::to_string(source); }
 
+  // In the order of their marks, as C++ texts.
+  std::string paths() const {
+    std::string text;
+    for (const RtlSource& source : archive_.sources) text += "R\"=(" + source.path + ")=\", ";
+    return text;
+  }
+
   // Without the module's name at the beginning, which the new error has again.
   std::string with_paths(std::string message) const {
     if (message.starts_with('[')) message.erase(0, message.find(']') + 2);
@@ -155,8 +150,9 @@ class RtlBuilder {
     std::string model;
     for (const std::string& part : parts) model += "#include \"" + part + "\"\n";
     const std::string joined = folder_ + "/rtl-joined.o";
-    const std::string runtime =
-        "#define TANDEM_RTL_KERNEL \"" + archive_.kernel + "\"\n" + kRuntime;
+    const std::string runtime = "#define TANDEM_RTL_KERNEL \"" + archive_.kernel +
+                                "\"\n#define TANDEM_RTL_SOURCES " + paths() +
+                                "\n#include \"rtl/verilator_runtime.h\"\n";
     // The runtime is first: what is made first is destroyed last.
     xclbin::join_objects({compile_text("rtl_runtime", runtime), compile_text("rtl_model", model),
                           compile_text("rtl_glue", glue + clock_text() + toolchain_.stubs)},

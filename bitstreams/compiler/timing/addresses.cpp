@@ -3,16 +3,26 @@
 // Steps from a pointer back to its variable, and from an index back to the values that it adds up.
 #include "bitstreams/compiler/timing/addresses.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
+#include <string_view>
 
 namespace tandem::timing {
 namespace {
 
 constexpr int kMostSteps = 64;
 constexpr int kMostIndexSteps = 256;  // sums of sums would take as many as they have terms
+constexpr std::string_view kConstant = "__const.";
+
+// Of a static variable; not the byte that guards its initialisation.
+bool is_mangled(const std::string& name) {
+  return name.starts_with("_Z") && !name.starts_with("_ZGV");
+}
 
 // The last word of "i64 %x" or "i32 4".
 std::string last_word(const std::string& text) {
@@ -39,6 +49,30 @@ std::vector<std::string> parts_of(const std::string& text) {
 
 bool is_number(const std::string& word) {
   return !word.empty() && (std::isdigit(word[0]) != 0 || (word[0] == '-' && word.size() > 1));
+}
+
+// The type that stands before `end`: "[8 x i32]" of "inbounds [8 x i32]".
+std::string type_before(const std::string& text, size_t end) {
+  int depth = 0;
+  size_t begin = end;
+  for (; begin > 0; --begin) {
+    const char c = text[begin - 1];
+    if (c == ']' || c == '}' || c == '>') ++depth;
+    if (c == '[' || c == '{' || c == '<') --depth;
+    if (depth == 0 && (c == ' ' || c == '(')) break;
+  }
+  return text.substr(begin, end - begin);
+}
+
+// That of a global variable, by a text with "[8 x i32]* @a" or, where pointers have no types,
+// "getelementptr inbounds [8 x i32], ptr @a". Empty: not known.
+std::string type_of_global(const std::string& text, const std::string& name) {
+  const size_t at = text.find(" " + name);
+  if (at == std::string::npos || at == 0) return {};
+  if (text[at - 1] == '*') return type_before(text, at - 1);
+  const bool is_step = text.rfind("getelementptr", at) != std::string::npos;
+  const size_t comma = text.rfind(',', at);
+  return is_step && comma != std::string::npos ? type_before(text, comma) : "";
 }
 
 LinearIndex scaled(LinearIndex index, long factor) {
@@ -173,7 +207,9 @@ MemoryAddress Addresses::address_of(const IrInstruction& access) const {
   if (!pointer.empty()) return address_of_value(pointer);
   MemoryAddress address;
   address.local = true;
-  if (!access.globals.empty()) address.root = access.globals.back().substr(1);
+  if (access.globals.empty()) return address;
+  address.root = access.globals.back().substr(1);
+  address.type = type_of_global(access.text, access.globals.back());
   return address;
 }
 
@@ -195,6 +231,7 @@ MemoryAddress Addresses::address_of_value(const std::string& pointer) const {
     if (is_step && !by.globals.empty()) {
       address.local = true;
       address.root = by.globals[0].substr(1);
+      address.type = type_of_global(by.text, by.globals[0]);
       return address;
     }
     const std::string kept = by.opcode == "load" ? only_value(pointer_of(by)) : "";
@@ -208,6 +245,22 @@ MemoryAddress Addresses::address_of_value(const std::string& pointer) const {
   return address;
 }
 
-std::string source_name(const std::string& ir_name) { return ir_name.substr(0, ir_name.find('.')); }
+// "@__const.k.taps" is what a constant array of `k` begins with. The name of a static variable has
+// that of its function or namespace: "_ZZ1kE4taps".
+std::string source_name(const std::string& ir_name) {
+  const size_t begin = ir_name.starts_with(kConstant) ? ir_name.find('.', kConstant.size()) + 1 : 0;
+  const std::string name = ir_name.substr(begin, ir_name.find('.', begin) - begin);
+  if (!is_mangled(name)) return name;
+  const std::unique_ptr<char, decltype(&std::free)> plain(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr), &std::free);
+  if (plain == nullptr) return name;
+  const std::string whole = plain.get();
+  const size_t scope = whole.rfind("::");
+  return scope == std::string::npos ? whole : whole.substr(scope + 2);
+}
+
+std::string array_name(const std::string& ir_name) {
+  return is_mangled(ir_name) || ir_name.starts_with(kConstant) ? ir_name : source_name(ir_name);
+}
 
 }  // namespace tandem::timing

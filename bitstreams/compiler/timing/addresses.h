@@ -71,5 +71,7 @@ class Addresses {
 
 // The name in the source, without the suffixes of inlined copies.
 std::string source_name(const std::string& ir_name);
+// A name that variables of the same name in several functions do not share if they are static.
+std::string array_name(const std::string& ir_name);
 
 }  // namespace tandem::timing

@@ -363,7 +363,7 @@ class Analyser {
       const MemoryAddress address = addresses.address_of_value(pointer);
       const int other = last_site() + (side == 0 ? 2 : 0);
       add_site(model, {block, loop, side == 0, other, element == 0 ? 4 : element,
-                       source_name(address.root), banks(address), line_of(each.location)});
+                       array_name(address.root), banks(address), line_of(each.location)});
       const bool opaque = each.text.find("ptr") != std::string::npos;
       result_.sites.push_back({each.line, last_site(), pointer, opaque ? "ptr" : "i8*", size});
     }

@@ -162,7 +162,7 @@ std::vector<ArrayUse> ArrayUses::of_loop(int loop, int pipelined) const {
   std::map<std::string, std::vector<Access>> by_array;
   std::map<std::string, ArrayUse> uses;
   for (Access& each : accesses_of(loop, pipelined)) {
-    const std::string name = source_name(each.address.root);
+    const std::string name = array_name(each.address.root);
     ArrayUse& use = uses[name];
     use.array = name;
     use.banks = banks_(each.address);

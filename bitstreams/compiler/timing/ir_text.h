@@ -49,7 +49,7 @@ struct IrFunction {
   std::string name;
   std::vector<std::string> parameters;
   std::vector<IrBlock> blocks;
-  int location = -1;  // number of the !dbg, which has a place too
+  int location = -1;  // number of its !dbg, where the function begins
 };
 
 struct IrModule {
@@ -57,7 +57,7 @@ struct IrModule {
   std::vector<IrFunction> functions;
   std::set<std::string> constants;   // global ones, without '@'
   std::map<int, SourceLine> places;  // by !dbg number
-  std::map<int, int> owners;         // the !dbg of the function that has a place, by the place's
+  std::map<int, int> owners;         // by !dbg number of a place: that of its function
   std::map<int, std::pair<SourceLine, SourceLine>> loop_ends;  // by !llvm.loop: first, last line
 };
 
@@ -65,7 +65,8 @@ IrModule read_ir(std::string_view text);
 
 // The size of a value of this type in memory; 8 if it is not known.
 unsigned bytes_of_type(const std::string& type);
-// Of an element of an array of this type of which `size` bytes are copied: all of it, as a rule.
+// The bytes of one element, if `size` bytes of an array of this type are copied. `size` divided by
+// the number of elements if that is whole; otherwise the size of the element type.
 double copied_bytes(const std::string& type, const std::string& size);
 
 }  // namespace tandem::timing

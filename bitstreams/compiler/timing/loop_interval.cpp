@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 
+#include "bitstreams/compiler/timing/addresses.h"
+
 namespace tandem::timing {
 namespace {
 
@@ -131,8 +133,8 @@ void LoopIntervals::raise_by_arrays(const FunctionModel& function, int index, do
     if (use.banks == 0 || is_partitioned) continue;
     const double accesses = (use.reads + use.writes) * unroll;
     interval.raise(std::ceil(accesses / (kMemoryPorts * use.banks)),
-                   number(accesses) + " accesses of '" + name + "' in " + number(use.banks) +
-                       " banks of 2 ports");
+                   number(accesses) + " accesses of '" + source_name(name) + "' in " +
+                       number(use.banks) + " banks of 2 ports");
   }
 }
 

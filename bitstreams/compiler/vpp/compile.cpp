@@ -7,7 +7,7 @@
 #include "bitstreams/compiler/compiler_process.h"
 #include "bitstreams/compiler/dataflow/dataflow.h"
 #include "bitstreams/compiler/opencl_c/compile.h"
-#include "bitstreams/compiler/vpp/dependence_marks.h"
+#include "bitstreams/compiler/vpp/checked_copies.h"
 #include "bitstreams/compiler/vpp/inline_checks.h"
 #include "bitstreams/compiler/vpp/kernel_checks.h"
 #include "bitstreams/compiler/vpp/kernel_coverage.h"
@@ -15,11 +15,10 @@
 #include "bitstreams/compiler/vpp/kernel_scan.h"
 #include "bitstreams/compiler/vpp/kernel_source.h"
 #include "bitstreams/compiler/vpp/pragma_check.h"
-#include "bitstreams/compiler/vpp/restrict_marks.h"
 #include "bitstreams/compiler/vpp/source_macros.h"
 #include "bitstreams/compiler/vpp/stages.h"
-#include "bitstreams/compiler/vpp/store_marks.h"
 #include "bitstreams/compiler/vpp/timed_copy.h"
+#include "bitstreams/compiler/vpp/timed_opencl.h"
 #include "bitstreams/compiler/vpp/work_folder.h"
 #include "bitstreams/xclbin/platform.h"
 #include "bitstreams/xclbin/whole_file.h"
@@ -106,27 +105,17 @@ class KernelCompiler {
       result_.dependencies.push_back(script);
     }
     flags_ = flags();
-    checks_ = toolchain_.checks && xclbin::accepts_flags(toolchain_.compiler, check_flags());
-    if (checks_ && !toolchain_.loop_checks.empty()) choose_loop_flags();
+    CheckedCopies copies(toolchain_, options_.kernels[0]);
     if (toolchain_.times) clang_ = find_timing_clang(toolchain_.clang);
     macros_ = take_macros(flags_);
     const size_t home = find_home();
     std::vector<std::string> objects;
     for (size_t index = 0; index < options_.inputs.size(); ++index) {
-      objects.push_back(compile_source(index, index == home));
+      objects.push_back(compile_source(index, index == home, copies));
     }
+    checked_ = copies.objects();
+    warn(copies.warnings());
     return objects;
-  }
-
-  void choose_loop_flags() {
-    loop_flags_ = loop_flags(toolchain_.loop_checks);
-    if (xclbin::accepts_flags(toolchain_.compiler, loop_flags_)) return;
-    loop_flags_.clear();
-    warn({"kernel '" + options_.kernels[0] +
-          "': all loops keep their checks, so checked runs take "
-          "longer: " +
-          toolchain_.compiler + " does not load the plugin " + toolchain_.loop_checks +
-          "; build Tandem with this compiler"});
   }
 
   // The index of the source that defines the kernel; 0 when there is one source only.
@@ -152,7 +141,7 @@ class KernelCompiler {
             fs::path(source).stem().string() + std::to_string(index)};
   }
 
-  std::string compile_source(size_t index, bool has_kernel) {
+  std::string compile_source(size_t index, bool has_kernel, CheckedCopies& copies) {
     const PreprocessJob work = job(index, has_kernel);
     PreprocessedSource source = preprocess(work);
     if (has_kernel) add_kernel(source, work.source);
@@ -173,7 +162,8 @@ class KernelCompiler {
     if (!messages.empty()) result_.messages.push_back(messages);
     result_.dependencies.insert(result_.dependencies.end(), source.dependencies.begin(),
                                 source.dependencies.end());
-    if (checks_) compile_checked(command, text, stem, has_kernel);
+    command.resize(command.size() - 4);  // -c source -o object
+    copies.compile(std::move(command), {text, stem, has_kernel});
     if (!clang_.empty()) compile_counting(work, has_kernel);
     return stem + ".o";
   }
@@ -185,67 +175,6 @@ class KernelCompiler {
                              " does not take the options of gcov; use g++ 11 or later");
     }
     command.insert(command.end(), more.begin(), more.end());
-  }
-
-  // If only the checked copy does not compile, the kernel has no checked copy. Marks are left out
-  // first: they use names at other places than the source does.
-  void compile_checked(std::vector<std::string> command, const std::string& text,
-                       const std::string& stem, bool has_kernel) {
-    const std::string object = stem + ".checked.o";
-    command.resize(command.size() - 4);  // -c source -o object
-    for (const std::string& flag : check_flags()) command.push_back(flag);
-    command.insert(command.end(), {"-w", "-S", stem + ".checked.ii", "-o", stem + ".checked.s"});
-    const std::string loops = mark_dependences(mark_restricts(text));
-    const std::string marked = mark_stores(loops);
-    std::string left_out;
-    bool compiles = compiles_checked(command, marked, stem, has_kernel);
-    if (!compiles && marked != loops) {
-      left_out = "stores of statements such as `a[i] += x`";
-      compiles = compiles_checked(command, loops, stem, has_kernel);
-    }
-    if (!compiles && loops != text) {
-      left_out =
-          "dependence pragmas, __restrict pointers, and stores of statements such as "
-          "`a[i] += x`";
-      compiles = compiles_checked(command, text, stem, has_kernel);
-    }
-    const std::string kernel = "kernel '" + options_.kernels[0] + "'";
-    if (compiles) {
-      assemble_checked(stem, object);
-      checked_.push_back(object);
-      if (left_out.empty()) return;
-      warn({kernel + ": its " + left_out + " are not checked, since " + toolchain_.compiler +
-            " cannot compile the checks at their places"});
-    } else {
-      checks_ = false;
-      checked_.clear();
-      warn({kernel + " gets no checks of its memory accesses: " + toolchain_.compiler +
-            " cannot compile it with them"});
-    }
-  }
-
-  bool compiles_checked(const std::vector<std::string>& command, const std::string& text,
-                        const std::string& stem, bool has_kernel) const {
-    xclbin::write_text(stem + ".checked.ii", has_kernel ? text + check_stubs() : text);
-    std::vector<std::string> with_loops = command;
-    with_loops.insert(with_loops.end(), loop_flags_.begin(), loop_flags_.end());
-    return runs(with_loops) || (!loop_flags_.empty() && runs(command));
-  }
-
-  static bool runs(const std::vector<std::string>& command) {
-    try {
-      xclbin::run_tool(command, "");
-      return true;
-    } catch (const Error&) {
-      return false;
-    }
-  }
-
-  void assemble_checked(const std::string& stem, const std::string& object) const {
-    const std::string assembly = stem + ".checked.s";
-    xclbin::write_text(assembly, inline_checks(xclbin::read_text(assembly)));
-    xclbin::run_tool({toolchain_.compiler, "-c", assembly, "-o", object},
-                     "the checked copy of the kernel does not assemble");
   }
 
   void compile_counting(const PreprocessJob& work, bool has_kernel) {
@@ -330,17 +259,25 @@ class KernelCompiler {
     wanted.cxx_compiler = toolchain_.compiler;
     wanted.clang = toolchain_.clang;
     if (toolchain_.checks) {
-      wanted.checked = {folder_.file("checked.o"), opencl_check_flags(), inline_checks,
-                        check_stubs()};
+      wanted.checked = {folder_.file("checked.o"), opencl_check_flags(),
+                        opencl_source_flags(),     inline_checks,
+                        check_stubs(false),        opencl_loop_flags(toolchain_.opencl_loops)};
     }
+    if (toolchain_.times) wanted.timed = timed_opencl(toolchain_.clang, clock_mhz());
     const opencl_c::CompileResult compiled = opencl_c::compile_opencl_c(wanted);
     if (compiled.has_checked_copy) {
       checked_.push_back(wanted.checked.object);
+      if (!compiled.follows_values) {
+        warn({"kernels of " + options_.inputs[0] +
+              " get checks of their addresses only, not of work-items that race and of variables "
+              "without a value: clang cannot compile them with these"});
+      }
     } else if (toolchain_.checks) {
       warn({"kernels of " + options_.inputs[0] +
             " get no checks of their memory accesses: clang cannot compile them with them"});
     }
     for (const opencl_c::Kernel& kernel : compiled.kernels) kernels_.push_back(describe(kernel));
+    timed_ = compiled.timed;
     result_.dependencies = compiled.dependencies;
     result_.messages = compiled.messages;
     return {object};
@@ -380,12 +317,10 @@ class KernelCompiler {
   HlsSettings hls_ = options_.hls;
   std::vector<std::string> flags_;
   std::vector<std::string> macros_;
-  bool checks_ = false;                  // the compiler makes checked copies
-  std::vector<std::string> loop_flags_;  // for them; empty: loops get no version without checks
-  std::vector<std::string> checked_;     // their objects, one per source
-  std::string clang_;                    // makes copies that count; empty: none
-  std::vector<std::string> timed_;       // their objects
-  std::vector<std::string> elements_;    // for each argument in registers
+  std::vector<std::string> checked_;   // objects of checked copies, one per source
+  std::string clang_;                  // makes copies that count; empty: none
+  std::vector<std::string> timed_;     // their objects
+  std::vector<std::string> elements_;  // for each argument in registers
   std::vector<KernelDescription> kernels_;
   StageResult result_;
 };

@@ -6,6 +6,7 @@
 #include "bitstreams/compiler/vpp/csynth_report.h"
 #include "bitstreams/compiler/vpp/rtl_object.h"
 #include "bitstreams/compiler/vpp/timed_copy.h"
+#include "bitstreams/compiler/vpp/timed_opencl.h"
 #include "bitstreams/tools/xclbin_report.h"
 #include "common/error.h"
 
@@ -47,6 +48,7 @@ RtlObject build_rtl_object(const rtl::RtlArchive&, const Options&, const Toolcha
 
 // Without a clang no copy is made.
 std::string find_timing_clang(const std::string&) { return {}; }
+opencl_c::TimedCopy timed_opencl(const std::string&, double) { return {}; }
 std::string compile_timed(const TimedSource&) { refuse_in_demo("time model"); }
 std::string join_timed(const std::vector<std::string>&, const std::vector<std::string>&,
                        const std::string&) {

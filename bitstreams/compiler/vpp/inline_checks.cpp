@@ -2,11 +2,13 @@
 //
 // The address is in %rdi. Shadow bytes: 0: nothing to find; k from 1 to 7: only the first k bytes
 // may be accessed; -128: nothing to find for loads; kBlankShadow + 0 to 7: a variable in scope of 8
-// or k bytes, some of which were not written; others: the call decides.
+// or k bytes, some of which were not written; others, such as those 8 above (a missing value was
+// stored): the call decides.
 #include "bitstreams/compiler/vpp/inline_checks.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <optional>
 
 namespace tandem::vpp {
@@ -59,6 +61,34 @@ std::string check_of_part(int num_bytes, const std::string& done) {
   return text + "\tcmpb\t%al, %cl\n\tjl\t" + done + "\n";
 }
 
+// A load whose value is followed: %rax becomes null if it is right.
+std::string check_of_take(int num_bytes, const std::string& done) {
+  const std::string shadow = std::string(kShadowOffsetText) + "(%rdx)";
+  std::string text =
+      "\tmovq\t%rdi, %rdx\n\tshrq\t$3, %rdx\n\tandq\ttandem_check_mask(%rip), %rdx\n"
+      "\txorl\t%eax, %eax\n";
+  text += (num_bytes == 16 ? "\ttestw\t$0x7f7f, " : "\ttestb\t$0x7f, ") + shadow;
+  text += "\n\tje\t" + done + "\n";
+  if (num_bytes >= 8) return text;
+  text += "\tmovsbl\t" + shadow + ", %esi\n\tmovl\t%edi, %ecx\n\tandl\t$7, %ecx\n";
+  if (num_bytes > 1) text += "\taddl\t$" + std::to_string(num_bytes - 1) + ", %ecx\n";
+  return text + "\tcmpb\t%sil, %cl\n\tjl\t" + done + "\n";
+}
+
+// The first argument is null for values that are there.
+std::string check_of_token(const std::string& done) {
+  return "\ttestq\t%rdi, %rdi\n\tje\t" + done + "\n";
+}
+
+// A copy from the address in %rdi of as many bytes as %rdx tells, if its ends have values.
+std::string check_of_copy(const std::string& done) {
+  std::string text = kFindShadow;
+  text += "\tleaq\t-1(%rdi,%rdx), %rcx\n\tshrq\t$3, %rcx\n";
+  text += "\tandq\ttandem_check_mask(%rip), %rcx\n\tmovzbl\t" + kShadow + ", %eax\n";
+  text += std::string("\torb\t") + kShadowOffsetText + "(%rcx), %al\n";
+  return text + "\ttestb\t$0x7f, %al\n\tje\t" + done + "\n";
+}
+
 // -128 differs from 0 in its highest bit only.
 std::string check_of_load(int num_bytes, const std::string& done) {
   std::string text = kFindShadow;
@@ -67,7 +97,20 @@ std::string check_of_load(int num_bytes, const std::string& done) {
   return num_bytes >= 8 ? text : text + check_of_part(num_bytes, done);
 }
 
-// A store of a whole variable that had no value yet is noted here.
+// A part of 8 bytes without a value gets one; `rest` is where other words go on.
+std::string set_part(int num_bytes, const std::string& call, const std::string& done,
+                     const std::string& rest) {
+  std::string text = "\tcmpb\t$" + std::to_string(kBlankShadow) + ", " + kShadow + "\n\tjne\t" +
+                     rest + "\n\tmovl\t%edi, %ecx\n\tandl\t$7, %ecx\n\tcmpl\t$" +
+                     std::to_string(8 - num_bytes) + ", %ecx\n\tja\t" + call + "\n";
+  text += "\tmovl\t$" + std::to_string((1 << num_bytes) - 1) +
+          ", %esi\n\tshll\t%cl, %esi\n\tnotl\t%esi\n";
+  text += std::string("\tmovabsq\t$") + kBlankOffsetText + ", %rdx\n";
+  text += "\tandb\t%sil, (%rdx,%rax)\n\tjne\t" + done + "\n";
+  return text + "\tmovb\t$0, " + kShadow + "\n\tjmp\t" + done + "\n" + rest + ":\n";
+}
+
+// A store to a variable that had no value yet is noted here.
 std::string check_of_store(int num_bytes, const std::string& call, const std::string& done) {
   std::string text = kFindShadow;
   text += (num_bytes == 16 ? "\tcmpw\t$0, " : "\tcmpb\t$0, ") + kShadow;
@@ -80,7 +123,8 @@ std::string check_of_store(int num_bytes, const std::string& call, const std::st
   text += "\tmovb\t$" + std::to_string(bound) + ", " + kShadow + "\n";
   text += std::string("\tmovabsq\t$") + kBlankOffsetText + ", %rdx\n";
   text += "\tmovb\t$0, (%rdx,%rax)\n\tjmp\t" + done + "\n" + partly + ":\n";
-  return num_bytes == 8 ? text : text + check_of_part(num_bytes, done);
+  if (num_bytes == 8) return text;
+  return text + set_part(num_bytes, call, done, call + "r") + check_of_part(num_bytes, done);
 }
 
 // A store that is announced before the load of the same element; its size is in %rsi.
@@ -108,6 +152,16 @@ std::string change_of_scope(bool begins, const std::string& call, const std::str
 std::string code_before(std::string_view function, const std::string& call,
                         const std::string& done) {
   if (function == "tandem_stored") return check_of_announced(call, done);
+  for (const char* with_token :
+       {"tandem_used", "tandem_unset_store", "tandem_unset_part", "tandem_unset_choice"}) {
+    if (function == with_token) return check_of_token(done);
+  }
+  if (function == "tandem_unset_copy") return check_of_copy(done);
+  if (function == "tandem_probe") return "\txorl\t%eax, %eax\n" + check_of_token(done);
+  constexpr std::string_view kTake = "tandem_take";
+  if (function.starts_with(kTake)) {
+    return check_of_take(std::atoi(function.data() + kTake.size()), done);
+  }
   if (function == "__asan_unpoison_stack_memory") return change_of_scope(true, call, done);
   if (function == "__asan_poison_stack_memory") return change_of_scope(false, call, done);
   const auto access = access_of(function);

@@ -2,7 +2,7 @@
 //
 // The compiler may turn a loop of the empty functions into a call of the function itself, so that
 // is switched off. Optimisation stays at -O1: higher levels move loads to where the source has
-// none.
+// none. So does an evaluation of both sides of `a && b`.
 #include "bitstreams/compiler/vpp/kernel_checks.h"
 
 #include "bitstreams/compiler/compiler_process.h"
@@ -40,6 +40,20 @@ constexpr Callback kCallbacks[] = {
     {"__asan_store8_noabort", "store8", "void", "void*", "{}"},
     {"__asan_store16_noabort", "store16", "void", "void*", "{}"},
     {"__asan_storeN_noabort", "store_bytes", "void", "void*, unsigned long", "{}"},
+    {"tandem_take1", "take1", "void*", "void*", "{return 0;}"},
+    {"tandem_take2", "take2", "void*", "void*", "{return 0;}"},
+    {"tandem_take4", "take4", "void*", "void*", "{return 0;}"},
+    {"tandem_take8", "take8", "void*", "void*", "{return 0;}"},
+    {"tandem_take16", "take16", "void*", "void*", "{return 0;}"},
+    {"tandem_probe", "probe", "void*", "void*, void*, unsigned long", "{return 0;}"},
+    {"tandem_written", "written", "void", "void*, unsigned long", "{}"},
+    {"tandem_stream_block", "stream_block", "void", "const void*, unsigned long", "{}"},
+    {"tandem_copied_array", "copied_array", "void", "void*, void*, unsigned long", "{}"},
+    {"tandem_used", "used", "void", "void*", "{}"},
+    {"tandem_unset_store", "unset_store", "void", "void*, void*, unsigned long", "{}"},
+    {"tandem_unset_part", "unset_part", "void", "void*, void*, unsigned long", "{}"},
+    {"tandem_unset_choice", "unset_choice", "void", "void*, void*, unsigned long", "{}"},
+    {"tandem_unset_copy", "unset_copy", "void", "void*, void*, unsigned long", "{}"},
     {"__asan_poison_stack_memory", "leave_scope", "void", "void*, unsigned long", "{}"},
     {"__asan_unpoison_stack_memory", "enter_scope", "void", "void*, unsigned long", "{}"},
     {"__asan_alloca_poison", "alloca", "void", "void*, unsigned long", "{}"},
@@ -68,6 +82,29 @@ constexpr Callback kCallbacks[] = {
      "void*, const volatile void*, unsigned long, const char*, const char*, int, unsigned, "
      "unsigned",
      "{}"},
+    {"__msan_warning_with_origin", "value_used", "void", "unsigned", "{}"},
+    {"__msan_memcpy", "value_copy", "void*", "void* to, const void* from, unsigned long n",
+     kCopyForward},
+    {"__msan_memmove", "value_move", "void*", "void* to, const void* from, unsigned long n",
+     kCopyAny},
+    {"__msan_memset", "value_fill", "void*", "void* to, int value, unsigned long n", kFill},
+    {"tandem_value_stored", "value_stored", "void", "void*, unsigned long, unsigned long", "{}"},
+    {"tandem_atomic", "atomic", "void", "void*, unsigned long", "{}"},
+    {"tandem_packet_leaves", "packet_leaves", "void", "void*, unsigned long", "{}"},
+    {"tandem_group_copy", "group_copy", "void*",
+     "void* to, const void* from, unsigned long n, void*", kCopyAny},
+    {"tandem_group_begin", "group_begin", "int", "unsigned long, void*, unsigned long",
+     "{return 0;}"},
+    {"tandem_item", "item", "void", "unsigned long", "{}"},
+    {"tandem_interval", "interval", "void", "", "{}"},
+    {"tandem_touch", "touch", "void", "void*, unsigned long, int", "{}"},
+    {"tandem_span_ok", "span_ok", "int",
+     "unsigned long, unsigned long, unsigned long, long, unsigned long, long, unsigned long",
+     "{return 0;}"},
+    {"tandem_span_done", "span_done", "void",
+     "unsigned long, unsigned long, unsigned long, long, unsigned long, long, unsigned long, void*",
+     "{}"},
+    {"tandem_uneven", "uneven", "void", "void*, void*, unsigned long, unsigned long", "{}"},
     {"memcpy", "memcpy", "void*", "void* to, const void* from, unsigned long n", kCopyForward},
     {"memmove", "memmove", "void*", "void* to, const void* from, unsigned long n", kCopyAny},
     {"memset", "memset", "void*", "void* to, int value, unsigned long n", kFill},
@@ -86,7 +123,9 @@ std::vector<std::string> check_flags() {
           "-g1",
           "-finline-functions",
           "-finline-small-functions",
+          "--param=max-inline-insns-auto=200",  // what is called hides where a value goes
           "-fno-tree-loop-distribute-patterns",
+          "--param=logical-op-non-short-circuit=0",
           "-fno-builtin-memcpy",
           "-fno-builtin-memmove",
           "-fno-builtin-memset",
@@ -99,12 +138,14 @@ std::vector<std::string> check_flags() {
           "--param=use-after-scope-direct-emission-threshold=0"};
 }
 
+std::vector<std::string> opencl_source_flags() {
+  return {"-fsanitize=array-bounds,integer-divide-by-zero,alignment", "-fsanitize-recover=all"};
+}
+
 // LLVM's redzones are marked in the same shadow bytes. Without the marks of scopes it knows no
 // variable that has no value yet. Atomic functions of two units are no race.
 std::vector<std::string> opencl_check_flags() {
-  return {"-O1",
-          "-g1",
-          "-fsanitize=kernel-address,array-bounds,integer-divide-by-zero,alignment",
+  return {"-fsanitize=kernel-address",
           "-mllvm",
           "-asan-instrumentation-with-call-threshold=0",
           "-mllvm",
@@ -116,7 +157,9 @@ std::vector<std::string> opencl_check_flags() {
           "-mllvm",
           "-asan-instrument-atomics=0",
           "-mllvm",
-          "-asan-use-after-scope=0"};
+          "-asan-use-after-scope=0",
+          "-mllvm",
+          "-asan-opt-same-temp=0"};
 }
 
 // The flags are those of -O3 that matter after the plugin's place among g++'s passes.
@@ -132,8 +175,15 @@ std::vector<std::string> loop_flags(const std::string& plugin) {
           "-fschedule-insns2"};
 }
 
+// A loop that copies would become a call, which is checked once more.
+opencl_c::LoopFlags opencl_loop_flags(const std::string& plugin) {
+  if (plugin.empty()) return {};
+  return {{"-fpass-plugin=" + plugin},
+          {"-fvectorize", "-fslp-vectorize", "-mllvm", "-disable-loop-idiom-all"}};
+}
+
 // Initialisers of the copy use maps that only a card has, so they run when the card says so.
-std::string check_stubs() {
+std::string check_stubs(bool follows_values) {
   std::string text =
       "\nextern \"C\" {\n"
       "extern void (*__start_tandem_init[])() __attribute__((__weak__, "
@@ -146,6 +196,10 @@ std::string check_stubs() {
       "tandem_check_mask = ~0ul;\n"
       "__attribute__((__weak__, __visibility__(\"default\"))) unsigned long* "
       "tandem_checked_mask() {return &tandem_check_mask;}\n";
+  if (follows_values) {
+    text +=
+        "__attribute__((__weak__, __visibility__(\"default\"))) void tandem_checked_follows() {}\n";
+  }
   for (const Callback& callback : kCallbacks) {
     text += std::string("__attribute__((__weak__, __visibility__(\"default\"))) ") +
             callback.result + " " + card_name(callback) + "(" + callback.parameters + ") " +
@@ -183,7 +237,8 @@ std::string join_checked(const std::vector<std::string>& objects,
 
 std::vector<std::string> checked_symbols(const std::vector<std::string>& kernels) {
   std::vector<std::string> options;
-  for (const char* name : {"tandem_checked_begin", "tandem_checked_mask", "tandem_check_mask"}) {
+  for (const char* name : {"tandem_checked_begin", "tandem_checked_mask", "tandem_checked_follows",
+                           "tandem_check_mask"}) {
     options.push_back(std::string("--keep-global-symbol=") + name);
   }
   for (const Callback& callback : kCallbacks) {

@@ -14,17 +14,23 @@
 #include <string>
 #include <vector>
 
+#include "bitstreams/compiler/opencl_c/compile.h"
+
 namespace tandem::vpp {
 
 // The compiler flags for the checked copy; they follow all others.
 std::vector<std::string> check_flags();
-// The same for clang, which compiles OpenCL C.
+// The same for clang, which compiles OpenCL C: for accesses, and for what only its front end sees.
 std::vector<std::string> opencl_check_flags();
+std::vector<std::string> opencl_source_flags();
 // Further flags, with which loops also get a version without checks (loop_checks/loop_version.h),
 // if g++ can load the plugin.
 std::vector<std::string> loop_flags(const std::string& plugin);
-// The empty functions, as text for the end of one source of each kernel.
-std::string check_stubs();
+// The same for clang: when it optimises, and when it makes the code that follows.
+opencl_c::LoopFlags opencl_loop_flags(const std::string& plugin);
+// The empty functions, as text for the end of one source of each kernel. `follows_values`: the
+// plugin compiles it.
+std::string check_stubs(bool follows_values);
 // Joins checked `objects` of `kernels` (names) into one whose only global symbols are the checked
 // entries and the functions that the card replaces. Returns its path, in `folder`.
 std::string join_checked(const std::vector<std::string>& objects,

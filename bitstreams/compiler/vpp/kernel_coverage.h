@@ -19,7 +19,7 @@ std::vector<std::string> coverage_flags(const std::string& output, const std::st
 // A function that the card calls after each run, as text for the end of the kernel's source.
 std::string coverage_text(const std::string& kernel);
 
-// Its name, which stays global.
+// The name of that function, a symbol that the linked kernel must keep.
 std::string coverage_symbol(const std::string& kernel);
 
 // Whether an object counts; `object`: its bytes.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The program around the stages: toolchain, messages, dependency file.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -31,6 +32,12 @@ bool switched_on(const char* name, const std::string& text, bool otherwise) {
   throw Error("v++", std::string(name) + " is '" + text + "'; set it to on or off");
 }
 
+// Empty: it was not built.
+std::string find_plugin(const Environment& environment, const char* name) {
+  const fs::path plugin = fs::path(environment.tree) / "lib" / name;
+  return fs::is_regular_file(plugin) ? plugin.lexically_normal().string() : "";
+}
+
 Toolchain find_toolchain(const Options& options, const Environment& environment) {
   const fs::path vitis = fs::path(environment.tree) / "vitis";
   Toolchain toolchain;
@@ -42,8 +49,8 @@ Toolchain find_toolchain(const Options& options, const Environment& environment)
   const bool copies = !toolchain.coverage;
   toolchain.checks = switched_on("TANDEM_KERNEL_CHECKS", environment.checks, true) && copies;
   toolchain.times = switched_on("TANDEM_KERNEL_TIME", environment.times, true) && copies;
-  const fs::path plugin = fs::path(environment.tree) / "lib/tandem_loop_checks.so";
-  if (fs::is_regular_file(plugin)) toolchain.loop_checks = plugin.lexically_normal().string();
+  toolchain.loop_checks = find_plugin(environment, "tandem_loop_checks.so");
+  toolchain.opencl_loops = find_plugin(environment, "tandem_opencl_loops.so");
   toolchain.glue_folder = find_folder(vitis / "glue", "the kernels' glue headers");
   toolchain.hls_includes = options.hls_include_dirs;
   if (toolchain.hls_includes.empty()) {
@@ -70,12 +77,16 @@ void write_depfile(const Options& options, const StageResult& result) {
   xclbin::write_text(options.depfile, text + "\n");
 }
 
+// Those of an earlier call too: a script that goes on would test an old kernel.
 void remove_outputs(const Options& options) {
   const std::string output = output_name(options);
   std::error_code ignored;
   for (const char* more : {"", ".info"}) {
     const fs::path path = output + more;
-    if (fs::is_regular_file(path, ignored)) fs::remove(path, ignored);
+    const bool is_input =
+        std::any_of(options.inputs.begin(), options.inputs.end(),
+                    [&](const std::string& input) { return fs::equivalent(input, path, ignored); });
+    if (!is_input && fs::is_regular_file(path, ignored)) fs::remove(path, ignored);
   }
 }
 
@@ -98,10 +109,10 @@ void run(const std::vector<std::string>& arguments, const Environment& environme
   }
   for (const std::string& line : options.warnings) log.warning(line);
   for (const std::string& line : options.notes) log.info(line);
-  const StageResult result = run_stage(options, environment);
-  for (const std::string& line : result.warnings) log.warning(line);
-  for (const std::string& text : result.messages) log.compiler_output(text);
   try {
+    const StageResult result = run_stage(options, environment);
+    for (const std::string& line : result.warnings) log.warning(line);
+    for (const std::string& text : result.messages) log.compiler_output(text);
     write_summary(options, result, arguments);
     if (!options.depfile.empty()) write_depfile(options, result);
   } catch (...) {

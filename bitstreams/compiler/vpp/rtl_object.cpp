@@ -60,7 +60,7 @@ RtlObject build_rtl_object(const rtl::RtlArchive& archive, const Options& option
   tools.hls_folder = toolchain.own_hls_folder;
   tools.macro_folder = toolchain.rtl_macros;
   tools.flags = options.kernel_flags;
-  tools.stubs = check_stubs();
+  tools.stubs = check_stubs(false);
   tools.keep = plain_symbols({archive.kernel});
   for (const std::string& option : checked_symbols({archive.kernel})) tools.keep.push_back(option);
   tools.debug = options.debug;

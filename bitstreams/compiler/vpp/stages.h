@@ -23,6 +23,7 @@ struct Toolchain {
   std::string glue_folder;                // bitstreams/compiler/glue
   std::string own_hls_folder;             // Tandem's HLS headers
   std::vector<std::string> hls_includes;  // folders of the HLS headers to use
+  std::string opencl_loops;               // clang's plugin, opencl_c/loops/plugin.cpp; empty: none
   std::string loop_checks;                // g++'s plugin, loop_checks/plugin.cpp; empty: none
   std::string verilator = "verilator";    // for RTL kernels
   std::string rtl_macros;                 // models of the vendor's macros, in Verilog

@@ -6,7 +6,11 @@
 #include "bitstreams/compiler/vpp/timed_copy.h"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
+#include <regex>
 #include <set>
+#include <sstream>
 
 #include "bitstreams/compiler/compiler_process.h"
 #include "bitstreams/compiler/dataflow/dataflow.h"
@@ -103,6 +107,45 @@ FlatIr flatten(const TimedSource& source) {
   return flat;
 }
 
+std::string compile_counting_ir(const TimedSource& source, const FlatIr& flat) {
+  const std::string object = flat.stem + ".o";
+  const timing::IrModule module = timing::read_ir(xclbin::read_text(flat.path));
+  const std::string counting = timing::instrument(
+      module, timing::analyse(module, flat.pragmas, source.kernel, source.clock_mhz),
+      source.kernel);
+  xclbin::write_text(flat.stem + ".counting.ll", counting);
+  xclbin::run_tool(joined(flat.command, {"-c", flat.stem + ".counting.ll", "-o", object}),
+                   flat.failure);
+  return object;
+}
+
+// The name of a __local variable has its kernel's before it, but the model names arrays by what is
+// before a dot: "@kernel.tile" becomes "@tile.kernel".
+std::string with_names_of_arrays(const std::string& ir) {
+  static const std::regex kLocal(R"(@([A-Za-z_]\w*)\.([A-Za-z_]\w*(?:\.\d+)?) = internal global)");
+  std::map<std::string, std::string> names;
+  std::istringstream lines(ir);
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (!line.starts_with('@') || !std::regex_search(line, match, kLocal)) continue;
+    names["@" + match[1].str() + "." + match[2].str()] =
+        "@" + match[2].str() + "." + match[1].str();
+  }
+  std::string out;
+  for (size_t at = 0; at < ir.size();) {
+    size_t end = at + 1;
+    const auto in_name = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+    };
+    while (ir[at] == '@' && end < ir.size() && in_name(ir[end])) ++end;
+    const std::string word = ir.substr(at, end - at);
+    const auto found = names.find(word);
+    out += found == names.end() ? word : found->second;
+    at = end;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string find_timing_clang(const std::string& wanted) {
@@ -115,21 +158,35 @@ std::string find_timing_clang(const std::string& wanted) {
   return {};
 }
 
+std::string timed_stubs() { return kStub; }
+
+std::vector<std::string> timed_prefixes() {
+  return {"tandem_time_model_", "tandem_time_counts_", "tandem_time_sites_"};
+}
+
 std::string compile_timed(const TimedSource& source) {
   const FlatIr flat = flatten(source);
+  if (source.has_kernel) return compile_counting_ir(source, flat);
   const std::string object = flat.stem + ".o";
-  if (!source.has_kernel) {
-    xclbin::run_tool(joined(flat.command, {"-c", flat.path, "-o", object}), flat.failure);
-    return object;
-  }
-  const timing::IrModule module = timing::read_ir(xclbin::read_text(flat.path));
-  const std::string counting = timing::instrument(
-      module, timing::analyse(module, flat.pragmas, source.kernel, source.clock_mhz),
-      source.kernel);
-  xclbin::write_text(flat.stem + ".counting.ll", counting);
-  xclbin::run_tool(joined(flat.command, {"-c", flat.stem + ".counting.ll", "-o", object}),
-                   flat.failure);
+  xclbin::run_tool(joined(flat.command, {"-c", flat.path, "-o", object}), flat.failure);
   return object;
+}
+
+std::string compile_timed_ir(const TimedIr& ir) {
+  TimedSource source;
+  source.clang = ir.clang;
+  source.kernel = ir.kernel;
+  source.clock_mhz = ir.clock_mhz;
+  source.has_kernel = true;
+  FlatIr flat;
+  flat.stem = ir.path + "." + ir.kernel;
+  flat.path = flat.stem + ".flat.ll";
+  flat.pragmas = ir.pragmas;
+  flat.failure = "no time model of " + ir.kernel;
+  flat.command = joined({source.clang, "-fPIC", "-w", "-x", "ir"}, plain_loops());
+  xclbin::write_text(flat.stem + ".raw.ll", with_names_of_arrays(xclbin::read_text(ir.path)));
+  optimise(source, flat);
+  return compile_counting_ir(source, flat);
 }
 
 timing::Analysis analyse_timed(const TimedSource& source) {

@@ -32,6 +32,17 @@ std::string find_timing_clang(const std::string& wanted);
 // Compiles the copy of one source and returns the path of its object. Throws Error with clang's
 // messages.
 std::string compile_timed(const TimedSource& source);
+// The copy of an OpenCL C kernel, whose IR clang has made and not optimised.
+struct TimedIr {
+  std::string path, clang, kernel;
+  double clock_mhz = 300;
+  timing::KernelPragmas pragmas;
+};
+std::string compile_timed_ir(const TimedIr& source);
+// C++ text with the functions that a copy calls.
+std::string timed_stubs();
+// What precedes the kernel's name in the symbols of a copy, but for its entry.
+std::vector<std::string> timed_prefixes();
 // The analysis of the kernel alone, without a copy of it. Errors as above.
 timing::Analysis analyse_timed(const TimedSource& source);
 // Joins copies, as join_checked() does.

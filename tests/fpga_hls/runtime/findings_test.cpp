@@ -45,10 +45,10 @@ TEST(Findings, ADeadlockHasTheStatementsWhereProcessesWait) {
   EXPECT_TRUE(findings.left.empty());
 }
 
-// The reader wants `second` first, so `first` must hold all its values.
+// The reader wants `second` first, so `first` must hold all its values. `depth` 0: none is stated.
 void cross(int count, unsigned depth) {
   hls::stream<int> first("first"), second("second");
-  first.set_depth(depth);
+  if (depth != 0) first.set_depth(depth);
   second.set_depth(2);
   Region region;
   region.start("give", [&] {
@@ -60,6 +60,146 @@ void cross(int count, unsigned depth) {
     for (int i = 0; i < count; ++i) (void)first.read();
   });
   region.join();
+}
+
+TEST(Findings, AStreamWithoutAStatedDepthHasTheDefaultOneInARegion) {
+  Unit unit("unit_1", nullptr, false, 1 << 24, true);
+  EXPECT_EQ(unit.run([] { cross(1000, 0); }).end, End::kDone);
+  const RunFindings& findings = unit.scheduler().findings();
+  ASSERT_EQ(findings.depths.size(), 1u);
+  EXPECT_EQ(findings.depths[0].stream, "first");
+  EXPECT_EQ(findings.depths[0].depth, 1000u);
+  ASSERT_EQ(findings.waits.size(), 2u);
+  EXPECT_EQ(findings.waits[0].held, 2u);
+  EXPECT_EQ(findings.waits[0].depth, 2u);
+
+  // It suffices for two values, and where values are passed on at once.
+  EXPECT_EQ(unit.run([] { cross(2, 0); }).end, End::kDone);
+  EXPECT_TRUE(unit.scheduler().findings().depths.empty());
+  EXPECT_EQ(unit.run([] {
+                  hls::stream<int> stream;
+                  Region region;
+                  region.start("give", [&] {
+                    for (int i = 0; i < 1000; ++i) stream.write(i);
+                  });
+                  region.start("take", [&] {
+                    for (int i = 0; i < 1000; ++i) EXPECT_EQ(stream.read(), i);
+                  });
+                  region.join();
+                })
+                .end,
+            End::kDone);
+  EXPECT_TRUE(unit.scheduler().findings().depths.empty());
+}
+
+// The first `count` values go one by one, the next ten of `first` before those of `second`.
+void stand_still_late(int count) {
+  hls::stream<int> first("first"), second("second");
+  Region region;
+  region.start("give", [&] {
+    for (int i = 0; i < count; ++i) {
+      first.write(i);
+      second.write(i);
+    }
+    for (int i = 0; i < 10; ++i) first.write(i);
+    for (int i = 0; i < 10; ++i) second.write(i);
+  });
+  region.start("take", [&] {
+    for (int i = 0; i < count + 10; ++i) {
+      (void)second.read();
+      (void)first.read();
+    }
+  });
+  region.join();
+}
+
+TEST(Findings, DepthsMayBeKeptForTheFirstValuesOnly) {
+  hls_runtime::UnitSettings settings;
+  settings.keeps_depths = settings.exact_depths = true;
+  settings.most_kept = 50;
+  Unit unit(settings);
+  const auto depths = [&unit] { return unit.scheduler().findings().depths; };
+  EXPECT_EQ(unit.run([] { stand_still_late(20); }).end, End::kDone);
+  ASSERT_EQ(depths().size(), 1u);
+  EXPECT_EQ(depths()[0].depth, 10u);
+  EXPECT_EQ(unit.run([] { stand_still_late(100); }).end, End::kDone);
+  EXPECT_TRUE(depths().empty());
+  // What has begun is followed to its end.
+  EXPECT_EQ(unit.run([] { cross(1000, 0); }).end, End::kDone);
+  ASSERT_EQ(depths().size(), 1u);
+  EXPECT_EQ(depths()[0].depth, 1000u);
+}
+
+TEST(Findings, WithoutTheCheckAStreamWithoutAStatedDepthHasNone) {
+  Unit unit;
+  EXPECT_EQ(unit.run([] { cross(1000, 0); }).end, End::kDone);
+  EXPECT_TRUE(unit.scheduler().findings().depths.empty());
+}
+
+// A process that writes and then reads its own stream runs in the order of C.
+TEST(Findings, AStreamInsideAProcessHasNoDefaultDepth) {
+  Unit unit("unit_1", nullptr, false, 1 << 24, true);
+  EXPECT_EQ(unit.run([] {
+                  Region region;
+                  region.start("sort", [] {
+                    hls::stream<int> own;
+                    for (int i = 0; i < 100; ++i) own.write(i);
+                    for (int i = 0; i < 100; ++i) EXPECT_EQ(own.read(), i);
+                  });
+                  region.join();
+                })
+                .end,
+            End::kDone);
+  EXPECT_TRUE(unit.scheduler().findings().depths.empty());
+}
+
+TEST(Findings, NoDepthHelpsWhereValuesAreLeft) {
+  Unit unit("unit_1", nullptr, false, 1 << 24, true);
+  EXPECT_EQ(unit.run([] {
+                  hls::stream<int> stream("words");
+                  Region region;
+                  region.start("give", [&] {
+                    for (int i = 0; i < 100; ++i) stream.write(i);
+                  });
+                  region.start("take", [&] { EXPECT_EQ(stream.read(), 0); });
+                  region.join();
+                })
+                .end,
+            End::kDone);
+  const RunFindings& findings = unit.scheduler().findings();
+  EXPECT_TRUE(findings.depths.empty());
+  ASSERT_EQ(findings.left.size(), 1u);
+  EXPECT_EQ(findings.left[0].held, 99u);
+}
+
+// Two processes that use the same memory, the first of which fills a stream of the second.
+void share(int& memory) {
+  hls::stream<int> stream;
+  Region region;
+  region.start_using(memory, "give", [&] {
+    for (int i = 0; i < 10; ++i) stream.write(i);
+  });
+  region.start_using(memory, "take", [&] {
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(stream.read(), i);
+  });
+  region.join();
+}
+
+TEST(Findings, HardwareStartsProcessesThatShareTheMemoryOfTheCard) {
+  int memory = 0;
+  hls_runtime::UnitSettings settings;
+  settings.keeps_depths = settings.exact_depths = true;
+  settings.global_memory = &memory;
+  settings.global_bytes = sizeof(memory);
+  Unit unit(settings);
+  EXPECT_EQ(unit.run([&] { share(memory); }).end, End::kDone);
+  EXPECT_TRUE(unit.scheduler().findings().depths.empty());
+
+  // The second waits for a variable of the kernel, so the stream must hold all values.
+  int variable = 0;
+  EXPECT_EQ(unit.run([&] { share(variable); }).end, End::kDone);
+  ASSERT_EQ(unit.scheduler().findings().depths.size(), 1u);
+  EXPECT_EQ(unit.scheduler().findings().depths[0].depth, 10u);
 }
 
 TEST(Findings, AStreamThatIsTooShallowHasTheDepthThatItNeeds) {

@@ -35,6 +35,48 @@ TEST(Link, CarriesAllValuesInOrder) {
   }
 }
 
+TEST(Link, HasNoDefaultDepthBecauseItsUnitsMayRunInTurns) {
+  UnitGroup group;
+  Unit writer("writer_1", &group, false, 1 << 24, true), reader("reader_1", &group);
+  hls::stream<int> stream("stream");
+  link(stream, writer, reader);
+  const Outcome written = writer.run([&] {
+    Region region;
+    region.start("give", [&] {
+      for (int i = 0; i < 100; ++i) stream.write(i);
+    });
+    region.join();
+  });
+  EXPECT_EQ(written.end, End::kDone);
+  EXPECT_EQ(stream.capacity(), 0u);
+  EXPECT_EQ(reader
+                .run([&] {
+                  for (int i = 0; i < 100; ++i) EXPECT_EQ(stream.read(), i);
+                })
+                .end,
+            End::kDone);
+}
+
+// On a busy machine a unit may wait for a processor for long.
+TEST(Link, OfAUnitThatCanGoOnNoWaitsAreTold) {
+  UnitGroup group;
+  hls_runtime::UnitSettings settings;
+  settings.group = &group;
+  Scheduler unit(settings);
+  tandem_hls::Channel values("values"), others("others");
+  hls_runtime::Rest rest{
+      {{{&values, tandem_hls::kReader}, "first"}, {{&others, tandem_hls::kReader}, "second"}},
+      false,
+      true};
+  group.publish(unit, rest);
+  EXPECT_EQ(group.waits_of(unit).size(), 2u);
+  others.written.store(1);
+  EXPECT_TRUE(group.waits_of(unit).empty());
+  others.read.store(1);
+  EXPECT_EQ(group.waits_of(unit).size(), 2u);
+  group.withdraw(unit);
+}
+
 TEST(Link, GoesBackAndForthBetweenUnits) {
   UnitGroup group;
   Unit left("left_1", &group), right("right_1", &group);

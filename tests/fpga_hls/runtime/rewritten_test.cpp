@@ -105,6 +105,22 @@ TEST_F(Shapes, OpenRegionsInMethods) { expect("method", 135); }
 TEST_F(Shapes, OpenRegionsInLambdas) { expect("in_a_lambda", 10 + 15); }
 TEST_F(Shapes, MixProcessesAndTasks) { expect("with_tasks", 3 * (66 + 12), 3); }
 TEST_F(Shapes, TakeDepthsFromConstantsAndMacros) { expect("deep", 53 + 1); }
+TEST_F(Shapes, TakeDepthsFromConstantFunctions) { expect("deep_by_a_call", 16 + 1); }
+TEST_F(Shapes, NameClassesInCalls) { expect("new_tags", 6 + 2 * 4); }
+
+TEST_F(Shapes, RunTheCallsOfInlinedFunctionsAsProcessesOfTheRegion) {
+  int out = 0;
+  const auto kernel = reinterpret_cast<void (*)(int*)>(dlsym(library, "inlined"));
+  ASSERT_NE(kernel, nullptr);
+  Unit unit("unit_1", nullptr, false, 1 << 24, true);
+  EXPECT_EQ(unit.run([&] { kernel(&out); }).end, End::kDone);
+  EXPECT_EQ(out, 4950 + 3 * 100);
+  EXPECT_TRUE(unit.scheduler().findings().depths.empty());
+}
+
+TEST_F(Shapes, KeepTheOrderOfAnInlinedFunctionThatUsesTheResultOfACall) {
+  expect("inlined_in_order", 45);
+}
 
 TEST_F(Shapes, ReadNothingThatWaitsToBeWritten) {
   EXPECT_EQ(call_with_late_writer("late_scalar"), 60);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -363,6 +364,30 @@ TEST(ProcessDeathTest, AStackThatRunsOverHitsItsGuard) {
   EXPECT_EXIT(overflow(), testing::ExitedWithCode(42), "");
 }
 #endif
+
+// Both wait for the same side of one stream.
+TEST(Process, ShareAStreamWithoutLoss) {
+  Unit unit("shared_1", nullptr, false, 1 << 24, true);
+  std::vector<int> values;
+  int left = -1;
+  const Outcome outcome = unit.run([&] {
+    Region region;
+    hls::stream<int, 2> given("given"), taken("taken");
+    region.start("first", [&] { produce(given, 20); });
+    region.start("second", [&] { produce(given, 20); });
+    region.start("one", [&] { increment(given, taken, 20); });
+    region.start("other", [&] { increment(given, taken, 20); });
+    region.start("reader", [&] { collect(taken, values, 40); });
+    region.join();
+    left = static_cast<int>(given.size() + taken.size());
+  });
+  EXPECT_EQ(outcome.end, End::kDone);
+  EXPECT_EQ(left, 0);
+  std::vector<int> wanted;
+  for (int i = 0; i < 40; ++i) wanted.push_back(1 + i / 2);
+  std::sort(values.begin(), values.end());
+  EXPECT_EQ(values, wanted);
+}
 
 }  // namespace
 }  // namespace tandem::hls_runtime_test

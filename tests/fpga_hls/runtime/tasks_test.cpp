@@ -29,6 +29,28 @@ TEST(Task, LivesFromTheFirstCallOn) {
   EXPECT_EQ(sum, 3 * 9900);
 }
 
+// The task has room for two results until the second process reads them.
+TEST(Task, HasStreamsOfTheDefaultDepthWhileDepthsAreKept) {
+  Unit unit("unit_1", nullptr, false, 1 << 24, true);
+  int room = 0;
+  const auto kernel = [&] {
+    hls_thread_local hls::stream<int> in("in"), out("out");
+    hls_thread_local hls::task task(twice, in, out);
+    Region region;
+    region.start("write", [&] {
+      for (int i = 0; i < 10; ++i) in.write(i);
+    });
+    region.start("read", [&] {
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(out.read(), 2 * i);
+      room = static_cast<int>(out.capacity());
+    });
+    region.join();
+  };
+  EXPECT_EQ(unit.run(kernel).end, End::kDone);
+  EXPECT_EQ(room, 2);
+  EXPECT_TRUE(unit.scheduler().findings().depths.empty());
+}
+
 TEST(Task, SharesWorkThroughChannels) {
   Unit unit;
   std::vector<int> values;

@@ -15,6 +15,9 @@
 extern "C" {
 void* tandem_region_open();
 void tandem_region_start(void* region, const char* name, void (*body)(void*), void* argument);
+void tandem_region_start_using(void* region, const char* name, void (*body)(void*), void* argument,
+                               const tandem_use* uses, std::size_t count);
+void tandem_region_await_turn();
 void tandem_region_join(void* region);
 void tandem_region_drop(void* region);
 }
@@ -41,6 +44,19 @@ class Region {
         },
         &body);
   }
+  // A process that writes `memory`.
+  template <typename Body, typename Memory>
+  void start_using(Memory& memory, const char* name, Body body) {
+    const tandem_use use{&memory, sizeof(memory), 1};
+    tandem_region_start_using(
+        region_, name,
+        [](void* argument) {
+          Body own(*static_cast<Body*>(argument));
+          tandem_region_await_turn();
+          own();
+        },
+        &body, &use, 1);
+  }
   void join() { tandem_region_join(region_); }
 
  private:
@@ -60,6 +76,8 @@ class Unit {
                 hls_runtime::DepthTrial* trial = nullptr)
       : scheduler_({std::move(name), group, free_running, [this] { return cancelled.load(); },
                     drain_passes, keeps_depths, keeps_depths, trial}) {}
+
+  explicit Unit(hls_runtime::UnitSettings settings) : scheduler_(std::move(settings)) {}
 
   // Calls `kernel` `times` times on the unit's thread; the first outcome that is not kDone, else
   // the last.

@@ -21,6 +21,9 @@ TANDEM_RTL_CARD_FUNCTION void tandem_rtl_access(const char* port, std::uint64_t 
 // Reports that `port` breaks a rule of its protocol.
 TANDEM_RTL_CARD_FUNCTION void tandem_rtl_protocol(const char* port, const char* rule,
                                                   const char* what);
+// Ends the run with an error, which is reported as a finding of kind "rtl_stop" with this place.
+// Leaves by an exception.
+TANDEM_RTL_CARD_FUNCTION void tandem_rtl_stopped(const char* file, int line, const char* what);
 // The clock cycles of a run, from its start to its end.
 TANDEM_RTL_CARD_FUNCTION void tandem_rtl_ran(std::uint64_t cycles);
 // A seed for stalls of the ports; 0: none.

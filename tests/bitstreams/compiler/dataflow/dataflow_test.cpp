@@ -11,7 +11,6 @@
 #include <string>
 
 #include "bitstreams/compiler/dataflow/dataflow_tokens.h"
-#include "bitstreams/compiler/dataflow/hls_pragma.h"
 
 namespace tandem::xclbin {
 namespace {
@@ -47,6 +46,26 @@ TEST(Dataflow, LeavesTextWithoutRegionsAsItIs) {
   const std::string text = "# 1 \"k.cpp\"\nvoid k(int* a) {\n#pragma HLS pipeline\n f(a);\n}\n";
   EXPECT_EQ(rewrite_dataflow(text), text);
   EXPECT_EQ(rewrite_dataflow(""), "");
+}
+
+// g++ 12 fails if the first mention of a class is in a generic lambda.
+TEST(Dataflow, DeclaresTheClassesThatACallIsTheFirstToName) {
+  const auto declared = [](const std::string& call) {
+    const std::string text = rewritten(call + ";");
+    return text.substr(0, text.find("tandem_region_1"));
+  };
+  EXPECT_EQ(rewritten("f<class tag>(a);"),
+            "{ class tag; " + process("f", "f<class tag>(a)") + " }");
+  EXPECT_EQ(declared("f<int, struct one, union two>(a)"), "{ struct one; union two; ");
+  EXPECT_EQ(declared("f<class ns::tag>(a)"), "");
+  EXPECT_EQ(declared("f<classy>(a)"), "");
+  EXPECT_EQ(declared("f((struct s*)a)"), "");
+  for (const char* const end : {";", " {};", " : base {};"}) {
+    const std::string text = rewritten(std::string("class tag") + end + " f<class tag>(a);");
+    EXPECT_EQ(text.find("{ class tag;"), std::string::npos) << end;
+  }
+  const std::string twice = rewritten("f<class tag>(a); f<class tag>(b);");
+  EXPECT_NE(twice.find("{ class tag; ", 5), std::string::npos);
 }
 
 TEST(Dataflow, MakesCallsProcesses) {
@@ -94,6 +113,60 @@ TEST(Dataflow, MakesALoopOneProcess) {
   // A process cannot leave the function: the calls run in order.
   EXPECT_EQ(rewritten("for (;;) { f(a); return; }"),
             "{ tandem_region_1.join(); for (;;) { f(a); { tandem_region_1.join(); return; } } }");
+}
+
+// The text of a function that a region calls, and of one that it does not call.
+std::string called(const std::string& pragma, const std::string& head, const std::string& body) {
+  const std::string text = "# 1 \"k.cpp\"\n" + head + " {\n" + pragma + "\n" + body +
+                           "\n}\nvoid k() {\n#pragma HLS dataflow\n f(a);\n}\n";
+  const std::string out = without_uses(rewrite_dataflow(text));
+  const std::string open = pragma + "\n";
+  const size_t begin = out.find(open) + open.size();
+  return out.substr(begin, out.find("\n", begin) - begin);
+}
+
+TEST(Dataflow, TakesTheCallsOfAnInlinedFunctionForProcesses) {
+  const std::string inlined = "#pragma HLS inline";
+  const std::string started = "tandem_region_2.start(\"g\", [&] { g(a); });";
+  for (const char* head :
+       {"void f(int* a)", "template <int N> static void f(S<N> (&a)[N])",
+        "__attribute__((noinline)) void f(int* a)", "[[deprecated(\"old\")]] void f(int* a)"}) {
+    EXPECT_EQ(called(inlined, head, "g(a);"), started) << head;
+  }
+  EXPECT_EQ(called(inlined, "constexpr void f(int* a)", "g(a);"), "g(a);")
+      << "it may have no variable of a class such as Region";
+  EXPECT_EQ(called("#pragma HLS INLINE recursive", "void f(int* a)", "g(a);"), started);
+  EXPECT_EQ(called("#pragma HLS inline off", "void f(int* a)", "g(a);"), "g(a);");
+  EXPECT_EQ(called("#pragma HLS pipeline", "void f(int* a)", "g(a);"), "g(a);");
+  EXPECT_EQ(called(inlined, "void h(int* a)", "g(a);"), "g(a);");
+  EXPECT_EQ(called(inlined, "void f(int* a)", "if (x) g<2>(a);"),
+            "if (x) tandem_region_2.start(\"g\", [&] { g<2>(a); });");
+  EXPECT_EQ(called(inlined, "void f(int* a)", "for (;;) a[0] = 1;"), "for (;;) a[0] = 1;");
+}
+
+// They would run while the call still computes what they read.
+TEST(Dataflow, KeepsAnInlinedFunctionOneProcessIfStatementsFollowACall) {
+  const std::string inlined = "#pragma HLS inline", head = "void f(int* a, int n)";
+  for (const char* body :
+       {"g(a); s.write(n);", "g(a); n = 2;", "g(a); int m = n; h(m);", "g(a); if (n) h(a);",
+        "for (int i = 0; i < 3; ++i) a[i] = i; n = a[0]; g(a);",
+        "switch (n) { case 1: g(a); ++n; }", "if (n) g(a); else { h(a); n = 1; }"}) {
+    EXPECT_EQ(called(inlined, head, body), body);
+  }
+  for (const char* body :
+       {"n = 2; g(a);", "g(a); int m; h(m);", "g(a); return;", "g(a); if (2 > 1) h(a);",
+        "switch (n) { case 1: g(a); break; default: h(a); }", "{ g(a); } h(a);"}) {
+    EXPECT_NE(called(inlined, head, body), body);
+  }
+}
+
+TEST(Dataflow, FollowsInlinedFunctionsThatCallInlinedFunctions) {
+  const std::string out =
+      without_uses(rewrite_dataflow("void h() {\n#pragma HLS inline\n i();\n}\n"
+                                    "void g() {\n#pragma HLS inline\n h(); ns::g();\n}\n"
+                                    "void k() {\n#pragma HLS dataflow\n ns::g();\n}\n"));
+  EXPECT_NE(out.find("start(\"i\", "), std::string::npos) << out;
+  EXPECT_NE(out.find("start(\"h\", "), std::string::npos) << out;
 }
 
 TEST(Dataflow, JoinsWhereAnInnerBlockWithVariablesEnds) {
@@ -280,52 +353,11 @@ TEST(Dataflow, SetsDepthsAndNamesOfLocalStreams) {
   }
 }
 
-TEST(Dataflow, TakesDepthsFromConstantsAndMacros) {
-  int asked = 0;
-  const auto rewrite = [&asked](const std::string& before, const std::string& depth,
-                                std::vector<std::string>* warnings) {
-    DataflowNotes notes;
-    notes.macros = [&asked] {
-      ++asked;
-      return std::map<std::string, std::string>{
-          {"DEPTH", "(2 * ROWS)"}, {"ROWS", "0x10u"}, {"LOOP", "LOOP + 1"}, {"TEXT", "\"4\""},
-          {"CALL", "f(3)"},        {"EMPTY", ""},     {"OPEN", "("}};
-    };
-    const std::string out = rewrite_dataflow(
-        "# 7 \"k.cpp\"\n" + before + "void k() {\n#pragma HLS dataflow\n hls::stream<int> s;\n" +
-            "#pragma HLS stream variable=s depth=" + depth + "\n f(s);\n}\n",
-        &notes);
-    *warnings = notes.warnings;
-    const size_t at = out.find("::tandem_hls::stream_depth(s, ");
-    return at == std::string::npos ? "" : out.substr(at + 30, out.find(");", at) - at - 30);
-  };
-  std::vector<std::string> warnings;
-  EXPECT_EQ(rewrite("", "16", &warnings), "16");
-  EXPECT_EQ(rewrite("constexpr int N = 4;\n", "N", &warnings), "N");
-  EXPECT_EQ(rewrite("static const unsigned N = 4;\n", "2*N+1", &warnings), "2*N+1");
-  EXPECT_EQ(rewrite("enum { kRows = 2, N };\n", "N", &warnings), "N");
-  EXPECT_EQ(rewrite("template <typename T, int N>\n", "N", &warnings), "N");
-  EXPECT_EQ(asked, 0);
-  EXPECT_EQ(rewrite("", "DEPTH", &warnings), "((2*(0x10u)))");
-  EXPECT_EQ(rewrite("", "ROWS/2", &warnings), "(0x10u)/2");
-  EXPECT_EQ(rewrite("", "(4 * 8)", &warnings), "(4*8)");
-  EXPECT_EQ(rewrite("", "4 * 8 / ROWS", &warnings), "4*8/(0x10u)");
-  EXPECT_EQ(rewrite("", "( DEPTH % 7 )", &warnings), "(((2*(0x10u)))%7)");
-  EXPECT_EQ(rewrite("", "(8 - -8)", &warnings), "(8- -8)");
-  EXPECT_EQ(rewrite("constexpr int N = 4;\n", "(N == 4 ? 2 : 8)", &warnings), "(N==4?2:8)");
-  EXPECT_TRUE(warnings.empty());
-  for (const char* depth : {"LOOP", "TEXT", "CALL", "EMPTY", "OPEN", "NONE", "T"}) {
-    EXPECT_EQ(rewrite("template <typename T>\n", depth, &warnings), "") << depth;
-    ASSERT_EQ(warnings.size(), 1u) << depth;
-    EXPECT_EQ(warnings[0].find("k.cpp:11: "), 0u) << warnings[0];
-    EXPECT_NE(warnings[0].find(depth), std::string::npos) << warnings[0];
-  }
-}
-
 TEST(Dataflow, GivesUnbalancedTextBack) {
   for (const char* text :
        {"void k() {\n#pragma HLS dataflow\n f(a);\n", "}\n#pragma HLS dataflow\n{",
-        "void k() {\n#pragma HLS dataflow\n f(a];\n}", "(", "\"", "R\"(", "/*"}) {
+        "void k() {\n#pragma HLS dataflow\n f(a];\n}", "void f() {\n#pragma HLS inline\n g(a);\n",
+        "(", "\"", "R\"(", "/*"}) {
     EXPECT_EQ(rewrite_dataflow(text), text);
   }
 }
@@ -333,7 +365,8 @@ TEST(Dataflow, GivesUnbalancedTextBack) {
 // Never crashes, adds to balanced text only what is balanced, and moves no character of the text.
 TEST(Dataflow, SurvivesRandomMutations) {
   const std::string seed =
-      "# 1 \"k.cpp\"\ntemplate <int N> void k(hls::stream<int>& in, int* out) {\n"
+      "# 1 \"k.cpp\"\nvoid h(int* a) {\n#pragma HLS inline\n q(a); if (a) f<2>(a);\n}\n"
+      "template <int N> void k(hls::stream<int>& in, int* out) {\n"
       "#pragma HLS dataflow\n hls::stream<int, 4> a(\"a\"), b[2];\n"
       "#pragma HLS stream variable=b[1] depth=16\n for (int i = 0; i < N; ++i) {\n f<N>(in, a);\n"
       " if (i > 2) { g(a, b[0]); } else h(a);\n do q(b[i]); while (i < 3);\n }\n"
@@ -374,42 +407,6 @@ TEST(Dataflow, SurvivesRandomMutations) {
       ++at;
     }
   }
-}
-
-TEST(HlsPragma, IsReadInAnySpacing) {
-  const HlsPragma pragma =
-      parse_hls_pragma("#pragma HLS Stream variable = a depth=4 OFF type =fifo");
-  EXPECT_EQ(pragma.kind, "stream");
-  EXPECT_EQ(pragma.value("variable"), "a");
-  EXPECT_EQ(pragma.value("depth"), "4");
-  EXPECT_EQ(pragma.value("type"), "fifo");
-  EXPECT_EQ(pragma.value("off"), "");
-  EXPECT_EQ(pragma.options.size(), 4u);
-  EXPECT_TRUE(parse_hls_pragma("#pragma once").kind.empty());
-  EXPECT_TRUE(parse_hls_pragma("").kind.empty());
-  EXPECT_TRUE(parse_hls_pragma("#pragma HLS").kind.empty());
-  EXPECT_EQ(parse_hls_pragma("#pragma HLS stream = = variable =").value("variable"), "");
-}
-
-TEST(HlsPragma, AValueMayHaveBracketsBlanksAndOperators) {
-  const auto depth = [](const std::string& text) {
-    const HlsPragma pragma =
-        parse_hls_pragma("#pragma HLS stream depth" + text + " variable=s off");
-    EXPECT_EQ(pragma.value("variable"), "s") << text;
-    EXPECT_EQ(pragma.options.back().first, "off") << text;
-    EXPECT_EQ(pragma.options.size(), 3u) << text;
-    return pragma.value("depth");
-  };
-  EXPECT_EQ(depth("=(4 * 8)"), "(4 * 8)");
-  EXPECT_EQ(depth(" = ( N == 4 ) "), "( N == 4 )");
-  EXPECT_EQ(depth("= a[ (1) ].b"), "a[ (1) ].b");
-  EXPECT_EQ(depth("=4 * 8"), "4*8");
-  EXPECT_EQ(depth("=4* 8 +N"), "4*8+N");
-  EXPECT_EQ(depth("=4 / (2 * N)"), "4/(2 * N)");
-  EXPECT_EQ(depth("=4 % -2"), "4%-2");
-  // A bracket without its partner is a letter.
-  EXPECT_EQ(depth("=(4"), "(4");
-  EXPECT_EQ(depth("=4)"), "4)");
 }
 
 }  // namespace

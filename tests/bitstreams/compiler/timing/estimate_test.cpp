@@ -49,8 +49,9 @@ TEST(TimeEstimate, WhatCannotBeKnownGivesARange) {
 
 TEST(TimeEstimate, LocalMemoriesHaveTwoPortsPerBank) {
   OneLoop kernel(1000, 4);
-  kernel.loop().arrays = {{"a", 5, 0, 1}};
+  kernel.loop().arrays = {{"_ZZ1kE4sums", 5, 0, 1}};
   EXPECT_EQ(kernel.time().loops.at(0).ii, 3);
+  EXPECT_EQ(kernel.time().loops.at(0).why, "5 accesses of 'sums' in 1 banks of 2 ports");
   kernel.loop().arrays[0].banks = 4;
   EXPECT_EQ(kernel.time().loops.at(0).ii, 1);
   kernel.loop().arrays[0].banks = 0;

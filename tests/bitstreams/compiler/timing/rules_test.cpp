@@ -4,6 +4,7 @@
 // or become one.
 #include <gtest/gtest.h>
 
+#include "bitstreams/compiler/timing/addresses.h"
 #include "bitstreams/compiler/timing/analysis.h"
 #include "bitstreams/compiler/timing/inlined_functions.h"
 #include "bitstreams/compiler/timing/loop_pipelining.h"
@@ -245,6 +246,41 @@ TEST(LoopPragmas, AVariableHasThePartitionsOfItsNameOrOfItsMembers) {
   EXPECT_EQ(partition_of(pragmas, "tiles"), nullptr);
   EXPECT_EQ(partition_of(pragmas, "til"), nullptr);
   EXPECT_EQ(partition_of(pragmas, "rows"), nullptr);
+}
+
+TEST(SourceNames, AVariableHasTheNameOfTheSource) {
+  for (const char* name : {"keys", "keys.i", "_ZZ1kE4keys", "_ZZ4sortPiE4keys_0", "_ZZ1kE4keys.2",
+                           "_ZL4keys", "_ZN3libL4keysE", "__const.k.keys", "__const.k.keys.3"}) {
+    EXPECT_EQ(source_name(name), "keys") << name;
+  }
+  for (const char* name : {"_Zebra", "_ZGVZ1kE4keys"}) EXPECT_EQ(source_name(name), name);
+}
+
+// With typed pointers and without.
+TEST(Addresses, OfAStaticVariableTheTypeIsKnown) {
+  for (const bool is_opaque : {false, true}) {
+    const std::string of_array = is_opaque ? "ptr" : "[8 x [4 x i32]]*";
+    const std::string of_number = is_opaque ? "ptr" : "i32*";
+    const std::string step = "getelementptr inbounds ";
+    const std::string array = "[8 x [4 x i32]], " + of_array + " @_ZZ1kE4keys, i64 0, i64 ";
+    const std::string ir = "define i32 @k(i64 %i) #0 {\nentry:\n  %p = " + step + array +
+                           "%i, i64 2\n  %a = load i32, " + of_number +
+                           " %p, align 4\n  %b = load i32, " + of_number + " " + step + "(" +
+                           array + "0, i64 1), align 4\n  %c = load i32, " + of_number +
+                           " @_ZZ1kE5count, align 4\n  ret i32 %a\n}\n";
+    const IrModule module = read_ir(ir);
+    const Addresses addresses(module.functions.at(0));
+    const auto& code = module.functions.at(0).blocks.at(0).instructions;
+    EXPECT_EQ(addresses.address_of(code.at(1)).type, "[8 x [4 x i32]]");
+    EXPECT_EQ(addresses.address_of(code.at(2)).type, "[8 x [4 x i32]]");
+    EXPECT_EQ(addresses.address_of(code.at(3)).type, is_opaque ? "" : "i32");
+  }
+}
+
+// Two functions may have arrays of one name.
+TEST(SourceNames, StaticArraysOfTwoFunctionsAreTwo) {
+  for (const char* name : {"_ZZ1kE4keys", "__const.k.keys"}) EXPECT_EQ(array_name(name), name);
+  for (const char* name : {"keys", "keys.i"}) EXPECT_EQ(array_name(name), "keys");
 }
 
 TEST(LoopPlaces, ALoopHasTheLinesThatItsEndTells) {

@@ -70,6 +70,22 @@ TEST(UnrolledLanes, ACopyWaitsForTheSameCopyOfTheIterationBefore) {
   EXPECT_EQ(found[0].what, "fadd");
 }
 
+TEST(UnrolledLanes, AFunctionsStaticArrayHasItsPartition) {
+  std::string ir = lanes_ir("%j");
+  const std::string name = "@_ZZ1kE4sums";
+  for (size_t at = ir.find("%sums,"); at != std::string::npos; at = ir.find("%sums,", at)) {
+    ir.replace(at, 5, name);
+  }
+  for (const bool is_partitioned : {false, true}) {
+    const KernelModel model =
+        analyse(read_ir(ir), find_pragmas(is_partitioned ? kRegisters : ""), "k", 300).model;
+    const std::vector<ArrayUse>& arrays = model.functions.at(0).loops.at(1).arrays;
+    ASSERT_EQ(arrays.size(), 1u);
+    EXPECT_EQ(arrays[0].banks, is_partitioned ? 0 : 1);
+    EXPECT_EQ(arrays[0].reads + arrays[0].writes, 2);
+  }
+}
+
 TEST(UnrolledLanes, RegistersAreReadInNoTime) {
   const auto found = outer_recurrences(lanes_ir("%j"), kRegisters);
   ASSERT_EQ(found.size(), 1u);

@@ -8,6 +8,7 @@
 #include "bitstreams/compiler/vpp/csynth_report.h"
 #include "bitstreams/compiler/vpp/rtl_object.h"
 #include "bitstreams/compiler/vpp/timed_copy.h"
+#include "bitstreams/compiler/vpp/timed_opencl.h"
 #include "bitstreams/tools/xclbin_report.h"
 #include "common/error.h"
 
@@ -36,6 +37,7 @@ TEST(CppOnly, OtherKernelsAndReportsAreRefusedByName) {
 TEST(CppOnly, AKernelGetsNoTimedCopy) {
   EXPECT_THAT(find_timing_clang("clang"), IsEmpty()) << "so v++ asks for no copy";
   EXPECT_THAT([] { compile_timed({}); }, Refuses("time model"));
+  EXPECT_FALSE(timed_opencl("clang", 300).wanted);
 }
 
 TEST(CppOnly, ACardRefusesTheCopyThatAnotherBuildMade) {

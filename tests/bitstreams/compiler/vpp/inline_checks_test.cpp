@@ -51,6 +51,41 @@ TEST(InlineChecks, AStoreOfAWholeNewVariableIsNoted) {
       has(inline_checks(call_of("__asan_store8_noabort")), "\tmovb\t$0, 0x7fff8000(%rax)\n"));
 }
 
+// Half of 8 bytes of a new array, at either half.
+TEST(InlineChecks, AStoreOfAPartOfNewBytesClearsItsBits) {
+  const std::string text = inline_checks(call_of("__asan_store4_noabort"));
+  EXPECT_TRUE(has(text,
+                  "\tcmpb\t$-112, 0x7fff8000(%rax)\n\tjne\t.Ltandem_call1r\n\tmovl\t%edi, %ecx\n"
+                  "\tandl\t$7, %ecx\n\tcmpl\t$4, %ecx\n\tja\t.Ltandem_call1\n\tmovl\t$15, %esi\n"
+                  "\tshll\t%cl, %esi\n\tnotl\t%esi\n\tmovabsq\t$0x200000000000, %rdx\n"
+                  "\tandb\t%sil, (%rdx,%rax)\n\tjne\t.Ltandem_done1\n"
+                  "\tmovb\t$0, 0x7fff8000(%rax)\n\tjmp\t.Ltandem_done1\n.Ltandem_call1r:\n"))
+      << text;
+}
+
+TEST(InlineChecks, ALoadThatIsTakenGivesNoTokenIfItIsRight) {
+  EXPECT_EQ(inline_checks(call_of("tandem_take8")),
+            "\tmovq\t%rdi, %rdx\n\tshrq\t$3, %rdx\n\tandq\ttandem_check_mask(%rip), %rdx\n"
+            "\txorl\t%eax, %eax\n\ttestb\t$0x7f, 0x7fff8000(%rdx)\n\tje\t.Ltandem_done1\n"
+            ".Ltandem_call1:\n" +
+                call_of("tandem_take8") + ".Ltandem_done1:\n\t.hidden\ttandem_check_mask\n");
+  EXPECT_TRUE(has(inline_checks(call_of("tandem_take4")),
+                  "\taddl\t$3, %ecx\n\tcmpb\t%sil, %cl\n\tjl\t.Ltandem_done1\n"));
+}
+
+TEST(InlineChecks, ATokenThatIsNullNeedsNoCall) {
+  for (const char* function :
+       {"tandem_used", "tandem_unset_store", "tandem_unset_part", "tandem_unset_choice"}) {
+    EXPECT_TRUE(has(inline_checks(call_of(function)),
+                    "\ttestq\t%rdi, %rdi\n\tje\t.Ltandem_done1\n.Ltandem_call1:\n"))
+        << function;
+  }
+  EXPECT_TRUE(has(inline_checks(call_of("tandem_probe")),
+                  "\txorl\t%eax, %eax\n\ttestq\t%rdi, %rdi\n\tje\t.Ltandem_done1\n"));
+  EXPECT_TRUE(has(inline_checks(call_of("tandem_unset_copy")),
+                  "\torb\t0x7fff8000(%rcx), %al\n\ttestb\t$0x7f, %al\n\tje\t.Ltandem_done1\n"));
+}
+
 TEST(InlineChecks, ScopesOfSmallVariablesChangeBothMaps) {
   const std::string begin = inline_checks(call_of("__asan_unpoison_stack_memory"));
   EXPECT_TRUE(has(begin, "\tandl\t$7, %ecx\n\taddl\t$-112, %ecx\n\tmovb\t%cl, 0x7fff8000(%rax)\n"));

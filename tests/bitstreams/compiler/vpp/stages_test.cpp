@@ -125,6 +125,7 @@ TEST_F(Vpp, CompilersMessagesHaveTheUsersFileAndLine) {
   write_text("src/k.cpp",
              "#include \"k.h\"\n// comment\nextern \"C\" void k(int* out, int n) {\n#pragma HLS "
              "dataflow\n  out[0] = oops;\n}\n");
+  write_text("k.xo", "of an earlier call");
   const Outcome outcome = compile("k", "src/k.cpp");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.messages, AllOf(HasSubstr("src/k.cpp:5:"), HasSubstr("oops"),
@@ -132,6 +133,10 @@ TEST_F(Vpp, CompilersMessagesHaveTheUsersFileAndLine) {
   EXPECT_FALSE(fs::exists("k.xo"));
   write_text("broken.cpp", "#include \"absent.h\"\n");
   EXPECT_THAT(compile("k", "broken.cpp").messages, HasSubstr("broken.cpp:1:"));
+  const std::vector<std::string> onto_input = {"-c", "-t", "sw_emu", "-f",         "u280",
+                                               "-k", "k",  "-o",     "broken.cpp", "broken.cpp"};
+  EXPECT_EQ(run(onto_input).status, 1);
+  EXPECT_TRUE(fs::exists("broken.cpp")) << "an input stays";
   EXPECT_THAT(read_text("v++_k.log"), HasSubstr("absent.h")) << "the log has it too";
 }
 
@@ -210,9 +215,10 @@ TEST_F(Vpp, LoopsOfACheckedCopyLookAtWholeRanges) {
   for (const auto& entry : fs::recursive_directory_iterator("temps")) {
     if (entry.path().filename() == "add0.checked.s") assembly = read_text(entry.path().string());
   }
-  ASSERT_THAT(assembly, HasSubstr("__asan_load4_noabort@PLT")) << "the version with checks";
-  const size_t look = assembly.find("tandem_range_ok@PLT");
-  EXPECT_EQ(look != std::string::npos, has_plugin);
+  ASSERT_THAT(assembly, HasSubstr("__asan_store4_noabort@PLT")) << "the version with checks";
+  for (const char* text : {"tandem_range_ok@PLT", "tandem_take4@PLT", "tandem_checked_follows"}) {
+    EXPECT_EQ(assembly.find(text) != std::string::npos, has_plugin) << text;
+  }
 }
 
 // As one that was built for another version of g++.
@@ -232,6 +238,35 @@ TEST_F(Vpp, APluginThatTheCompilerRefusesIsLeftOutWithAWarning) {
   EXPECT_EQ(compiled.messages.find(told, first + 1), std::string::npos) << "told once";
   EXPECT_THAT(compiled.messages, HasSubstr("does not load the plugin " + environment_.tree +
                                            "/lib/tandem_loop_checks.so; build Tandem with"));
+  EXPECT_THAT(read_text("add.xo"), HasSubstr("tandem_checked_add"));
+}
+
+// The kernel is compiled all the same.
+TEST_F(Vpp, APluginThatCrashesTheCompilerIsLeftOutWithAWarning) {
+  if (!xclbin::accepts_flag("c++", "-fno-gnu-unique")) GTEST_SKIP() << "c++ is not g++";
+  fs::create_directories("tree/lib");
+  fs::create_directory_symlink(fs::path(environment_.tree) / "vitis", "tree/vitis");
+  environment_.tree = fs::absolute("tree").string();
+  environment_.checks = "on";
+  environment_.times = "off";
+  write_text("add.cpp", kAdd);
+  write_text("plugin.cpp",
+             "#include <cstdlib>\n#include <fstream>\n#include <iterator>\n#include <string>\n"
+             "int plugin_is_GPL_compatible;\n"
+             "extern \"C\" int plugin_init(void*, void*) {\n"
+             "  std::ifstream in(\"/proc/self/cmdline\", std::ios::binary);\n"
+             "  const std::string words{std::istreambuf_iterator<char>(in), {}};\n"
+             "  if (words.find(\".checked.ii\") != std::string::npos) std::abort();\n"
+             "  return 0;\n}\n");
+  xclbin::run_tool(
+      {"c++", "-shared", "-fPIC", "plugin.cpp", "-o", "tree/lib/tandem_loop_checks.so"},
+      "the plugin does not compile");
+  const Outcome compiled = compile("add", "add.cpp");
+  EXPECT_EQ(compiled.status, 0) << compiled.messages;
+  EXPECT_THAT(compiled.messages,
+              HasSubstr("kernel 'add': its checked copy is made without the plugin, so its loops "
+                        "keep their checks and fewer variables without a value are found: "));
+  EXPECT_THAT(compiled.messages, HasSubstr(" fails with " + environment_.tree + "/lib/"));
   EXPECT_THAT(read_text("add.xo"), HasSubstr("tandem_checked_add"));
 }
 
@@ -283,6 +318,28 @@ TEST_F(Vpp, FlagsOfCppKernelsMayBeGivenToOpenClKernelsToo) {
   environment_.kernel_flags = "-std=c++17 -DSIZE=4";
   const Outcome compiled = compile("k", "k.cl");
   EXPECT_EQ(compiled.status, 0) << compiled.messages;
+}
+
+// The first clang has no MemorySanitizer, the second none of the sanitizers.
+TEST_F(Vpp, SaysWhichChecksOfOpenClKernelsClangCannotCompile) {
+  if (std::system("clang --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no clang here";
+  write_text("k.cl", "__kernel void k(__global int* a) { a[0] = 4; }\n");
+  environment_.checks = "on";
+  environment_.times = "off";
+  const std::string told = "kernels of k.cl get checks of their addresses only, not of work-items";
+  EXPECT_THAT(compile("k", "k.cl").messages, Not(HasSubstr(told)));
+  for (const char* missing : {"-fsanitize=memory", "-fsanitize=*"}) {
+    write_text("clang", std::string("#!/bin/sh\nfor word; do case $word in ") + missing +
+                            ") exit 1 ;; esac; done\nexec clang \"$@\"\n");
+    fs::permissions("clang", fs::perms::owner_all);
+    environment_.clang = fs::absolute("clang").string();
+    const Outcome compiled = compile("k", "k.cl");
+    EXPECT_EQ(compiled.status, 0) << compiled.messages;
+    const bool has_copy = read_text("k.xo").find("tandem_checked_k") != std::string::npos;
+    EXPECT_EQ(has_copy, std::string(missing) == "-fsanitize=memory");
+    EXPECT_THAT(compiled.messages,
+                HasSubstr(has_copy ? told : "kernels of k.cl get no checks of their memory"));
+  }
 }
 
 TEST_F(Vpp, AFailingStageLeavesNoOutput) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Exercises: more than 32 compute units - each by its name (the masks beyond the first), all of
-// them by the kernel's name with many runs at once, from several threads.
+// them by the kernel's name with many runs at once, from several threads. The unit behind them is
+// another kernel's, with other arguments. The checks of the host find nothing.
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "application.h"
+#include "taken_report.h"
 
 using namespace tandem::fpga_test;
 
@@ -48,7 +50,16 @@ void many_runs(xrt::device& device, xrt::kernel& kernel) {
   }
 }
 
+void run_last_unit(xrt::device& device, const xrt::uuid& uuid) {
+  xrt::kernel set(device, uuid, "set");
+  xrt::bo data(device, kSize * 4, set.group_id(1));
+  CHECK_EQ(set(7, data, kSize).wait(), ERT_CMD_STATE_COMPLETED);
+  data.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  CHECK_EQ(data.map<uint32_t*>()[kSize - 1], 7u);
+}
+
 void use(const Arguments& arguments) {
+  take_report();
   xrt::device device(0);
   const auto uuid = device.load_xclbin(arguments.xclbin);
   for (uint32_t unit = 1; unit <= kUnits; ++unit) {
@@ -65,6 +76,8 @@ void use(const Arguments& arguments) {
     threads.emplace_back([&] { many_runs(device, all); });
   }
   for (auto& thread : threads) thread.join();
+  run_last_unit(device, uuid);
+  CHECK_EQ(take_report(), "");
 }
 
 }  // namespace

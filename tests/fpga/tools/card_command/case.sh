@@ -15,8 +15,16 @@ code_of() {
 
 same "$(code_of "$tandem" card run --strict -- ./host crossed.xclbin 0)" 0
 same "$(cat printed)" RAN
-same "$(cat told)" ""
+same "$(cat told)" "tandem: the cards found no bugs in 1 run"
 same "$(code_of "$tandem" card run -- ./host crossed.xclbin 0 9)" 9
+same "$(code_of "$tandem" card run -- bash -c './host crossed.xclbin 0 && ./host crossed.xclbin 0')" 0
+same "$(cat told)" "tandem: the cards found no bugs in 2 runs"
+same "$(code_of "$tandem" card run --strict -- true)" 0
+same "$(cat told)" "tandem: the program opened no emulated card"
+same "$(TANDEM_CHECKS=none code_of "$tandem" card run -- ./host crossed.xclbin 0)" 0
+same "$(cat told)" "tandem: the cards found no bugs in 1 run, 1 of them without memory checks"
+same "$(code_of "$tandem" card run --time model -- true)" 0
+same "$(cat told)" "tandem: the program opened no emulated card"
 
 # A bug is told with place and advice; it changes the exit code only with --strict.
 export TANDEM_CARD_REPORT="$PWD/kept.jsonl"
@@ -98,7 +106,13 @@ said "guess not in {model}" "$tandem" card run --strict --time guess -- ./host c
 said "program is required" "$tandem" card run --strict
 said "program is required" "$tandem" card depths --
 said "cannot read 'nothing.jsonl'" "$tandem" card report nothing.jsonl
-same "$(code_of "$tandem" card run -- ./no_such_program)" 127
+for missing in ./no_such_program no_such_program; do
+  same "$(code_of "$tandem" card run -- "$missing" 1)" 127
+  same "$(cat told)" "tandem: there is no program '$missing'; after -- give its path, such as ./host, or a name of PATH"
+done
+touch no_program
+same "$(code_of "$tandem" card run -- ./no_program)" 126
+grep -q "^tandem: .*/no_program: Permission denied" told || fail "$(cat told)"
 same "$(TANDEM_CARD_REPORT=clean.jsonl code_of "$tandem" card run -- ./host crossed.xclbin 0)" 0
 expect "no bugs" "$tandem" card report clean.jsonl
 same "$(TANDEM_CARD_SCOPE=shared code_of "$tandem" card run -- bash -c 'echo "${TANDEM_CARD_SCOPE%%.*}"; [ "$TANDEM_CARD_SCOPE" != shared ]')" 0

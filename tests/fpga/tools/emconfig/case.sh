@@ -15,11 +15,13 @@ build_host_and_bitstream
 expect "TEST PASSED" ./host vadd.xclbin
 expect "card: $u250" ./host vadd.xclbin
 expect "out at: 0xc00000000" ./host vadd.xclbin
+same "$(./host vadd.xclbin 2>&1 | grep -c "match shell")" 0
 
 # Next to the executable, in the working folder, or where EMCONFIG_PATH says.
 expect "wrote" emconfigutil --platform $u200 --nd 3
 expect "card: $u200" ./host vadd.xclbin
 expect "TEST PASSED" ./host vadd.xclbin
+expect "does not match shell on card. Shell VBNV is '$u200', Xclbin VBNV is '$u250'" ./host vadd.xclbin
 same "$(xbutil examine | grep -c "$u200")" 3
 mkdir elsewhere
 mv emconfig.json elsewhere/

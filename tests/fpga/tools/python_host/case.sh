@@ -5,8 +5,10 @@
 for kernel in scale bump; do
   v++ -c -t sw_emu --platform u55c -k $kernel -o $kernel.xo "$CASE_DIR/scale.cpp"
 done
-v++ -l -t sw_emu --platform u55c -o kernels.xclbin scale.xo bump.xo
+v++ -l -t sw_emu --platform u55c -o kernels.xclbin --connectivity.nk bump:2 scale.xo bump.xo
 emconfigutil --platform u55c
 for mode in sw_emu hw_emu; do
   expect "TEST PASSED" env XCL_EMULATION_MODE=$mode /usr/bin/python3 -B "$CASE_DIR/host.py" kernels.xclbin
 done
+expect "TEST PASSED" env XCL_EMULATION_MODE=hw_emu TANDEM_CARD_REPORT=report.jsonl TANDEM_CARD_FINDINGS=report \
+  /usr/bin/python3 -B "$CASE_DIR/findings.py" kernels.xclbin

@@ -28,7 +28,7 @@ assert len(fast) == 2 and fast[0] == fast[1] and all(4000 < each < 20000 for eac
 assert len(slow) == 2 and min(slow) > max(fast), (fast, slow)' "$(cycles time0.jsonl)" "$(cycles time7.jsonl)" || fail "cycles: $(cycles time0.jsonl) $(cycles time7.jsonl)"
 
 # The kernel's mistakes, as vadd.sv numbers them.
-no_wlast=2 crosses=3 too_many=4 pulses=5 far_away=6
+no_wlast=2 crosses=3 too_many=4 pulses=5 far_away=6 stops=7 fatal=8
 # finds KIND TEXT [COMMAND...]: a finding of the report has that kind, names the port, and holds TEXT.
 finds() {
   rm -f found.jsonl
@@ -46,6 +46,18 @@ grep -q "TEST FAILED" printed || fail "$(cat printed)"
 finds axi_protocol "AWVALID falls before AWREADY" env TANDEM_RTL_STALLS=1 TANDEM_CARD_DEADLINE=5 ./host vadd.xclbin $pulses vadd_1
 expect "the run ended with state 5" bash -c 'TANDEM_CARD_DEADLINE=2 TANDEM_CARD_REPORT="$PWD/late.jsonl" ./host vadd.xclbin 1 vadd_1 || true'
 grep -q '"kind": "never_ends"' late.jsonl || fail "$(cat late.jsonl)"
+# $stop and $fatal end the run, not the card. The finding names the source, also without checks.
+ends() {
+  rm -f ended.jsonl
+  TANDEM_CARD_REPORT="$PWD/ended.jsonl" "${@:2}" >printed 2>told || true
+  grep '"kind": "rtl_stop", "severity": "error", "kernel": "vadd", "unit": "vadd_1"' ended.jsonl | grep -q "$1" || fail "$1: $(cat ended.jsonl told printed)"
+  grep -q "the run ended with state 5" printed && grep -q "the next run is right" printed || fail "$1: $(cat printed told)"
+}
+line_of() { grep -n -F "$1" hdl/vadd.sv | cut -d: -f1; }
+ends "src/vadd.sv\", \"line\": $(line_of '$stop'), \"message\": \"\$stop ends the run" ./host vadd.xclbin $stops vadd_1
+ends "src/vadd.sv\", \"line\": $(line_of '$fatal'), \"message\": .*: mistake 8 of 1000 words" ./host vadd.xclbin $fatal vadd_1
+ends "src/vadd.sv" env TANDEM_CHECKS=none ./host vadd.xclbin $stops vadd_1
+grep -q "rtl_stop: .*src/vadd.sv:$(line_of '$stop')" told || fail "not told: $(cat told)"
 
 # What cannot be translated is told with file and line, or by name.
 sed -i 's/assign interrupt = 0;/assign interrupt = nothing;/' hdl/vadd.sv

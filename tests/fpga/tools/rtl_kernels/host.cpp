@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // host XCLBIN MISTAKE UNIT...: starts vadd on each unit, then again, checks the results and the sum
-// that the unit leaves in its register. Prints the states of runs that do not complete.
+// that the unit leaves in its register. Prints the states of runs that do not complete. After a
+// mistake that stops the run, each unit runs once more without it.
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
@@ -17,6 +18,7 @@ namespace {
 constexpr int kLength = 1000;  // the last burst is short
 constexpr size_t kBytes = kLength * sizeof(uint32_t);
 constexpr uint32_t kSumRegister = 0x38;
+constexpr int kStops = 7;  // this mistake and those above end the run
 
 struct Job {
   Job(const xrt::device& device, const xrt::uuid& uuid, const std::string& unit)
@@ -76,6 +78,10 @@ int main(int argc, char** argv) {
     }
     for (Job& job : jobs) {
       if (job.is_right()) continue;
+      if (std::atoi(argv[2]) >= kStops) {
+        job.start(factor, 0);
+        std::printf("the next run is %s\n", job.is_right() ? "right" : "wrong");
+      }
       std::printf("TEST FAILED\n");
       return 1;
     }

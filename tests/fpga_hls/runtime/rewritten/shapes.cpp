@@ -16,6 +16,10 @@ template <int kStep, typename T>
 void add(hls::stream<T>& in, hls::stream<T>& out, int count) {
   for (int i = 0; i < count; ++i) out.write(in.read() + kStep);
 }
+template <typename Tag>
+void tagged(hls::stream<int>& in, hls::stream<int>& out, int count) {
+  add<1>(in, out, count);
+}
 template <typename T>
 void sum(hls::stream<T>& in, int count, int* out) {
   for (int i = 0; i < count; ++i) *out += static_cast<int>(in.read());
@@ -88,9 +92,43 @@ struct Filter {
   }
 };
 
+template <int kSteps>
+void inlined_chain(hls::stream<int> (&stages)[kSteps + 1], int count) {
+#pragma HLS inline
+  for (int i = 0; i < kSteps; ++i) {
+#pragma HLS unroll
+    add<1>(stages[i], stages[i + 1], count);
+  }
+}
+
+// The sum must be complete before it is sent.
+void send_sum(hls::stream<int>& in, hls::stream<int>& out, int count) {
+#pragma HLS inline
+  int total = 0;
+  sum(in, count, &total);
+  out.write(total);
+}
+
 }  // namespace
 
 extern "C" {
+
+void inlined_in_order(int* out) {
+  hls::stream<int> numbers, totals;
+#pragma HLS dataflow
+  sum(totals, 1, out);
+  send_sum(numbers, totals, 10);
+  produce(numbers, 10);
+}
+
+// All of them must run at once, because a stream holds two values.
+void inlined(int* out) {
+  hls::stream<int> stages[4];
+#pragma HLS dataflow
+  produce(stages[0], 100);
+  inlined_chain<3>(stages, 100);
+  sum(stages[3], 100, out);
+}
 
 // The consumer stands in front of its producers.
 void backwards(int* out) {
@@ -290,5 +328,25 @@ void deep(int* out) {
   *out += static_cast<int>(a.tandem_channel().depth + 10 * b.tandem_channel().depth);
   produce(a, 2);
   sum(a, 2, out);
+}
+
+constexpr int blocks(int values, int size) { return (values + size - 1) / size; }
+void deep_by_a_call(int* out) {
+#pragma HLS dataflow
+  hls::stream<int> a;
+#pragma HLS stream variable = a depth = (4 * blocks(7, 2))
+  *out += static_cast<int>(a.tandem_channel().depth);
+  produce(a, 2);
+  sum(a, 2, out);
+}
+
+// Each call is the first to name its class.
+void new_tags(int* out) {
+#pragma HLS dataflow
+  hls::stream<int> a, b, c;
+  produce(a, 4);
+  tagged<class First>(a, b, 4);
+  tagged<struct Second>(b, c, 4);
+  sum(c, 4, out);
 }
 }

@@ -53,7 +53,7 @@ module vadd #(
   output wire [1:0]  s_axi_control_RRESP,
   output wire        interrupt
 );
-  localparam [31:0] HANGS = 1, NO_WLAST = 2, CROSSES = 3, TOO_MANY = 4, PULSES = 5, FAR_AWAY = 6;
+  localparam [31:0] HANGS = 1, NO_WLAST = 2, CROSSES = 3, TOO_MANY = 4, PULSES = 5, FAR_AWAY = 6, STOPS = 7, FATAL = 8;
 
   typedef enum logic [3:0] {IDLE, ASK_A, TAKE_A, ASK_B, TAKE_B, SEND, GIVE, ANSWER, DONE, HANG} state_t;
   state_t state;
@@ -106,6 +106,8 @@ module vadd #(
   always_ff @(posedge ap_clk) begin
     case (state)
       IDLE: if (ap_start) begin
+        if (mistake == STOPS) $stop;
+        if (mistake == FATAL) $fatal(1, "mistake %0d of %0d words", mistake, length);
         at <= 0;
         sum <= 0;
         state <= length == 0 ? DONE : ASK_A;
