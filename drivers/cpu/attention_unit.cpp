@@ -31,7 +31,7 @@ std::uint32_t choose_pages(const AttentionUnitOptions& options) {
   if (options.max_pages != 0) pages = std::min<std::uint64_t>(pages, options.max_pages);
   if (pages == 0) {
     throw Error("cpu", std::to_string(bytes) + " bytes are too few for a KV page of " +
-                           std::to_string(page) + " bytes; give the unit more memory");
+                           std::to_string(page) + " bytes; raise --kv-memory");
   }
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(pages, std::numeric_limits<std::uint32_t>::max()));
@@ -284,7 +284,8 @@ void CpuAttentionUnit::merge(const AttentionBatch& batch, const AttentionItem& f
 
 void CpuAttentionUnit::check_page(PageId page, std::size_t image_bytes) const {
   if (page >= pool_.num_pages()) {
-    throw Error("cpu", "page " + std::to_string(page) + " of " + std::to_string(pool_.num_pages()));
+    throw Error("cpu", "page " + std::to_string(page) + " is outside the pool of " +
+                           std::to_string(pool_.num_pages()) + " pages");
   }
   if (image_bytes != page_image_bytes(geometry_)) {
     throw Error("cpu", "a page image has " + std::to_string(page_image_bytes(geometry_)) +

@@ -62,8 +62,8 @@ void CpuComputeUnit::handle(const EmbedOp& op) {
   float* out = floats(op.out, op.ids.size() * width, "embed: out");
   for (const std::int32_t id : op.ids) {
     if (id < 0 || id >= table.out_features()) {
-      throw Error(
-          "cpu", "embed: id " + std::to_string(id) + " of " + std::to_string(table.out_features()));
+      throw Error("cpu", "embed: id " + std::to_string(id) + " is outside the table of " +
+                             std::to_string(table.out_features()) + " rows");
     }
   }
   for_rows(op.ids.size(), width, [&](std::size_t begin, std::size_t end) {

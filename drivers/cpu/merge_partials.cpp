@@ -32,7 +32,8 @@ Coverage cover(const MergeOp& op) {
   for (const MergePartial& partial : op.partials) {
     for (const std::int32_t row : partial.rows) {
       if (row < 0 || row >= op.rows) {
-        throw Error("cpu", "merge: row " + std::to_string(row) + " of " + std::to_string(op.rows));
+        throw Error("cpu", "merge: row " + std::to_string(row) + " is outside the " +
+                               std::to_string(op.rows) + " rows of the result");
       }
       ++c.begin[row + 1];
     }

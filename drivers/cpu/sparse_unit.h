@@ -19,6 +19,7 @@ class CpuSparseUnit final : public SparseUnit {
   explicit CpuSparseUnit(const ThreadPoolOptions& options) : pool_(options) {}
 
   std::string name() const override { return "cpu"; }
+  bool works_on_host() const override { return true; }
   SparseRates rates(const SparseRows& matrix, Deadline deadline) override;
   void load(const SparseRows& rows, Deadline deadline) override;
   void start(std::span<const float> x, Deadline deadline) override;

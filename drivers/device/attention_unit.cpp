@@ -41,7 +41,8 @@ void check_sequence(const AttentionGeometry& g, std::uint32_t num_pages,
   for (std::int32_t i = 0; i < s.num_pages; ++i) {
     const PageId page = batch.pages[static_cast<std::size_t>(s.page_begin) + i];
     if (page >= num_pages) {
-      fail(where + "page " + std::to_string(page) + " of " + std::to_string(num_pages));
+      fail(where + "page " + std::to_string(page) + " is outside the pool of " +
+           std::to_string(num_pages) + " pages");
     }
   }
 }
@@ -74,7 +75,8 @@ void check_geometry(const AttentionGeometry& g) {
 void check_batch(const AttentionGeometry& g, std::uint32_t num_pages, const AttentionBatch& batch,
                  const AttentionPartial& out) {
   if (batch.layer < 0 || batch.layer >= g.num_layers) {
-    fail("layer " + std::to_string(batch.layer) + " of " + std::to_string(g.num_layers));
+    fail("layer " + std::to_string(batch.layer) + " is outside the " +
+         std::to_string(g.num_layers) + " layers");
   }
   if (!(batch.softcap >= 0.0f) || !std::isfinite(batch.softcap)) {
     fail("softcap must be finite and not negative; 0 caps nothing");

@@ -38,11 +38,14 @@ struct SparseRows {
   std::span<const std::uint64_t> begins;  // [rows + 1] ascending
   const std::int32_t* indices = nullptr;  // columns, ascending in a row
   const float* values = nullptr;
+  // Keeps the arrays. Null: the caller keeps them until the unit that took them is destroyed, since
+  // a call that share_sparse_rows() gave up may still read them.
+  std::shared_ptr<const void> owner = nullptr;
 
   std::uint64_t rows() const { return begins.empty() ? 0 : begins.size() - 1; }
   std::uint64_t entries() const { return begins.empty() ? 0 : begins.back() - begins.front(); }
   SparseRows slice(std::uint64_t first, std::uint64_t last) const {
-    return {columns, begins.subspan(first, last - first + 1), indices, values};
+    return {columns, begins.subspan(first, last - first + 1), indices, values, owner};
   }
 };
 
@@ -72,6 +75,8 @@ class SparseUnit {
  public:
   virtual ~SparseUnit() = default;
   virtual std::string name() const = 0;  // "xrt:0"
+  // Computes in the calling thread and waits for no device, so its calls always return.
+  virtual bool works_on_host() const { return false; }
 
   // For products with rows of this matrix. Replaces loaded rows where it measures.
   virtual SparseRates rates(const SparseRows& matrix, Deadline deadline) = 0;
@@ -84,7 +89,8 @@ class SparseUnit {
   // y: [rows]. Returns the parts in the order of their rows; the last start() is then complete.
   virtual std::vector<SparsePart> finish(std::span<float> y, Deadline deadline) = 0;
 
-  // The product of any rows with the bits of this unit's, by the host; also once the unit is lost.
+  // The product of any rows with the bits of this unit's, by the host; also once the unit is lost,
+  // and while another call has not returned.
   virtual void on_host(const SparseRows& rows, std::span<const float> x,
                        std::span<float> y) const = 0;
 };
@@ -100,12 +106,15 @@ class SparseDevice {
 std::unique_ptr<SparseUnit> make_sparse_unit(Device& device);
 
 // Several units as one. load() gives each unit consecutive rows so that, by their rates, all end at
-// about the same time; a unit whose fixed time is too long gets none. A thread of each unit but the
-// first moves data and waits, so transfers overlap with the work of the others. The first unit
-// works in the caller's thread: put the CPU there. A load that fails leaves no rows. The caller
-// keeps the arrays of the loaded rows, for the host:
+// about the same time; a unit whose fixed time is too long gets none. The first unit that works on
+// the host does so in the caller's thread. Every other one has a thread, which moves data and
+// waits, so transfers overlap with the work of the others. A load that fails leaves no rows. The
+// arrays of the loaded rows stay (SparseRows::owner), for the host:
 // - A lost unit: the host computes its rows with the same bits, in that product and the next ones.
 //   The next load() divides among the others. DeviceError once all are lost.
+// - A unit with a thread whose call has not returned a second after its deadline is lost as well.
+//   That call works on copies of x and y, so the caller may free both after finish(). Its unit is
+//   not called again, and the destructor waits until that call has returned.
 // - A unit short of memory stays in use. In a load it gets fewer rows, and the others the rest;
 //   rows for which none has room are the host's. In a product the host computes its rows once.
 // - Deadlines: units that are measured one after the other, attempts of a load, and a start before

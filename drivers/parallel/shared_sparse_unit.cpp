@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The caller posts before it computes its own part, so that the others move data meanwhile.
+// Threads get their calls before the caller computes its own part, so that they move data
+// meanwhile.
 #include "parallel/shared_sparse_unit.h"
 
 #include <algorithm>
@@ -24,60 +25,18 @@ Deadline part_of(Deadline whole, std::size_t parts) {
 
 }  // namespace
 
-TaskThread::TaskThread() : thread_([this] { work(); }) {}
-
-TaskThread::~TaskThread() {
-  {
-    const std::scoped_lock lock(mutex_);
-    ends_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
-
-void TaskThread::post(std::function<void()> task) {
-  {
-    const std::scoped_lock lock(mutex_);
-    tasks_.push_back(std::move(task));
-  }
-  changed_.notify_all();
-}
-
-std::exception_ptr TaskThread::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return tasks_.empty() && !is_busy_; });
-  return std::exchange(failure_, nullptr);
-}
-
-void TaskThread::work() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return ends_ || !tasks_.empty(); });
-    if (tasks_.empty()) return;
-    const std::function<void()> task = std::move(tasks_.front());
-    tasks_.pop_front();
-    is_busy_ = true;
-    const bool runs = failure_ == nullptr;
-    lock.unlock();
-    std::exception_ptr failure;
-    try {
-      if (runs) task();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    lock.lock();
-    is_busy_ = false;
-    if (failure != nullptr) failure_ = failure;
-    changed_.notify_all();
-  }
-}
-
-SharedSparseUnit::SharedSparseUnit(std::vector<std::unique_ptr<SparseUnit>> units) {
+SharedSparseUnit::SharedSparseUnit(std::vector<std::unique_ptr<SparseUnit>> units,
+                                   Deadline::Clock::duration grace)
+    : grace_(grace) {
   if (units.empty()) throw Error("device", "no device is named to share a matrix");
+  bool is_taken = false;  // the caller's thread
   for (std::unique_ptr<SparseUnit>& unit : units) {
-    name_ += (name_.empty() ? "" : "+") + unit->name();
     Member& member = members_.emplace_back();
-    if (members_.size() > 1) member.thread = std::make_unique<TaskThread>();
+    member.name = unit->name();
+    name_ += (name_.empty() ? "" : "+") + member.name;
+    const bool is_here = !is_taken && unit->works_on_host();
+    is_taken |= is_here;
+    if (!is_here) member.thread = std::make_unique<UnitThread>();
     member.unit = std::move(unit);
   }
 }
@@ -91,30 +50,67 @@ std::exception_ptr SharedSparseUnit::note(Member& member, std::exception_ptr fai
   } catch (const SparseRoomError& error) {
     member.short_reason = error.what();
   } catch (const std::bad_alloc&) {
-    member.short_reason = member.unit->name() + " is out of host memory";
+    member.short_reason = member.name + " is out of host memory";
   } catch (...) {
     return std::current_exception();
   }
   return nullptr;
 }
 
-void SharedSparseUnit::in_all(const std::function<void(Member&)>& task, bool waits) {
-  for (Member& member : members_) {
-    if (member.thread == nullptr || !works(member)) continue;
-    member.thread->post([task, &member] { task(member); });
-  }
-  Member& first = members_.front();
+std::exception_ptr SharedSparseUnit::wait_for(Member& member, Deadline deadline) {
+  if (member.thread == nullptr || !in_use(member)) return nullptr;
+  const auto end = deadline.is_never() ? deadline.time_point() : deadline.time_point() + grace_;
   std::exception_ptr failure;
-  try {
-    if (works(first)) task(first);
-  } catch (...) {
-    failure = note(first, std::current_exception());
-  }
+  if (member.thread->wait(end, failure)) return note(member, failure);
+  member.lost_reason = "[device] a call of " + member.name +
+                       " did not return by its deadline; the device is used no more";
+  return nullptr;
+}
+
+std::exception_ptr SharedSparseUnit::wait_all(Deadline deadline) {
+  std::exception_ptr failure;
   for (Member& member : members_) {
-    if (member.thread == nullptr || (!waits && failure == nullptr)) continue;
-    const std::exception_ptr other = note(member, member.thread->wait());
+    const std::exception_ptr other = wait_for(member, deadline);
     if (failure == nullptr) failure = other;
   }
+  return failure;
+}
+
+std::exception_ptr SharedSparseUnit::begin(Member& member, UnitThread::Call call) {
+  if (member.thread != nullptr) {
+    member.thread->post(std::move(call));
+    return nullptr;
+  }
+  try {
+    if (const UnitThread::Delivery delivery = call()) delivery();
+  } catch (...) {
+    return note(member, std::current_exception());
+  }
+  return nullptr;
+}
+
+std::exception_ptr SharedSparseUnit::begin_calls(const CallOf& call_of) {
+  std::exception_ptr failure;
+  for (const bool is_here : {false, true}) {
+    for (Member& member : members_) {
+      const bool begins = works(member) && is_here == (member.thread == nullptr);
+      if (begins) failure = begin(member, call_of(member));
+    }
+  }
+  return failure;
+}
+
+void SharedSparseUnit::begin_all(const CallOf& call_of, Deadline deadline) {
+  const std::exception_ptr failure = begin_calls(call_of);
+  if (failure == nullptr) return;
+  wait_all(deadline);
+  std::rethrow_exception(failure);
+}
+
+void SharedSparseUnit::run_all(const CallOf& call_of, Deadline deadline) {
+  std::exception_ptr failure = begin_calls(call_of);
+  const std::exception_ptr other = wait_all(deadline);
+  if (failure == nullptr) failure = other;
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
@@ -134,27 +130,25 @@ void SharedSparseUnit::check_loaded() const {
   if (!is_loaded_) throw Error("device", name_ + " has no matrix loaded; load one first");
 }
 
-// A product that nobody finished: its threads must not work while the caller's uses their units.
-void SharedSparseUnit::abandon_product() {
-  for (Member& member : members_) {
-    if (member.thread != nullptr) note(member, member.thread->wait());
-    member.short_reason.clear();
-  }
+// Of a product that nobody finished: its calls must not meet those that follow.
+void SharedSparseUnit::end_product(Deadline deadline) {
+  is_started_ = false;
+  wait_all(deadline);
+  for (Member& member : members_) member.short_reason.clear();
 }
 
 // With as many rows as it has room for.
 void SharedSparseUnit::measure_one(Member& member, const SparseRows& matrix, Deadline deadline) {
   std::uint64_t rows = matrix.rows();
   for (;;) {
-    try {
-      member.rates = member.unit->rates(matrix.slice(0, rows), deadline);
-      break;
-    } catch (...) {
-      const std::exception_ptr failure = note(member, std::current_exception());
-      if (failure != nullptr) std::rethrow_exception(failure);
-    }
-    member.short_reason.clear();
-    if (!in_use(member) || rows == 0) break;
+    std::exception_ptr failure = begin(member, [&member, part = matrix.slice(0, rows), deadline] {
+      const SparseRates rates = member.unit->rates(part, deadline);
+      return [&member, rates] { member.rates = rates; };
+    });
+    if (failure == nullptr) failure = wait_for(member, deadline);
+    if (failure != nullptr) std::rethrow_exception(failure);
+    const bool is_short = !std::exchange(member.short_reason, "").empty();
+    if (!in_use(member) || !is_short || rows == 0) break;
     rows /= 2;
   }
   member.room = rows == matrix.rows() ? std::numeric_limits<std::uint64_t>::max()
@@ -165,7 +159,7 @@ void SharedSparseUnit::measure_one(Member& member, const SparseRows& matrix, Dea
 // part of the time that the others left, and so has what follows.
 void SharedSparseUnit::measure(const SparseRows& matrix, Deadline deadline) {
   is_loaded_ = false;  // a unit that measures replaces its rows
-  abandon_product();
+  if (is_started_) end_product(part_of(deadline, 2));
   std::size_t parts = members_.size() - num_lost() + 1;
   for (Member& member : members_) {
     if (in_use(member)) measure_one(member, matrix, part_of(deadline, parts--));
@@ -213,11 +207,14 @@ bool SharedSparseUnit::load_parts(const SparseRows& rows, Deadline deadline) {
   const std::size_t lost = num_lost();
   const Deadline own = part_of(deadline, members_.size() - lost > 1 ? 2 : 1);
   divide(rows);
-  in_all(
-      [&](Member& member) {
-        member.unit->load(rows.slice(member.first_row, member.last_row), own);
-      },
-      true);
+  const CallOf load = [&](Member& member) {
+    return [&member, own, part = rows.slice(member.first_row, member.last_row)] {
+      if (member.thread != nullptr) member.y.resize(part.rows());
+      member.unit->load(part, own);
+      return UnitThread::Delivery();
+    };
+  };
+  run_all(load, own);
   bool is_short = false;
   for (Member& member : members_) {
     if (member.short_reason.empty()) continue;
@@ -236,43 +233,79 @@ void SharedSparseUnit::load(const SparseRows& rows, Deadline deadline) {
   is_loaded_ = true;
 }
 
+// A unit that was given up may still read the old copy, which it keeps.
+void SharedSparseUnit::copy_x(std::span<const float> x) {
+  for (Member& member : members_) {
+    if (in_use(member)) member.x = nullptr;
+  }
+  if (x_copy_ == nullptr || x_copy_.use_count() > 1) {
+    x_copy_ = std::make_shared<std::vector<float>>();
+  }
+  x_copy_->assign(x.begin(), x.end());
+  for (Member& member : members_) {
+    if (in_use(member)) member.x = x_copy_;
+  }
+}
+
 void SharedSparseUnit::start(std::span<const float> x, Deadline deadline) {
   check_loaded();
   TANDEM_CHECK_OP(x.size(), ==, rows_.columns);
+  if (is_started_) end_product(part_of(deadline, 2));
   x_ = x;
+  const auto takes_copy = [this](const Member& member) {
+    return member.thread != nullptr && has_rows(member) && in_use(member);
+  };
+  if (std::ranges::any_of(members_, takes_copy)) copy_x(x);
   for (Member& member : members_) member.short_reason.clear();
   // The rest is for finish(), although one hangs here.
   const Deadline own = part_of(deadline, 2);
-  in_all([x, own](Member& member) { member.unit->start(x, own); }, false);
+  const CallOf start = [&](Member& member) {
+    return [&member, own, from = member.thread == nullptr ? x : *member.x] {
+      member.unit->start(from, own);
+      return UnitThread::Delivery();
+    };
+  };
+  begin_all(start, own);
+  is_started_ = true;
 }
 
-SparsePart SharedSparseUnit::part_on_host(const SparseUnit& unit, std::uint64_t first_row,
+SparsePart SharedSparseUnit::part_on_host(const Member& member, std::uint64_t first_row,
                                           std::uint64_t last_row, const std::string& reason,
                                           std::span<float> y) const {
   const auto begin = std::chrono::steady_clock::now();
   const SparseRows rows = rows_.slice(first_row, last_row);
-  unit.on_host(rows, x_, y.subspan(first_row, rows.rows()));
+  member.unit->on_host(rows, x_, y.subspan(first_row, rows.rows()));
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-  return {unit.name(),    first_row, last_row,       rows.entries(),
+  return {member.name,    first_row, last_row,       rows.entries(),
           passed.count(), false,     passed.count(), reason};
+}
+
+// In the caller's thread in place.
+UnitThread::Call SharedSparseUnit::finish_of(Member& member, std::span<float> y,
+                                             Deadline deadline) {
+  const auto own = y.subspan(member.first_row, member.last_row - member.first_row);
+  const bool is_here = member.thread == nullptr;
+  return [&member, own, is_here, deadline]() -> UnitThread::Delivery {
+    return [&member, own, is_here,
+            parts = member.unit->finish(is_here ? own : std::span(member.y), deadline)] {
+      if (!is_here) std::ranges::copy(member.y, own.begin());
+      member.parts = parts;
+    };
+  };
 }
 
 std::vector<SparsePart> SharedSparseUnit::finish(std::span<float> y, Deadline deadline) {
   check_loaded();
   TANDEM_CHECK_OP(y.size(), ==, rows_.rows());
-  in_all(
-      [&](Member& member) {
-        const std::size_t rows = member.last_row - member.first_row;
-        member.parts = member.unit->finish(y.subspan(member.first_row, rows), deadline);
-      },
-      true);
+  is_started_ = false;
+  run_all([&](Member& member) { return finish_of(member, y, deadline); }, deadline);
   check_alive();
   std::vector<SparsePart> parts;
   for (Member& member : members_) {
     if (!has_rows(member)) continue;
     if (!works(member)) {
       const std::string& reason = in_use(member) ? member.short_reason : member.lost_reason;
-      parts.push_back(part_on_host(*member.unit, member.first_row, member.last_row, reason, y));
+      parts.push_back(part_on_host(member, member.first_row, member.last_row, reason, y));
       continue;
     }
     for (SparsePart part : member.parts) {
@@ -285,7 +318,7 @@ std::vector<SparsePart> SharedSparseUnit::finish(std::span<float> y, Deadline de
     }
   }
   if (divided_rows_ == rows_.rows()) return parts;
-  parts.push_back(part_on_host(*members_.front().unit, divided_rows_, rows_.rows(),
+  parts.push_back(part_on_host(members_.front(), divided_rows_, rows_.rows(),
                                "no device has room for these rows", y));
   return parts;
 }

@@ -238,42 +238,60 @@ AggregationUnitPlan plan_nothing(std::uint32_t tag) {
   return unit;
 }
 
-void write_descriptor(const AggregationUnitPlan& unit, std::span<const AggregationSource> sources,
-                      std::span<std::byte> to) {
+namespace {
+
+std::byte* word_at(std::span<std::byte> descriptor, std::uint32_t word) {
+  return descriptor.data() + std::size_t{word} * sparse_aggregation::kWordBytes;
+}
+
+// Where the entries of a source are written.
+struct SourceCursor {
+  std::byte* positions;
+  std::byte* values;
+};
+
+// Writes where the entries of each source lie: behind the ends of the tiles, one source after the
+// other.
+std::vector<SourceCursor> write_sources(const AggregationUnitPlan& unit, std::span<std::byte> to) {
   const sparse_aggregation::DescriptorHeader& h = unit.header;
-  const auto at = [&](std::uint32_t word) {
-    return to.data() + std::size_t{word} * sparse_aggregation::kWordBytes;
-  };
-  std::memset(to.data(), 0, std::size_t{h.ends_word} * sparse_aggregation::kWordBytes);
-  std::memcpy(to.data(), &h, sizeof(h));
   const std::vector<std::uint32_t> counts = counts_of(unit.slices, h.num_sources);
-  auto* entries = reinterpret_cast<sparse_aggregation::SourceEntry*>(at(h.sources_word));
-  std::vector<std::byte*> positions(h.num_sources), values(h.num_sources);
+  auto* entries = reinterpret_cast<sparse_aggregation::SourceEntry*>(word_at(to, h.sources_word));
+  std::vector<SourceCursor> cursors(h.num_sources);
   std::uint32_t word =
       h.ends_word + h.num_tiles * sparse_aggregation::ends_row_words(h.num_sources);
   for (std::uint32_t s = 0; s < h.num_sources; ++s) {
     entries[s].num_entries = counts[s];
     entries[s].positions_word = word;
-    positions[s] = at(word);
+    cursors[s].positions = word_at(to, word);
     word += sparse_aggregation::position_words(counts[s]);
     entries[s].values_word = word;
-    values[s] = at(word);
+    cursors[s].values = word_at(to, word);
     word += sparse_aggregation::value_words(h.value_type, counts[s]);
   }
-  auto* tiles = reinterpret_cast<std::uint32_t*>(at(h.tiles_word));
-  auto* ends = reinterpret_cast<std::uint32_t*>(at(h.ends_word));
-  const std::size_t row = padded_row(h.num_sources),
-                    value_size = sparse_aggregation::value_bytes(h.value_type);
-  std::vector<std::uint32_t> taken(row, 0);
+  return cursors;
+}
+
+}  // namespace
+
+void write_descriptor(const AggregationUnitPlan& unit, std::span<const AggregationSource> sources,
+                      std::span<std::byte> to) {
+  const sparse_aggregation::DescriptorHeader& h = unit.header;
+  std::memset(to.data(), 0, std::size_t{h.ends_word} * sparse_aggregation::kWordBytes);
+  std::memcpy(to.data(), &h, sizeof(h));
+  std::vector<SourceCursor> cursors = write_sources(unit, to);
+  auto* tiles = reinterpret_cast<std::uint32_t*>(word_at(to, h.tiles_word));
+  auto* ends = reinterpret_cast<std::uint32_t*>(word_at(to, h.ends_word));
+  const std::size_t value_size = sparse_aggregation::value_bytes(h.value_type);
+  std::vector<std::uint32_t> taken(padded_row(h.num_sources), 0);
   for (std::size_t i = 0; i < unit.slices.size(); ++i) {
     const TileSlice& slice = unit.slices[i];
     const std::size_t count = slice.end - slice.begin;
     const AggregationSource& source = sources[slice.source];
-    std::memcpy(positions[slice.source], source.positions.data() + slice.begin, count * 4);
-    std::memcpy(values[slice.source], source.values.data() + slice.begin * value_size,
-                count * value_size);
-    positions[slice.source] += count * 4;
-    values[slice.source] += count * value_size;
+    SourceCursor& cursor = cursors[slice.source];
+    std::memcpy(cursor.positions, source.positions.data() + slice.begin, count * 4);
+    std::memcpy(cursor.values, source.values.data() + slice.begin * value_size, count * value_size);
+    cursor.positions += count * 4;
+    cursor.values += count * value_size;
     taken[slice.source] += static_cast<std::uint32_t>(count);
     if (i + 1 < unit.slices.size() && unit.slices[i + 1].tile == slice.tile) continue;
     *tiles++ = slice.tile;

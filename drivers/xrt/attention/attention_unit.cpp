@@ -209,8 +209,8 @@ WaitResult XrtAttentionUnit::move_page(PageId page, std::span<const std::byte> f
                                        std::span<std::byte> to, Deadline deadline) {
   const bool importing = to.empty();
   if (page >= capacity_.num_pages) {
-    throw Error("xrt",
-                "page " + std::to_string(page) + " of " + std::to_string(capacity_.num_pages));
+    throw Error("xrt", "page " + std::to_string(page) + " is outside the pool of " +
+                           std::to_string(capacity_.num_pages) + " pages");
   }
   if ((importing ? from.size() : to.size()) != page_image_bytes(geometry_)) {
     throw Error("xrt", "a page image has " + std::to_string(page_image_bytes(geometry_)) +
@@ -243,6 +243,18 @@ WaitResult XrtAttentionUnit::move_page(PageId page, std::span<const std::byte> f
   return WaitResult::kDone;
 }
 
+// The bytes that each unit answers to a move of the page; 0: it does not hold the page.
+std::vector<std::size_t> XrtAttentionUnit::answer_bytes(std::uint32_t kernel_page,
+                                                        bool importing) const {
+  std::vector<std::size_t> bytes(card_.units.size(), 0);
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    if (kernel_page % shares_[i].num_slices != shares_[i].slice) continue;
+    bytes[i] = attention_decode::kWordBytes +
+               (importing ? 0 : shares_[i].head_count * layout_.head_image_bytes());
+  }
+  return bytes;
+}
+
 // results: per unit the blocks of its heads; null for a unit that does not hold the page. An empty
 // payload means export.
 WaitResult XrtAttentionUnit::move_kernel_page(std::uint32_t kernel_page,
@@ -259,12 +271,7 @@ WaitResult XrtAttentionUnit::move_kernel_page(std::uint32_t kernel_page,
   const auto operation = importing ? attention_decode::kImportPage : attention_decode::kExportPage;
   const std::uint32_t tag = next_tag_++;
   const DescriptorPlan plan = plan_page_move(layout_, operation, payload.size(), tag);
-  std::vector<std::size_t> bytes(card_.units.size(), 0);
-  for (std::size_t i = 0; i < shares_.size(); ++i) {
-    if (kernel_page % shares_[i].num_slices != shares_[i].slice) continue;
-    bytes[i] = attention_decode::kWordBytes +
-               (importing ? 0 : shares_[i].head_count * layout_.head_image_bytes());
-  }
+  const std::vector<std::size_t> bytes = answer_bytes(kernel_page, importing);
   mover_->reserve(plan.size_bytes, bytes);
   write_page_move(plan, kernel_page, mover_->descriptor());
   if (importing) {
@@ -275,7 +282,11 @@ WaitResult XrtAttentionUnit::move_kernel_page(std::uint32_t kernel_page,
   mover_->start(plan.size_bytes);
   const WaitResult result = await(*mover_, deadline);
   mover_busy_ = result == WaitResult::kTimeout;
-  if (result != WaitResult::kDone) return result;
+  return result == WaitResult::kDone ? take_answers(bytes, tag, results) : result;
+}
+
+WaitResult XrtAttentionUnit::take_answers(const std::vector<std::size_t>& bytes, std::uint32_t tag,
+                                          std::vector<const std::byte*>& results) {
   results.assign(card_.units.size(), nullptr);
   for (std::size_t i = 0; i < card_.units.size(); ++i) {
     if (bytes[i] == 0) continue;

@@ -69,6 +69,9 @@ class XrtAttentionUnit final : public AttentionUnit {
                        Deadline deadline);
   WaitResult move_kernel_page(std::uint32_t kernel_page, std::span<const std::byte> payload,
                               std::vector<const std::byte*>& results, Deadline deadline);
+  std::vector<std::size_t> answer_bytes(std::uint32_t kernel_page, bool importing) const;
+  WaitResult take_answers(const std::vector<std::size_t>& bytes, std::uint32_t tag,
+                          std::vector<const std::byte*>& results);
   void check_kernel_version();
   void measure();
   WaitResult lose(const std::string& reason);

@@ -10,6 +10,7 @@
 
 #include "common/error.h"
 #include "compute_fixture.h"
+#include "cpu/slices.h"
 #include "support/reference/attention.h"
 #include "support/reference/compare.h"
 #include "support/reference/quantized_rows.h"
@@ -43,6 +44,18 @@ TEST_P(CpuCompute, MultipliesEveryTypeAndNumberOfRows) {
     for (const int rows : {1, 2, 3, 4, 5, 7, 8, 16, 24, 25, 31, 33, 70}) {
       expect_linear(dtype, rows, 50, 320);
     }
+  }
+}
+
+TEST_P(CpuCompute, RefusesASliceThatBeginsBeyondItsBuffer) {
+  Slice slice = room(4);
+  EXPECT_NE(cpu::floats(slice, 4, "x"), nullptr);
+  slice.offset_bytes = 20;
+  try {
+    cpu::floats(slice, 1, "x");
+    FAIL() << "the buffer has 16 bytes";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "[cpu] x needs 4 bytes from offset 20 on; its buffer has 16");
   }
 }
 

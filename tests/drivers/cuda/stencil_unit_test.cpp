@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include "apps/stencil/device_stencil.h"
+#include "apps/collectives/stencil/device_stencil.h"
 #include "common/error.h"
 #include "cuda/backend.h"
 

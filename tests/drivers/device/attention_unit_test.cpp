@@ -320,6 +320,9 @@ TEST_P(AttentionUnitTest, WrongArgumentsThrowAndLeaveTheUnitWorking) {
   refuses([](ScenarioBatch&, device::AttentionBatch& b) { b.v = b.v.first(1); });
   refuses([](ScenarioBatch&, device::AttentionBatch& b) { b.pages = b.pages.first(1); });
   refuses([](ScenarioBatch& s, device::AttentionBatch&) { s.sequences()[0].num_attend = 33; });
+  refuses([](ScenarioBatch& s, device::AttentionBatch&) {
+    s.sequences()[0].attend_begin = s.sequences()[0].num_attend + 1;
+  });
   refuses([](ScenarioBatch& s, device::AttentionBatch&) { s.sequences()[0].append_at = 32; });
   refuses([](ScenarioBatch& s, device::AttentionBatch&) { s.sequences()[0].num_q = 2; });
   refuses([](ScenarioBatch& s, device::AttentionBatch&) { s.sequences()[0].new_begin = -1; });

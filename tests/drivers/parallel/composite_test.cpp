@@ -9,9 +9,7 @@
 #include "drivers/parallel/composite_fixture.h"
 #include "drivers/parallel/queued_parts.h"
 #include "parallel/device.h"
-#include "parallel/layer_ranges.h"
 #include "parallel/layer_split_unit.h"
-#include "parallel/range_map.h"
 #include "parallel/tensor_split_attention.h"
 #include "support/hooked_attention_unit.h"
 #include "support/naive_attention_unit.h"
@@ -171,6 +169,19 @@ TEST_F(SplitHeads, TellOfARefusalWhenNoPartIsAtTheBatchAnyMore) {
   expect_answer();
 }
 
+TEST_F(SplitHeads, TellOfTheFirstOfTwoRefusals) {
+  int number = 0;
+  Hooks hooks;
+  hooks[0].on_wait = [&] {
+    if (++number <= 2) throw Error("first", "refusal " + std::to_string(number));
+  };
+  make(hooks);
+  submit();
+  const Ticket second = submit();
+  EXPECT_THAT(error_of([&] { unit_->wait(second, Deadline::never()); }), HasSubstr("refusal 1"));
+  expect_answer();
+}
+
 TEST(Composite, RefusesWhatDoesNotDivideAndNamesTheNumbers) {
   ParallelDevice device(cpu_devices(3), {Split::kTensor, 4, {}});
   const auto unit = device.make_compute_unit();
@@ -285,57 +296,6 @@ TEST(Composite, RefusesOperandsOfOthers) {
                   unit->enqueue(LinearOp{1, x, {&target, 1}, weight});
                 }),
                 HasSubstr("different units"));
-  }
-}
-
-TEST(LayerRanges, DivideByWeightAndLeaveEveryUnitALayer) {
-  const auto counts = [](int layers, std::vector<double> weights) {
-    const auto ranges = LayerRanges::by_weight(layers, weights);
-    std::vector<int> all;
-    for (int unit = 0; unit < ranges.num_units(); ++unit) all.push_back(ranges.count(unit));
-    return all;
-  };
-  EXPECT_THAT(counts(6, {1, 1, 1}), testing::ElementsAre(2, 2, 2));
-  EXPECT_THAT(counts(5, {1, 1}), testing::ElementsAre(3, 2));
-  EXPECT_THAT(counts(4, {100, 1, 1}), testing::ElementsAre(2, 1, 1));
-  EXPECT_THAT(counts(8, {3, 1}), testing::ElementsAre(6, 2));
-  EXPECT_THAT(counts(3, {0, 0, 0}), testing::ElementsAre(1, 1, 1));
-  EXPECT_THAT(error_of([&] { counts(2, {1, 1, 1}); }), HasSubstr("2 layers"));
-  EXPECT_THROW(LayerRanges({{2, 0}}), Error);
-  const int given[] = {1, 3, 1};
-  const LayerRanges ranges(given);
-  EXPECT_EQ(ranges.unit_of(0), 0);
-  EXPECT_EQ(ranges.unit_of(1), 1);
-  EXPECT_EQ(ranges.unit_of(3), 1);
-  EXPECT_EQ(ranges.unit_of(4), 2);
-  EXPECT_THROW(ranges.unit_of(5), Error);
-}
-
-TEST(RangeMap, IsAnArrayOfBytesInFewRanges) {
-  constexpr std::size_t kSize = 40;
-  std::mt19937 random(3);
-  RangeMap<int> map(kSize, 0);
-  std::vector<int> naive(kSize, 0);
-  for (int turn = 0; turn < 3000; ++turn) {
-    const std::size_t begin = random() % kSize, end = begin + random() % (kSize - begin + 1);
-    const int value = static_cast<int>(random() % 3);
-    std::size_t at = begin;
-    map.update(begin, end, [&](std::size_t from, std::size_t to, int& range) {
-      EXPECT_EQ(from, at);
-      for (at = from; at < to; ++at) EXPECT_EQ(naive[at], range);
-      range = value;
-    });
-    EXPECT_EQ(at, end);
-    std::fill(naive.begin() + static_cast<std::ptrdiff_t>(begin),
-              naive.begin() + static_cast<std::ptrdiff_t>(end), value);
-    std::size_t ranges = 0, changes = 1, covered = 0;
-    map.visit(0, kSize, [&](std::size_t from, std::size_t to, int range) {
-      ++ranges;
-      for (std::size_t i = from; i < to; ++i, ++covered) EXPECT_EQ(naive[i], range);
-    });
-    for (std::size_t i = 1; i < kSize; ++i) changes += naive[i] != naive[i - 1] ? 1 : 0;
-    EXPECT_EQ(covered, kSize);
-    EXPECT_EQ(ranges, changes);
   }
 }
 

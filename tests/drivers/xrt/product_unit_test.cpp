@@ -217,5 +217,34 @@ TEST_F(XrtSparseUnitTest, AStoppedCardIsLostAtTheDeadline) {
   unit.reset();
 }
 
+// The card stops before a load, which it takes nevertheless, or before a product.
+class StoppedCardTest : public XrtSparseUnitTest, public testing::WithParamInterface<bool> {};
+
+TEST_P(StoppedCardTest, StopsNoSharedProduct) {
+  const auto cpu = device::cpu_backend().open(0, {.num_threads = 1});
+  std::vector<std::unique_ptr<SparseUnit>> units;
+  units.push_back(make_sparse_unit(*cpu));
+  units.push_back(make_unit());
+  const auto cards = card_processes();
+  ASSERT_EQ(cards.size(), 1u);
+  const auto all = share_sparse_rows(std::move(units));
+  const RandomMatrix matrix(30'000, 2000, 60);
+  all->load(matrix.rows(), soon());
+  std::vector<float> want(30'000), got(30'000, -1.0f);
+  all->start(matrix.x, soon());
+  ASSERT_EQ(all->finish(want, soon()).back().device, "xrt:0") << "the card has rows";
+  stop(cards[0]);
+  const bool in_load = GetParam();
+  if (in_load) all->load(matrix.rows(), Deadline::after(std::chrono::milliseconds(500)));
+  all->start(matrix.x, soon());
+  const auto parts = all->finish(got, Deadline::after(std::chrono::milliseconds(100)));
+  EXPECT_NE(parts.back().host_reason.find("no answer before the deadline"), std::string::npos);
+  if (!in_load) {  // a load may have divided the rows anew
+    EXPECT_EQ(got, want);
+  }
+  ASSERT_EQ(kill(cards[0], SIGKILL), 0);
+}
+INSTANTIATE_TEST_SUITE_P(Calls, StoppedCardTest, testing::Bool());
+
 }  // namespace
 }  // namespace tandem::device_test
