@@ -126,7 +126,8 @@ std::int64_t parse_count(std::string_view text, std::string_view word) {
 
 void check(const PruneOptions& options) {
   if (!(options.fraction > 0.0 && options.fraction < 1.0)) {
-    throw Error("prune", "the fraction must be above 0 and below 1");
+    throw Error("prune",
+                "the fraction " + std::to_string(options.fraction) + " is not above 0 and below 1");
   }
   const PrunePattern& pattern = options.pattern;
   if (pattern.of == 0) return;

@@ -18,14 +18,18 @@ void add_tensor_options(CLI::App& command, BenchOptions& options) {
   command.add_option("--elements", options.elements, "values of the dense tensor (synthetic)")
       ->check(in_range(1, 4294967296.0))
       ->capture_default_str();
-  command.add_option("--density", options.density, "share of non-zero values (synthetic, top-k)")
+  command
+      .add_option("--density", options.density,
+                  "share of non-zero values, above 0 to 1 (synthetic, top-k)")
       ->capture_default_str();
   command
-      .add_option("--skew", options.skew,
-                  "entries of the busiest of n even ranges over the mean (synthetic)")
+      .add_option(
+          "--skew", options.skew,
+          "imbalance: entries of the fullest of n equal ranges, divided by their mean (synthetic)")
       ->capture_default_str();
   command.add_option("--overlap", options.overlap,
-                     "overlap of two ranks' non-zeros, 0..1 (synthetic; default: independent)");
+                     "share of its non-zeros that a rank has in common with another, 0 to 1 "
+                     "(synthetic; default: they are independent)");
   command
       .add_option("--corpus", options.corpus, "text whose words make embedding gradients (zipf)")
       ->check(CLI::ExistingFile);
@@ -41,37 +45,47 @@ void add_tensor_options(CLI::App& command, BenchOptions& options) {
 }
 
 void add_call_options(CLI::App& command, BenchOptions& options) {
-  command.add_option("--schemes", options.schemes, "comma-separated; default: auto and all")
+  command
+      .add_option("--schemes", options.schemes,
+                  "schemes to measure, separated by commas (default: auto and all)")
       ->delimiter(',');
-  command.add_option("--codec", options.codec, "auto, coo32, coo16, delta, bitmap, blocks, dense")
+  command
+      .add_option("--codec", options.codec,
+                  "encoding of messages: auto, coo32, coo16, delta, bitmap, blocks or dense")
       ->capture_default_str();
   command.add_option("--type", options.type, "type of the values")
       ->check(CLI::IsMember({"f32", "f16", "bf16", "f64", "u64"}))
       ->capture_default_str();
-  command.add_option("--wire", options.wire, "f16 or bf16 for f32 values")
+  command.add_option("--wire", options.wire, "send f32 values in this type")
       ->check(CLI::IsMember({"f16", "bf16"}));
-  command.add_option("--reduction", options.reduction, "sum, mean or max")
+  command
+      .add_option("--reduction", options.reduction, "what is computed from the values of all ranks")
       ->check(CLI::IsMember({"sum", "mean", "max"}))
       ->capture_default_str();
-  command.add_option("--aggregator", options.aggregator, "cpu, or a device: xrt:0, cuda:0")
+  command
+      .add_option("--aggregator", options.aggregator,
+                  "where sparse vectors are added up: cpu, or a device such as xrt:0 or cuda:0")
       ->capture_default_str();
   command.add_option("--ranks-per-node", options.ranks_per_node,
-                     "ranks of a node (0: by the names of the machines)");
+                     "ranks of a node (0: those with the same name of the machine)");
 }
 
 void add_rank_options(CLI::App& command, BenchOptions& options) {
-  command.add_option("--transport", options.transport, "inproc, mpi, gloo or nccl")
+  command
+      .add_option("--transport", options.transport,
+                  "how ranks send to each other; inproc: they are threads of this process")
       ->check(CLI::IsMember({"inproc", "mpi", "gloo", "nccl"}))
       ->capture_default_str();
   command
       .add_option("--world", options.world,
-                  "number of ranks; default: 4, with mpi as mpirun states")
+                  "number of ranks (default: 4; with mpi, what mpirun says)")
       ->check(CLI::Range(1, 1024));
   command.add_option("--rank", options.rank,
-                     "gloo, nccl: this process's rank; default: start all here");
+                     "gloo, nccl: the rank of this process (default: start all ranks here)");
   command.add_flag("--launched", options.launched)->group("");  // not for people
-  command.add_option("--store", options.store, "gloo, nccl: shared folder, or redis://host:port");
-  command.add_option("--gpu", options.gpu, "nccl: this rank's device; default: its rank");
+  command.add_option("--store", options.store,
+                     "gloo, nccl: where ranks meet: a shared folder, or redis://host:port");
+  command.add_option("--gpu", options.gpu, "nccl: number of this rank's GPU (default: its rank)");
   command.add_flag("--symmetric", options.symmetric,
                    "nccl: kernels store into the peers' memory (NCCL 2.28, one node)");
   command.add_option("--interface", options.interface, "gloo: network interface to listen on");
@@ -128,8 +142,9 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
                    "do not compare with a naive sum (which takes memory)");
   command.add_flag("--json", options.json, "one JSON line per scheme");
   command.add_flag("--explain", options.explain, "print how auto ranked the schemes");
-  command.add_option("--matrix", options.matrix,
-                     "path: writes PATH-<scheme>.csv and .svg, bytes and messages of every pair");
+  command.add_option(
+      "--matrix", options.matrix,
+      "write bytes and messages of every pair of ranks to PATH-<scheme>.csv and PATH-<scheme>.svg");
 }
 
 int world_of(const BenchOptions& options) { return options.world > 0 ? options.world : 4; }

@@ -29,7 +29,8 @@ DType dtype_from(const std::string& name) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64, DType::kU64}) {
     if (dtype_name(type) == name) return type;
   }
-  throw Error("allreduce-bench", "unknown type of values: " + name);
+  throw Error("allreduce-bench",
+              "no type of values is called '" + name + "'; choose f32, f16, bf16, f64 or u64");
 }
 
 // The device aggregator of a rank; null for the CPU. The device outlives its unit.

@@ -24,7 +24,8 @@ int run(int argc, char** argv) {
   };
   const int parsed = apps::run_program({.description = "Measures and simulates sparse collectives.",
                                         .version = TANDEM_VERSION,
-                                        .add_commands = add_commands},
+                                        .add_commands = add_commands,
+                                        .name = apps::called_as(argv)},
                                        {argv + 1, argv + argc}, std::cerr);
   return parsed != 0 ? parsed : code;
 }

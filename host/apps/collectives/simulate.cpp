@@ -95,10 +95,21 @@ std::string known_models() {
   return names;
 }
 
+std::string known_codecs() {
+  std::string names = "auto";
+  for (const collectives::Codec codec : collectives::all_codecs()) {
+    names += ", " + std::string(collectives::codec_name(codec));
+  }
+  return names;
+}
+
 void run(SimulateOptions& options) {
   collectives::SimulationOptions& simulation = options.simulation;
   const auto codec = collectives::codec_from_name(options.codec);
-  if (!codec) throw Error("simulate-collectives", "no codec is called '" + options.codec + "'");
+  if (!codec) {
+    throw Error("simulate-collectives",
+                "no codec is called '" + options.codec + "'; there are: " + known_codecs());
+  }
   simulation.codec = *codec;
   simulation.workload.domain = {options.elements, 1};
   if (options.skew > 1) {
@@ -110,7 +121,8 @@ void run(SimulateOptions& options) {
   simulation.memory_bytes =
       static_cast<std::uint64_t>(options.memory_gib * static_cast<double>(1ull << 30));
   simulation.progress = [](const std::string& scheme, std::size_t number, std::size_t count) {
-    fmt::print(stderr, "simulating {} ({} of {})\n", scheme, number, count);
+    const char* const role = number == 1 ? ", with which all schemes are compared" : "";
+    fmt::print(stderr, "simulating {}{} ({} of {})\n", scheme, role, number, count);
   };
   const auto result = collectives::simulate_collectives(simulation);
   if (!options.json) {
@@ -123,8 +135,10 @@ void run(SimulateOptions& options) {
 }
 
 void add_workload_options(CLI::App& command, SimulateOptions& options) {
-  command.add_option("--model", options.simulation.model, "a published model: " + known_models());
-  command.add_flag("--rows", options.simulation.as_rows, "with --model: units are rows");
+  command.add_option("--model", options.simulation.model,
+                     "gradients like those of a published model: " + known_models());
+  command.add_flag("--rows", options.simulation.as_rows,
+                   "with --model: send whole rows of matrices");
   command
       .add_option("--elements", options.elements, "values of the tensor, where no model is named")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32))
@@ -133,20 +147,28 @@ void add_workload_options(CLI::App& command, SimulateOptions& options) {
       ->check(in_range(1e-12, 1))
       ->capture_default_str();
   command
-      .add_option("--skew", options.skew, "entries of the busiest of n even ranges over the mean")
+      .add_option("--skew", options.skew,
+                  "imbalance: entries of the fullest of n equal ranges, divided by their mean")
       ->capture_default_str();
   command.add_option("--overlap", options.simulation.workload.overlap,
-                     "overlap of two ranks' non-zeros, 0..1; default: independent");
-  command.add_option("--schemes", options.simulation.schemes, "comma-separated; default: all")
+                     "share of its non-zeros that a rank has in common with another, 0 to 1 "
+                     "(default: they are independent)");
+  command
+      .add_option(
+          "--schemes", options.simulation.schemes,
+          "schemes to simulate, separated by commas (default: all); dense_ring runs first in any "
+          "case, because all are compared with it")
       ->delimiter(',');
-  command.add_option("--codec", options.codec, "auto, coo32, coo16, delta, bitmap, blocks, dense")
+  command
+      .add_option("--codec", options.codec,
+                  "encoding of messages: auto, coo32, coo16, delta, bitmap, blocks or dense")
       ->capture_default_str();
   command.add_option("--seed", options.simulation.seed, "seed of the gradients")
       ->check(count_value())
       ->capture_default_str();
   command
       .add_option("--memory-gib", options.memory_gib,
-                  "memory for the ranks' data; larger tensors are scaled down to fit")
+                  "memory for the ranks' data, in GiB; larger tensors are scaled down to fit")
       ->check(in_range(0.001, 1e6))
       ->capture_default_str();
 }
@@ -154,15 +176,17 @@ void add_workload_options(CLI::App& command, SimulateOptions& options) {
 void add_network_options(CLI::App& command, SimulateOptions& options) {
   auto& network = options.simulation.network;
   network.world = 16;
-  command.add_option("--world", network.world, "ranks")
+  command.add_option("--world", network.world, "number of ranks")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command
       .add_option("--bandwidth-gbps", options.gbit_per_s,
-                  "bandwidth of a node's adapter, Gb/s in each direction")
+                  "bandwidth of a node's adapter, in gigabits per second and direction")
       ->check(positive())
       ->capture_default_str();
-  command.add_option("--latency-us", options.latency_us, "latency of a message between nodes")
+  command
+      .add_option("--latency-us", options.latency_us,
+                  "latency of a message between nodes, in microseconds")
       ->check(not_negative())
       ->capture_default_str();
   command
@@ -170,7 +194,7 @@ void add_network_options(CLI::App& command, SimulateOptions& options) {
       ->capture_default_str();
   command
       .add_option("--node-bandwidth-gbps", options.node_gbit_per_s,
-                  "bandwidth of a rank inside its node, Gb/s")
+                  "bandwidth of a rank inside its node, in gigabits per second")
       ->check(positive())
       ->capture_default_str();
   command.add_option("--nodes-per-rack", network.nodes_per_rack, "nodes of a rack (0: one rack)")
@@ -184,8 +208,8 @@ void add_network_options(CLI::App& command, SimulateOptions& options) {
 }  // namespace
 
 void add_simulate_collectives(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("simulate-collectives",
-                                         "The schemes over a simulated network, up to 1,024 ranks");
+  CLI::App* command = app.add_subcommand(
+      "simulate-collectives", "Compare the schemes over a simulated network, up to 1,024 ranks");
   auto options = std::make_shared<SimulateOptions>();
   add_workload_options(*command, *options);
   add_network_options(*command, *options);

@@ -38,17 +38,21 @@ void add_sparsify_options(CLI::App& command, SparsifyBenchOptions& options) {
   command.add_option("--skew", options.skew, "deviation of the logarithm of the layers' scales")
       ->check(in_range(0, 10))
       ->capture_default_str();
-  command.add_option("--density", options.run.sparsifier.density, "share to send, 0..1")
+  command
+      .add_option("--density", options.run.sparsifier.density,
+                  "share of the values to send, 0 to 1")
       ->capture_default_str();
-  command.add_option("--world", options.run.world, "ranks, as threads")
+  command.add_option("--world", options.run.world, "number of ranks, which are threads")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command.add_option("--steps", options.run.steps, "gradients of each rank")
+  command.add_option("--steps", options.run.steps, "steps, each with one gradient of every rank")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}))
       ->capture_default_str();
-  command.add_option("--sparsifiers", options.sparsifiers, "comma-separated; default: all")
+  command
+      .add_option("--sparsifiers", options.sparsifiers,
+                  "sparsifiers to measure, separated by commas (default: all)")
       ->delimiter(',');
-  command.add_option("--threads", options.threads, "threads of a rank's selection")
+  command.add_option("--threads", options.threads, "threads with which a rank selects")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command.add_option("--seed", options.run.sparsifier.seed, "seed of gradients and draws")
@@ -61,29 +65,34 @@ void add_algorithm_options(CLI::App& command, SparsifyBenchOptions& options) {
   command
       .add_option("--scheme", options.scheme, "scheme by which ranks exchange their own entries")
       ->capture_default_str();
-  command.add_option("--wire", options.wire, "values on the wire: f32, f16 or bf16")
+  command.add_option("--wire", options.wire, "type in which values are sent")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}))
       ->capture_default_str();
   command
-      .add_option(
-          "--bandwidth-gbps", options.run.gbit_per_s,
-          "bandwidth of a rank's simulated link, Gb/s in each direction; reports exchange_ms and "
-          "dense_ms")
+      .add_option("--bandwidth-gbps", options.run.gbit_per_s,
+                  "bandwidth of a rank's simulated link, in gigabits per second and direction; "
+                  "reports exchange_ms and "
+                  "dense_ms")
       ->check(positive());
-  command.add_option("--latency-us", options.run.latency_us, "latency of a simulated message")
+  command
+      .add_option("--latency-us", options.run.latency_us,
+                  "latency of a simulated message, in microseconds")
       ->check(not_negative())
       ->capture_default_str();
   command.add_flag("--published-control", sparsifier.published_control,
                    "micro, exdyna: the published steps of the threshold");
   command.add_flag("--only-own", sparsifier.only_own_entries,
                    "topk: send the own entries, not the union");
-  command.add_option("--sidco-fit", options.sidco_fit, "exponential, generalised_pareto or gamma")
+  command
+      .add_option("--sidco-fit", options.sidco_fit,
+                  "sidco: distribution that is fitted to the values")
       ->check(CLI::IsMember(collectives::sidco_fit_names()))
       ->capture_default_str();
   command.add_option("--local-steps", sparsifier.local_steps, "chunk_topk: gradients per exchange")
       ->capture_default_str();
-  command.add_option("--hard-threshold", sparsifier.hard_threshold,
-                     "hard_threshold: lambda; default: 1 / (2 sqrt k)");
+  command.add_option(
+      "--hard-threshold", sparsifier.hard_threshold,
+      "hard_threshold: the threshold lambda (default: 1 / (2 sqrt k), for k values to send)");
   command.add_option("--momentum", sparsifier.momentum, "dgc: momentum of the velocity")
       ->capture_default_str();
 }
@@ -170,8 +179,9 @@ void add_sparsify_bench(CLI::App& app) {
   add_algorithm_options(*command, *options);
   command->add_flag("--json", options->json, "one JSON line per sparsifier");
   command->footer(
-      "Ranks are threads and select in turns. of plain read: the time of reading the values once\n"
-      "over the time of selecting; 1 is the memory's speed.");
+      "Ranks are threads and select one after another. The column \"of plain read\" is the time of "
+      "reading the values once, divided by the time of selecting them: 1 is the speed of the "
+      "memory.");
   command->callback([options] { run_sparsify_bench(*options); });
 }
 

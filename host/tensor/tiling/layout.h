@@ -65,8 +65,10 @@ BoxArray<kDims> cut_in(const Box<kDims>& domain, std::int64_t count) {
   }
   for (std::size_t d = 0; d < kDims; ++d) {
     if (domain.extent(d) < cuts[d]) {
-      throw Error("tiling", std::to_string(domain.extent(d)) + " cells cannot be cut into " +
-                                std::to_string(cuts[d]) + " boxes; use fewer ranks or boxes");
+      throw Error("tiling", "an edge of " + std::to_string(domain.extent(d)) +
+                                " cells cannot be cut into " + std::to_string(cuts[d]) +
+                                " parts, as " + std::to_string(count) +
+                                " boxes need; use fewer ranks or boxes");
     }
   }
   BoxArray<kDims> boxes;

@@ -205,7 +205,9 @@ TEST(Prune, CountsTheZerosThatRoundingMakes) {
 TEST(Prune, RefusesWhatContradictsItself) {
   const Grid grid = random_grid(4, 66, 9);
   for (const double fraction : {0.0, 1.0, -0.5, std::nan("")}) {
-    EXPECT_THROW(pruned({.fraction = fraction}, grid), Error) << fraction;
+    EXPECT_THAT([&] { pruned({.fraction = fraction}, grid); },
+                testing::ThrowsMessage<Error>(testing::HasSubstr(
+                    "the fraction " + std::to_string(fraction) + " is not above 0 and below 1")));
   }
   EXPECT_THROW(pruned({.fraction = 0.9, .pattern = parse_prune_pattern("2:4")}, grid), Error);
   EXPECT_THROW(pruned({.fraction = 0.5, .pattern = parse_prune_pattern("2:4")}, grid), Error)

@@ -99,9 +99,12 @@ int level_of(std::uint64_t number) { return std::bit_width(number); }
 }  // namespace
 
 std::string structure_key(const CooTensor& tensor, int threads) {
-  std::string key =
-      "n" + std::to_string(level_of(tensor.num_entries())) + "t" + std::to_string(threads);
-  for (const std::uint64_t size : tensor.sizes) key += "-" + std::to_string(level_of(size));
+  std::string key = "n";
+  key.append(std::to_string(level_of(tensor.num_entries())));
+  key.append("t").append(std::to_string(threads));
+  for (const std::uint64_t size : tensor.sizes) {
+    key.append("-").append(std::to_string(level_of(size)));
+  }
   return key;
 }
 

@@ -87,7 +87,10 @@ void read_field(const nlohmann::json& json, const char* name, Value& to) {
 
 std::string modes_text(const std::vector<std::size_t>& modes) {
   std::string text;
-  for (const std::size_t mode : modes) text += (text.empty() ? "" : "-") + std::to_string(mode);
+  for (const std::size_t mode : modes) {
+    text += text.empty() ? "" : "-";
+    text += std::to_string(mode);
+  }
   return text;
 }
 
@@ -96,7 +99,8 @@ std::string number_text(const Json& number) { return number.dump(); }
 std::string sizes_text(const TensorFeatures& features) {
   std::string text;
   for (const std::uint64_t size : features.sizes) {
-    text += (text.empty() ? "" : "x") + std::to_string(size);
+    text += text.empty() ? "" : "x";
+    text += std::to_string(size);
   }
   return text;
 }
@@ -164,7 +168,13 @@ Json features_json(const TensorFeatures& features) {
 
 TensorFeatures features_from_json(const nlohmann::json& json) {
   TensorFeatures features;
+  std::size_t order = 0;
   read_field(json, "sizes", features.sizes);
+  read_field(json, "order", order);
+  if (order != features.sizes.size()) {
+    throw Error("tensor", "features: the order is " + std::to_string(order) + ", and there are " +
+                              std::to_string(features.sizes.size()) + " sizes");
+  }
   visit_whole(features, [&](const char* name, auto& field) { read_field(json, name, field); });
   std::vector<nlohmann::json> rows;
   read_field(json, "rows", rows);

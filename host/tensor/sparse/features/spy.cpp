@@ -66,7 +66,7 @@ std::string spy_text(const SpyPlot& plot) {
   std::string text = "rows: " + range_text(plot.row_mode, plot.row_size) +
                      ", columns: " + range_text(plot.column_mode, plot.column_size) +
                      ", darkest: " + std::to_string(plot.max()) + " entries\n";
-  const std::string border = "+" + std::string(plot.columns, '-') + "+\n";
+  const std::string border = '+' + std::string(plot.columns, '-') + "+\n";
   text += border;
   for (std::size_t row = 0; row < plot.rows; ++row) {
     text += '|';

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Uses zlib's gzread(), which also reads plain files. The incomplete line at the end of a block
-// moves to the front of the next block.
+// The incomplete line at the end of a block moves to the front of the next block.
 #include "tensor/sparse/files/line_blocks.h"
 
-#include <zlib.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "common/error.h"
 
@@ -19,22 +14,8 @@ constexpr std::size_t kLongestLineBytes = std::size_t{1} << 20;
 
 }  // namespace
 
-struct LineBlocks::Stream {
-  gzFile file = nullptr;
-  ~Stream() {
-    if (file != nullptr) gzclose(file);
-  }
-};
-
 LineBlocks::LineBlocks(const std::string& path, std::size_t block_bytes)
-    : path_(path), stream_(std::make_unique<Stream>()), buffer_(block_bytes) {
-  errno = 0;
-  stream_->file = gzopen(path.c_str(), "rb");
-  if (stream_->file == nullptr) fail(std::strerror(errno == 0 ? ENOMEM : errno));
-  gzbuffer(stream_->file, 1 << 18);
-}
-
-LineBlocks::~LineBlocks() = default;
+    : path_(path), input_(path), buffer_(block_bytes) {}
 
 void LineBlocks::fail(std::uint64_t line_number, const std::string& text) const {
   throw Error("tensor", path_ + ", line " + std::to_string(line_number) + ": " + text);
@@ -43,18 +24,10 @@ void LineBlocks::fail(std::uint64_t line_number, const std::string& text) const 
 void LineBlocks::fail(const std::string& text) const { throw Error("tensor", path_ + ": " + text); }
 
 void LineBlocks::read_more() {
-  while (end_ < buffer_.size()) {
-    const auto wanted = std::min(buffer_.size() - end_, std::size_t{1} << 30);
-    const int count = gzread(stream_->file, buffer_.data() + end_, static_cast<unsigned>(wanted));
-    int code = Z_OK;
-    const char* reason = gzerror(stream_->file, &code);
-    if (count < 0 || code == Z_BUF_ERROR) {
-      fail(code == Z_ERRNO ? std::string(std::strerror(errno))
-                           : std::string("the gzip stream is damaged or cut off (") + reason + ")");
-    }
-    end_ += static_cast<std::size_t>(count);
-    if (count == 0) is_at_end_ = true;
-    if (count == 0) return;
+  while (end_ < buffer_.size() && !is_at_end_) {
+    const std::size_t count = input_.read(buffer_.data() + end_, buffer_.size() - end_);
+    end_ += count;
+    is_at_end_ = count == 0;
   }
 }
 

@@ -2,28 +2,23 @@
 //
 // LineBlocks: a text file, plain or gzip, as blocks of whole lines.
 //
-// A file may be larger than memory, because only one block is held at a time. The content, not the
-// name, decides whether the file is gzip. Threads: one. Errors: Error("tensor", ...) with the path,
-// for a file that cannot be read, a gzip stream that is damaged or truncated, and a line of more
-// than 1 MiB.
+// A file may be larger than memory, because only one block is held at a time. Threads: one. Errors:
+// those of text_input.h, and Error("tensor", ...) with the path for a line of more than 1 MiB.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "common/raw_vector.h"
+#include "tensor/sparse/files/text_input.h"
 
 namespace tandem::sparse {
 
 class LineBlocks {
  public:
   explicit LineBlocks(const std::string& path, std::size_t block_bytes = std::size_t{16} << 20);
-  ~LineBlocks();
-  LineBlocks(const LineBlocks&) = delete;
-  LineBlocks& operator=(const LineBlocks&) = delete;
 
   // Returns the next line without its end ("\n" or "\r\n"). False at the end of the file.
   bool next_line(std::string_view& line);
@@ -43,13 +38,11 @@ class LineBlocks {
   [[noreturn]] void fail(const std::string& text) const;  // without a line
 
  private:
-  struct Stream;
-
   bool fill();  // false: no lines are left
   void read_more();
 
   std::string path_;
-  std::unique_ptr<Stream> stream_;
+  TextInput input_;
   RawVector<char> buffer_;
   std::size_t begin_ = 0, lines_end_ = 0,
               end_ = 0;  // lines [begin, lines_end), a part of one after

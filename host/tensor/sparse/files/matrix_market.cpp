@@ -70,11 +70,15 @@ std::vector<std::uint64_t> parse_sizes(LineBlocks& file) {
 }
 
 // Appends (column, row) for each (row, column) beside the diagonal.
-void complete(CooTensor& tensor, Symmetry symmetry) {
+void complete(const LineBlocks& file, CooTensor& tensor, Symmetry symmetry) {
   const std::size_t stored = tensor.num_entries();
   for (std::size_t entry = 0; entry < stored; ++entry) {
     const std::uint64_t row = tensor.indices[0][entry], column = tensor.indices[1][entry];
     const double value = tensor.values[entry];
+    if (row == column && symmetry == Symmetry::kSkew && value != 0) {
+      file.fail("a skew-symmetric matrix has no diagonal, but row and column " +
+                std::to_string(row + 1) + " have an entry");
+    }
     if (row == column) continue;
     const std::uint64_t index[] = {column, row};
     tensor.append(index, symmetry == Symmetry::kSkew ? -value : value);
@@ -97,7 +101,7 @@ void read_matrix_market(LineBlocks& file, std::size_t most_bytes, ThreadPool& po
   TensorBuilder builder(file, {2, banner.has_value, {sizes[0], sizes[1]}}, pool);
   const auto pass_on = [&] {
     CooTensor chunk = builder.take();
-    if (banner.symmetry != Symmetry::kGeneral) complete(chunk, banner.symmetry);
+    if (banner.symmetry != Symmetry::kGeneral) complete(file, chunk, banner.symmetry);
     take(std::move(chunk));
   };
   std::string_view lines;
@@ -106,8 +110,10 @@ void read_matrix_market(LineBlocks& file, std::size_t most_bytes, ThreadPool& po
     builder.add(lines, file.line_number());
   }
   if (builder.num_entries() != sizes[2]) {
+    const bool is_short = builder.num_entries() < sizes[2];
     file.fail("the header says " + std::to_string(sizes[2]) + " entries, and there are " +
-              std::to_string(builder.num_entries()) + "; the file may be cut off");
+              std::to_string(builder.num_entries()) +
+              (is_short ? "; the file may be cut off" : "; one of them is wrong"));
   }
   pass_on();
 }

@@ -21,6 +21,15 @@ namespace {
 constexpr std::size_t kLeastBlock = std::size_t{1} << 16, kMostBlock = std::size_t{16} << 20;
 constexpr std::string_view kSizesComment = "sizes";
 
+std::uint64_t order_word(const LineBlocks& file, std::string_view word) {
+  const auto order = positive_integer(word);
+  if (!order) {
+    file.fail(file.line_number(),
+              quoted(word) + " is neither an entry nor the order that a header begins with");
+  }
+  return *order;
+}
+
 std::uint64_t size_word(const LineBlocks& file, std::string_view word) {
   const auto size = positive_integer(word);
   if (!size)
@@ -82,7 +91,7 @@ std::string first_entry(LineBlocks& file, EntryForm& form) {
   }
   const std::vector<std::string_view> words = words_of(line);
   if (words.size() == 1) {
-    const std::uint64_t order = size_word(file, words[0]);
+    const std::uint64_t order = order_word(file, words[0]);
     check_order(file, order);
     form.sizes = header_sizes(file, order);
     form.order = order;

@@ -3,6 +3,7 @@
 // Computes numbers from densities, and finds numbers that exclude each other.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -54,6 +55,51 @@ void check_fits(const char* things, std::uint64_t count, const char* holders,
   }
 }
 
+// Things in holders, each of which has at least one and at most `room`.
+struct Spread {
+  std::uint64_t count, holders, room;
+};
+
+Spread fibers_in_slices(const TensorPlan& plan, const PlanShape& shape) {
+  return {plan.fibers, plan.slices, std::min(plan.most_fibers, shape.slice_fibers)};
+}
+Spread entries_in_fibers(const TensorPlan& plan, const PlanShape& shape) {
+  return {plan.entries, plan.fibers, std::min(plan.most_entries, shape.fiber_size)};
+}
+
+// The greatest coefficient of variation: all holders but one have one thing, or are full.
+double most_cv(const Spread& spread) {
+  if (spread.holders == 0 || spread.room <= 1 || spread.count <= spread.holders) return 0;
+  const std::uint64_t more = spread.count - spread.holders, full = more / (spread.room - 1);
+  const auto holders = static_cast<double>(spread.holders), room = static_cast<double>(spread.room);
+  const double between = 1 + static_cast<double>(more % (spread.room - 1));
+  const double ones = holders - static_cast<double>(full) - 1;
+  const double average = static_cast<double>(spread.count) / holders;
+  const double squares = static_cast<double>(full) * room * room + between * between + ones;
+  return std::sqrt(std::max(squares / holders - average * average, 0.0)) / average;
+}
+
+// Of a binomial count that is not 0.
+double chance_cv(const Spread& spread) {
+  const double average = static_cast<double>(spread.count) /
+                         static_cast<double>(std::max<std::uint64_t>(spread.holders, 1));
+  if (average <= 1) return 0;
+  const double empty = std::max(1 - average / static_cast<double>(spread.room), 0.0);
+  return std::min(std::sqrt((average - 1) * empty) / average, most_cv(spread));
+}
+
+// Features of a real tensor are rounded.
+void check_cv(const char* things, const char* holders, double cv, const Spread& spread) {
+  constexpr double kRounding = 1e-6;
+  if (!(cv >= 0)) refuse("a coefficient of variation is not negative");
+  const double most = most_cv(spread);
+  if (cv <= most + kRounding) return;
+  refuse("the " + std::string(things) + " of a " + std::string(holders, std::strlen(holders) - 1) +
+         " cannot vary by " + number(cv) + ": " + std::to_string(spread.count) + " " + things +
+         " in " + std::to_string(spread.holders) + " " + holders + " of at most " +
+         std::to_string(spread.room) + " vary by at most " + number(most));
+}
+
 }  // namespace
 
 PlanShape shape_of_plan(const std::vector<std::uint64_t>& sizes) {
@@ -87,16 +133,17 @@ void check_plan(const TensorPlan& plan) {
            std::to_string(shape.all_slices));
   }
   if (plan.slices == 0 || plan.fibers == 0) {
-    refuse(std::to_string(plan.entries) +
-           " nonzeros need a slice and a fiber: raise the densities of " + "fibers and slices");
+    refuse(std::to_string(plan.entries) + " nonzeros need a slice and a fiber, and " +
+           std::to_string(plan.fibers) + " fibers in " + std::to_string(plan.slices) +
+           " slices are asked for: raise the density of " +
+           (plan.fibers == 0 ? "fibers" : "slices"));
   }
   check_fits("fibers", plan.fibers, "slices", plan.slices,
              std::min(plan.most_fibers, shape.slice_fibers));
   check_fits("nonzeros", plan.entries, "fibers", plan.fibers,
              std::min(plan.most_entries, shape.fiber_size));
-  if (!(plan.cv_fibers >= 0) || !(plan.cv_entries >= 0)) {
-    refuse("a coefficient of variation is not negative");
-  }
+  check_cv("fibers", "slices", plan.cv_fibers, fibers_in_slices(plan, shape));
+  check_cv("nonzeros", "fibers", plan.cv_entries, entries_in_fibers(plan, shape));
 }
 
 TensorPlan plan_tensor(const GeneratorOptions& options) {
@@ -129,15 +176,8 @@ TensorPlan plan_tensor(const GeneratorOptions& options) {
                     ? share_of(*options.slice_density, slices)
                     : std::clamp<std::uint64_t>(std::llround(random_slices),
                                                 plan.fibers > 0 ? 1 : 0, plan.fibers);
-  // Of a binomial count that is not 0.
-  const auto chance_cv = [](std::uint64_t sum, std::uint64_t holders, double room) {
-    const double average =
-        static_cast<double>(sum) / static_cast<double>(std::max<std::uint64_t>(holders, 1));
-    return average <= 1 ? 0
-                        : std::sqrt((average - 1) * std::max(1 - average / room, 0.0)) / average;
-  };
-  plan.cv_fibers = options.cv_fibers.value_or(chance_cv(plan.fibers, plan.slices, fibers_of_slice));
-  plan.cv_entries = options.cv_entries.value_or(chance_cv(plan.entries, plan.fibers, fiber_size));
+  plan.cv_fibers = options.cv_fibers.value_or(chance_cv(fibers_in_slices(plan, shape)));
+  plan.cv_entries = options.cv_entries.value_or(chance_cv(entries_in_fibers(plan, shape)));
   check_plan(plan);
   return plan;
 }

@@ -33,7 +33,7 @@ struct BlockRows {
   const double* f[kP];
   double* out[kP];
   std::ptrdiff_t up, k_up, out_up;
-  // From the first row to the rows that are requested, twice each.
+  // The distances from the first row to the rows that are requested early, each of them twice.
   std::ptrdiff_t fetched[2][kR];
 };
 
@@ -282,7 +282,7 @@ HWY_INLINE void run_cells(const BlockRows& rows, const Math& math, std::size_t i
 // Whole vectors, at least one.
 template <bool kStreams, bool kFetches, typename Math>
 void run_vectors(const BlockRows& given, const Math& math, std::size_t end) {
-  const BlockRows rows = given;  // what the loop stores could overwrite that of the caller
+  const BlockRows rows = given;  // the compiler must assume that the loop's stores change `given`
   const std::size_t lanes = hn::Lanes(Whole());
   Carried<false> u(rows.u, rows.up);
   std::conditional_t<Math::kHasFields, Carried<true>, NoFaces> k(rows.k, rows.k_up);
@@ -292,8 +292,8 @@ void run_vectors(const BlockRows& given, const Math& math, std::size_t end) {
     math.template run<Whole, kStreams>(rows, i, u.at(rows.u, rows.up, i),
                                        k.at(rows.k, rows.k_up, i));
   }
-  // The last does not look ahead, because another thread may write what is no neighbour. What it
-  // took from the loop would be stored in every turn.
+  // The last vector reads its own neighbours only: another thread may write the cells behind them
+  // now. It loads its cells again, because to keep those of the loop would cost a store per turn.
   if constexpr (kFetches) fetch<Math::kHasFields>(rows, i);
   run_cells<Whole, kStreams>(rows, math, i);
 }

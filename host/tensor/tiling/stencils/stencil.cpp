@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "common/error.h"
 #include "common/split_mix.h"
 #include "tensor/tiling/stencils/seven_point_block.h"
 #include "tensor/tiling/stencils/stencil_row.h"
@@ -87,6 +88,7 @@ double Stencil::step_bytes() const {
 }
 
 void Stencil::run(int stage, const StencilSlab& slab) const {
+  if (slab.fetches) TANDEM_CHECK_OP(slab.field_stride, ==, slab.source_stride);
   if (kind_ == StencilKind::kRk3) {
     for (std::int64_t row = 0; row < slab.num_rows; row += kAdvectionRows) {
       advection_block(slab, row, std::min(kAdvectionRows, slab.num_rows - row), stages_[stage]);

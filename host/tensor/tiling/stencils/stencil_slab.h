@@ -31,20 +31,22 @@ struct StencilSlab {
   bool wraps = false;
   bool streams = false;  // non-temporal stores; call finish_streams() after the last row
   // Whether memory, not a cache, delivers the source's last planes, the coefficients and base: the
-  // rows after the next are requested early. `next`: from a plane to that of the next slab.
+  // rows after the next are requested early. All of them then have one layout: field_stride is
+  // source_stride, and `next` leads from any of their planes to that of the next slab.
   bool fetches = false;
   std::ptrdiff_t next = 0;
 
-  // Where the row is that is requested while `row` is computed, from a plane's first cell on. A
-  // core drops requests while others wait for memory, so each row is requested twice.
+  // The distance from a plane's first cell to the row that is requested early while `row` is
+  // computed. Each row is requested twice, because a core drops a request while too many others
+  // wait for memory.
   std::ptrdiff_t fetched_row(std::int64_t row, std::ptrdiff_t stride, bool again = false) const {
     row += again ? kRowsAheadAgain : kRowsAhead;
     return row < num_rows ? row * stride : next + (row - num_rows) * stride;
   }
 
-  // The rows beyond the first and the last, of the source's last planes and their conductivity,
-  // which the next slab reads. Of `radius` at each end, `row` .. row + block - 1 request those that
-  // begin here; `row` itself: none.
+  // The next slab also reads `radius` rows before the first row and after the last one, of the
+  // source's last planes and their conductivity. They are requested early as well: the block of
+  // rows [row, row + block) requests as many rows, from the returned one on. `row`: none.
   std::int64_t halo_row(std::int64_t row, std::int64_t radius, std::int64_t block) const {
     if (row < radius) return row - radius;
     return row + block > num_rows - radius ? row + radius : row;

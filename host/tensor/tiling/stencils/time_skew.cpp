@@ -20,6 +20,9 @@ class SkewedTile {
         planes_(pass.stencil->slab_planes()),
         ring_(2 * radius_ + planes_) {
     TANDEM_CHECK(pass.writable.contains(tile));  // the last level keeps nothing
+    for (const auto* field : {&pass.conductivity, &pass.heat_source}) {
+      TANDEM_CHECK(field->first == nullptr || field->strides == pass.source.strides);
+    }
     const Box<3> widest = region_of(1);
     rows_ = widest.extent(1);
     // The tile's first column is at a cache line in every row, as in fields; rows are no multiple

@@ -143,6 +143,19 @@ TEST(SevenPointBlock, HasTheBitsOfRowsOnEveryInstructionSet) {
   on_every_instruction_set(expect_bits_of_single_planes);
 }
 
+// One distance leads to the rows that are requested of all fields.
+TEST(StencilDeathTest, RequestsRowsEarlyOnlyOfFieldsOfOneLayout) {
+  const TwoPlanes fields;
+  std::vector<double> out(fields.u.size());
+  StencilSlab slab = fields.slab(StencilKind::kJacobi, 0, 1, out.data(), 0);
+  slab.num_rows = 2;
+  slab.num_columns = 8;
+  slab.field_stride = slab.source_stride / 2;
+  Stencil(StencilKind::kJacobi).run(0, slab);
+  slab.fetches = true;
+  EXPECT_DEATH(Stencil(StencilKind::kJacobi).run(0, slab), "field_stride == slab.source_stride");
+}
+
 TEST(SevenPointBlock, TakesPairsOfRowsOfTwoPlanes) {
   const TwoPlanes fields;
   std::vector<double> out(fields.u.size());

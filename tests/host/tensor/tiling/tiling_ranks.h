@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-#include "apps/stencil/transport_courier.h"
+#include "apps/collectives/stencil/transport_courier.h"
 #include "common/thread_pool.h"
 #include "support/ranks.h"
 

@@ -198,6 +198,9 @@ TEST(FeaturesText, NamesAFieldThatIsMissingOrOfAnotherType) {
   json = whole;
   json["sizes"][0] = 2.5;
   expect_refused(json, "the field 'sizes'");
+  json = whole;
+  json["order"] = 3u;
+  expect_refused(json, "the order is 3, and there are 2 sizes");
   expect_refused(nlohmann::json::array(), "the field 'sizes' is missing");
 }
 

@@ -60,7 +60,7 @@ TEST(ReadTensor, TakesOrdersFrom1To32AndModesOfLength1) {
   for (int mode = 0; mode < 32; ++mode) ones += "1 ";
   EXPECT_EQ(tensor_of_text(ones + "5").order(), 32u);
   expect_refused(ones + "1 5", "line 1: a tensor has 1 to 32 modes, not 33");
-  expect_refused("0\n\n", "line 1: '0' is not a size");
+  expect_refused("0\n\n", "line 1: '0' is neither an entry nor the order");
   expect_refused("33\n", "1 to 32 modes, not 33");
 }
 
@@ -78,8 +78,11 @@ TEST(ReadTensor, TakesIndicesBeyond32Bits) {
   EXPECT_TRUE(tensor.indices[0].wide());
   EXPECT_FALSE(tensor.indices[1].wide());
   EXPECT_EQ(tensor.indices[0][1], std::uint64_t{1} << 32);
-  expect_refused("1 1 1\n18446744073709551616 1 2\n",
-                 "line 2: index '18446744073709551616' does not fit 64 bits");
+  for (const std::string beyond : {"18446744073709551616", "18446744073709551617",
+                                   "18446744073709551619", "184467440737095516150"}) {
+    expect_refused("1 1 1\n" + beyond + " 1 2\n",
+                   "line 2: index '" + beyond + "' does not fit 64 bits");
+  }
 }
 
 TEST(ReadTensor, NamesTheWrongLine) {
@@ -145,6 +148,21 @@ TEST(ReadTensor, RefusesGzipThatIsCutOffOrDamaged) {
   std::string damaged = whole;
   damaged[whole.size() / 2] = static_cast<char>(damaged[whole.size() / 2] ^ 0x55);
   EXPECT_THROW(tensor_of_text(damaged), Error);
+}
+
+// Padding and further streams follow a stream, and nothing else that would be lost silently.
+TEST(ReadTensor, RefusesWhatFollowsAGzipStream) {
+  const std::string one = test::zipped("1 2 3\n"), two = test::zipped("4 5 6\n");
+  const Entries both{{{0, 1}, 3}, {{3, 4}, 6}};
+  EXPECT_EQ(entries_of(tensor_of_text(one + two)), both);
+  EXPECT_EQ(entries_of(tensor_of_text(one + two + std::string(1000, '\0'))), both);
+  const std::string zeros(300'000, '\0');
+  for (const std::string& rest : {std::string("4 5 6\n"), std::string("\x1f"), zeros + "4 5 6\n"}) {
+    expect_refused(one + rest, "the gzip stream ends before the file");
+    expect_refused(one + two + rest, "the gzip stream ends before the file");
+  }
+  expect_refused(one + two.substr(0, two.size() - 1), "damaged or cut off (unexpected end");
+  expect_refused(one + two.substr(0, 2), "damaged or cut off (unexpected end");
 }
 
 TEST(ReadTensor, NamesAFileThatIsMissing) {
@@ -256,9 +274,12 @@ TEST(MatrixMarket, NamesWhatIsWrong) {
   refused(banner, "3 4 -1\n", "line 2: '-1' is not a size");
   refused(banner, "3 4 2\n1 1 1\n",
           "the header says 2 entries, and there are 1; the file may be cut");
-  refused(banner, "3 4 1\n1 1 1\n2 2 2\n", "the header says 1 entries, and there are 2");
+  refused(banner, "3 4 1\n1 1 1\n2 2 2\n",
+          "the header says 1 entries, and there are 2; one of them is wrong");
   refused(banner, "3 4 1\n4 1 1\n", "line 3: index 4 in column 1 exceeds the mode's size 3");
   refused("matrix coordinate real symmetric", "3 4 1\n1 1 1\n", "as many rows as columns");
+  refused("matrix coordinate real skew-symmetric", "3 3 2\n2 1 1\n3 3 4\n",
+          "a skew-symmetric matrix has no diagonal, but row and column 3 have an entry");
 }
 
 }  // namespace

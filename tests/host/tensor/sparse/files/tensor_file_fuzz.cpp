@@ -22,11 +22,14 @@ void add_fuzz_seeds(std::vector<std::string>& seeds) {
   seeds.push_back("%%MatrixMarket matrix coordinate real general\n% note\n3 4 2\n1 1 1\n3 4 2\n");
   seeds.push_back("%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n1 1\n3 2\n");
   seeds.push_back("%%matrixmarket matrix coordinate integer skew-symmetric\n3 3 1\n3 2 7\n");
-  // "1 2 3\n" through gzip.
-  seeds.push_back(
-      std::string("\x1f\x8b\x08\0\0\0\0\0\x02\xff\x33\x54\x30\x52\x30\xe6\x02\0"
-                  "\x4b\xa0\xf4\xc9\x06\0\0\0",
-                  26));
+  // "1 2 3\n" through gzip: alone, twice with padding, and with text behind it.
+  const std::string stream(
+      "\x1f\x8b\x08\0\0\0\0\0\x02\xff\x33\x54\x30\x52\x30\xe6\x02\0"
+      "\x4b\xa0\xf4\xc9\x06\0\0\0",
+      26);
+  seeds.push_back(stream);
+  seeds.push_back(stream + stream + std::string(9, '\0'));
+  seeds.push_back(stream + "4 5 6\n");
 }
 
 namespace {
@@ -48,6 +51,14 @@ class MemoryFile {
   int descriptor_;
 };
 
+// As read_tensor(), through small blocks: large ones cost a sanitizer a hundred times the text.
+sparse::CooTensor read_small(const std::string& path, ThreadPool& pool) {
+  sparse::CooTensor whole;
+  sparse::read_chunks(path, std::size_t{1} << 16, pool,
+                      [&](sparse::CooTensor chunk) { whole = std::move(chunk); });
+  return whole;
+}
+
 void check_tensor(const sparse::CooTensor& tensor, ThreadPool& pool) {
   for (std::size_t mode = 0; mode < tensor.order(); ++mode) {
     for (std::size_t entry = 0; entry < tensor.num_entries(); ++entry) {
@@ -56,7 +67,7 @@ void check_tensor(const sparse::CooTensor& tensor, ThreadPool& pool) {
   }
   const MemoryFile file;
   sparse::write_tensor(tensor, file.path(), {}, pool);
-  if (!(sparse::read_tensor(file.path(), pool) == tensor)) std::abort();
+  if (!(read_small(file.path(), pool) == tensor)) std::abort();
 }
 
 }  // namespace
@@ -68,7 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const test::MemoryFile file;
   if (write(file.descriptor(), data, size) != static_cast<ssize_t>(size)) std::abort();
   try {
-    test::check_tensor(sparse::read_tensor(file.path(), pool), pool);
+    test::check_tensor(test::read_small(file.path(), pool), pool);
   } catch (const Error&) {
   }
   return 0;

@@ -265,7 +265,19 @@ TEST(TensorPlan, NamesTheNumbersThatContradictEachOther) {
   expect_refused({{10, 10, 10}, 0.1, 0.9, 0.2}, "90 fibers do not fit 2 slices of at most 10",
                  "raise");
   expect_refused({{10, 10, 10}, 0, 0.5}, "0 nonzeros cannot fill 50 fibers", "raise the density");
-  expect_refused({{10, 10, 10}, 0.1, 0.0}, "100 nonzeros need a slice and a fiber", "raise");
+  expect_refused({{10, 10, 10}, 0.1, 0.0}, "100 nonzeros need a slice and a fiber, and 0 fibers",
+                 "raise the density of fibers");
+  expect_refused({{10, 10, 10}, 0.1, 0.5, 0.0}, "50 fibers in 0 slices",
+                 "raise the density of slices");
+  // 13 in 10 of at most 5: 4 (or 3 and 1) more than one each. {4, 1 ...}: average 1.3, squares 2.5.
+  expect_refused({{5, 5, 5}, 0.1, 0.4, {}, {}, 1e9},
+                 "the nonzeros of a fiber cannot vary by 1000000000",
+                 "13 nonzeros in 10 fibers of at most 5 vary by at most 0.6923");
+  expect_refused({{5, 5, 5}, 1, {}, {}, {}, 0.5}, "the nonzeros of a fiber cannot vary by 0.5",
+                 "125 nonzeros in 25 fibers of at most 5 vary by at most 0");
+  expect_refused({{5, 5, 5}, 1, {}, {}, 0.5}, "the fibers of a slice cannot vary by 0.5",
+                 "25 fibers in 5 slices of at most 5 vary by at most 0");
+  expect_refused({{5, 5, 1}, 0.5, 0.1}, "13 nonzeros do not fit 3 fibers of at most 1", "raise");
   expect_refused({{10, 10}, 1.5}, "the density 1.5", "0 .. 1");
   expect_refused({{10, 10}, std::nan("")}, "the density nan", "0 .. 1");
   expect_refused({{10, 10}, 0.1, -0.5}, "the fiber density -0.5", "0 .. 1");
@@ -276,6 +288,20 @@ TEST(TensorPlan, NamesTheNumbersThatContradictEachOther) {
   expect_refused({{~std::uint64_t{0}, 9, 9, 9, 9}, 1e-20}, "more than 2^63 slices", "");
   expect_refused({{10, 0}, 0.5}, "mode 1 has size 0", "");
   expect_refused({{}, 0.5}, "1 to 32 modes, not 0", "");
+}
+
+// {5, 5, 3, 1 x 7} is the widest spread of 20 over 10.
+TEST(TensorPlan, TakesTheGreatestVariationThatATensorCanHave) {
+  const double most = std::sqrt(66.0 / 10 - 4) / 2;
+  TensorPlan plan{{10, 10, 5}, 20, 10, 10, 0, most, 10, 5};
+  EXPECT_NO_THROW(check_plan(plan));
+  plan.cv_entries = most + 1e-5;
+  EXPECT_THROW(check_plan(plan), Error);
+  for (const std::uint64_t size : {1, 2, 3, 9}) {
+    for (const double density : {0.01, 0.3, 0.99, 1.0}) {
+      EXPECT_NO_THROW(plan_tensor({{size, size, size}, density})) << size << " " << density;
+    }
+  }
 }
 
 TEST(TensorPlan, HasAtMostTheSlicesOfTheTensor) {

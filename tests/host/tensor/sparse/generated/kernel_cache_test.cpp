@@ -255,6 +255,18 @@ TEST_F(KernelCacheTest, TheLeastRecentlyUsedGoWhenThereAreTooManyBytes) {
   KernelCache after(small);
   EXPECT_TRUE(after.has("a", source_of(1)));
   EXPECT_FALSE(after.has("b", source_of(2)));
+  // What fills the bound exactly stays; a byte less, and the oldest goes.
+  std::uintmax_t all = 0;
+  for (const fs::path& file : files()) all += fs::file_size(file);
+  for (const std::size_t less : {0, 1}) {
+    for (const fs::path& file : files()) {
+      if (file.filename().string().starts_with("c-")) fs::remove(file);
+    }
+    small.most_bytes = all - less;
+    KernelCache again(small);
+    EXPECT_EQ(answer_of(again, "c", 3), 3);
+    EXPECT_EQ(again.stats().removed, less);
+  }
   small.most_bytes = 1;
   KernelCache none(small);
   EXPECT_EQ(answer_of(none, "d", 4), 4) << "works without its file";
