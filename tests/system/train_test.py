@@ -187,16 +187,30 @@ class RunTest(LightRuns):
         self.assertIn("the model's weights (checksum)", process.stderr)
         self.assertIn("the data of --valid (checksum) is 0 on rank 0, ", process.stderr)  # else rank 1 waits for rank 0
 
-    def test_a_new_run_tells_whose_checkpoints_its_folder_has(self):
+    def test_a_new_run_leaves_the_checkpoints_of_another_alone(self):
         self.from_scratch("--steps", 1)
         self.assertIn("nothing will be saved", self.log)
         out = self.folder / "run"
         self.from_scratch("--steps", 1, "--out", out)
-        self.assertNotIn("another run", self.log)
-        self.from_scratch("--steps", 1, "--out", out)
-        self.assertIn("has the checkpoints of another run", self.log)
+        before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+        self.assertIn(f"--out {out} has the checkpoints of another run: --resume {out} continues that run; for a new one, name another",
+                      self.from_scratch("--steps", 1, "--out", out, code=2))
+        self.assertEqual({path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}, before)
+        other = self.folder / "other"
+        self.from_scratch("--steps", 1, "--out", other)
+        self.assertIn(f"--out {other} has the checkpoints of another run",
+                      self.train("--resume", out, "--steps", 2, "--out", other, code=2))
         self.train("--resume", out, "--steps", 2)
-        self.assertNotIn("another run", self.log)
+
+    def test_a_folder_is_left_as_it_was_by_a_run_that_does_not_begin(self):
+        self.from_scratch("--steps", 1, "--out", self.folder / "none", "--text", self.folder / "absent.txt", code=2)
+        self.assertFalse((self.folder / "none").exists())
+        kept = self.folder / "kept" / "step-00000001" / "thesis.txt"
+        kept.parent.mkdir(parents=True)
+        kept.write_text("precious")
+        self.assertIn("has 'step-00000001', which is no checkpoint",
+                      self.from_scratch("--steps", 1, "--out", kept.parent.parent, code=2))
+        self.assertEqual(kept.read_text(), "precious")
 
     def test_a_resumed_run_tells_what_differs(self):
         out = self.folder / "run"
@@ -375,8 +389,9 @@ class RunTest(LightRuns):
     def test_the_help_shows_what_holds_without_an_option(self):
         process = self.start("--help")
         help_text, _ = process.communicate(timeout=240)
-        for words in ("--rate FLOAT=0.001 ", "--reduce TEXT=dense ", "--batch INT:INT in [1 - 1048576]=8", "--clip FLOAT:NONNEGATIVE=1",
-                      "--on-nan TEXT:{stop,skip,back}=stop", "--steps UINT ", "--text TEXT ", "--cuts INT ..."):
+        help_text = " ".join(help_text.split())
+        for words in ("--rate NUMBER learning rate [default: 0.001]", "--reduce TEXT ", "[default: dense]", "[1 to 1048576; default: 8]",
+                      "[0 or more; default: 1]", "--on-nan {stop,skip,back} ", "[default: stop]", "--steps INT ", "--text TEXT ", "--cuts INT ..."):
             self.assertIn(words, help_text)
 
     def test_options_come_from_a_file(self):

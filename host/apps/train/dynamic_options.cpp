@@ -36,8 +36,8 @@ void add_attention_options(CLI::App& command, DynamicChoice& choice) {
 void add_dynamic_options(CLI::App& command, DynamicChoice& choice) {
   command
       .add_option("--expert-capacity", choice.expert_capacity,
-                  "most tokens of an expert, in even shares; it leaves out the others (0: none "
-                  "are left out)")
+                  "the most tokens that an expert takes, as a multiple of an equal share; further "
+                  "tokens skip it (0: no limit)")
       ->check(not_negative())
       ->group(kDynamicGroup);
   command
@@ -87,7 +87,7 @@ void check_dynamic_options(const TrainOptions& options, std::optional<int> exper
   }
   if (choice.sparse_attention_last > 0 && choice.sparse_attention == 0) {
     throw Error("train",
-                "--sparse-attention-last is of --sparse-attention; say the first block's share");
+                "--sparse-attention-last needs --sparse-attention, the share of the first block");
   }
   if (has_exits && (has_depth || choice.sparse_attention > 0)) {
     throw Error("train", "--early-exit cannot be combined with " +
@@ -97,8 +97,7 @@ void check_dynamic_options(const TrainOptions& options, std::optional<int> exper
   if ((has_exits || has_depth || is_skewed) && options.pipeline.ranks == 0) {
     const char* option = has_exits ? "--early-exit" : has_depth ? "--depth" : "--expert-skew";
     throw Error("train", std::string(option) +
-                             " is of a pipeline; say over how many ranks by --pipeline (1: this "
-                             "one)");
+                             " needs --pipeline, the number of ranks (1: this rank alone)");
   }
 }
 

@@ -48,16 +48,16 @@ std::unique_ptr<TrainJob> make_job(const JobSource& source) {
   const bool is_recommender = kind == "recommender";
   if (!is_recommender && !source.options.data.empty()) {
     throw Error("train", "--data " + source.options.data +
-                             " is of a recommender; a model of the kind " + kind +
-                             " learns a --text");
+                             " is for a recommender; a model of the kind " + kind +
+                             " learns from --text");
   }
   if (is_recommender && !source.options.text.empty()) {
     throw Error("train", "--text " + source.options.text +
-                             " is of a language model; a recommender learns --data");
+                             " is for a language model; a recommender learns from --data");
   }
   if (is_recommender && !source.options.tokenizer.empty()) {
     throw Error("train", "--tokenizer " + source.options.tokenizer +
-                             " is of a language model; a recommender has none");
+                             " is for a language model; a recommender has no tokenizer");
   }
   if (!is_recommender && source.options.offload.starts_with("xrt")) {
     throw Error("train", "--offload " + source.options.offload +

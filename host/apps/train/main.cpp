@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
         try {
           return apps::run_program({.description = "Trains a model on one or more ranks.",
                                     .version = TANDEM_VERSION,
-                                    .add_commands = apps::add_train},
+                                    .add_commands = apps::add_train,
+                                    .name = apps::called_as(argv)},
                                    {argv + 1, argv + argc}, std::cerr);
         } catch (const tandem::transport::TransportError& error) {
           apps::report_error(error.what());

@@ -235,7 +235,7 @@ void MeetingFolder::remove_old(const std::string& prefix) const {
   }
 }
 
-bool MeetingFolder::lives(int number) const { return is_alive(path_ / rank_name(number)); }
+bool MeetingFolder::rank_is_alive(int number) const { return is_alive(path_ / rank_name(number)); }
 
 bool MeetingFolder::has_living_ranks() const {
   return std::ranges::any_of(files_of(path_, kRank), is_alive);
@@ -330,7 +330,7 @@ FailureReports MeetingFolder::reports_of(const GroupMembers& group, Deadline dea
     FailureReports reports;
     bool waits = false;
     for (const int number : group.numbers) {
-      const bool alive = lives(number);  // asked first: it may sign and end
+      const bool alive = rank_is_alive(number);  // asked first: it may sign and end
       const std::string name = report_name(group.prefix, number);
       const auto said = text_of(path_ / name);
       if (said && !said->empty()) reports.failures.emplace(number, *said);
@@ -355,7 +355,7 @@ GroupMembers MeetingFolder::agree(const GroupMembers& group, int own, Deadline d
   GroupMembers left{"train-" + random_token(), {}};
   for (const int number : group.numbers) {
     const bool signs = std::ranges::find(reports.absent, number) == reports.absent.end();
-    if (signs && !reports.failures.contains(number) && lives(number))
+    if (signs && !reports.failures.contains(number) && rank_is_alive(number))
       left.numbers.push_back(number);
   }
   left = members_of(decide(list, text_of(left)));

@@ -75,7 +75,7 @@ class MeetingFolder {
   void give(const std::string& name, const GroupPlace& place);
 
   // Whether the process of this rank still holds its lock.
-  bool lives(int number) const;
+  bool rank_is_alive(int number) const;
   // Throws TransportError if a newer run has begun; this rank must then stop.
   void require_newest() const;
 

@@ -105,7 +105,7 @@ void check_pipeline_options(const TrainOptions& options) {
   if (!choice.ranks_file.empty()) of_rebalance = "--ranks-file";
   if (choice.rebalance == 0 && of_rebalance != nullptr) {
     throw Error("train", std::string(of_rebalance) +
-                             " is of --rebalance; say after how many steps layers may move");
+                             " needs --rebalance, the number of steps after which layers may move");
   }
   if (choice.layer_times == "processor" && options.threads != 1) {
     throw Error("train", "--layer-times processor counts one thread; add --threads 1");
@@ -130,9 +130,8 @@ void refuse_without_pipeline(const TrainOptions& options) {
   if (!choice.ranks_file.empty()) option = "--ranks-file";
   if (choice.migration != none.migration) option = "--migration";
   if (option == nullptr) return;
-  throw Error("train", std::string(option) +
-                           " is of a pipeline; say over how many ranks by "
-                           "--pipeline (1: this one)");
+  throw Error("train",
+              std::string(option) + " needs --pipeline, the number of ranks (1: this rank alone)");
 }
 
 training::PipelineOptions pipeline_options(const TrainOptions& all, int replicas) {

@@ -18,6 +18,7 @@
 
 #include "apps/command_words.h"
 #include "apps/train/job.h"
+#include "apps/train/out_folder.h"
 #include "apps/train/train_parts.h"
 #include "apps/whole_file.h"
 #include "common/error.h"
@@ -242,6 +243,7 @@ void run_pipeline(const TrainOptions& options) {
   };
   std::optional<training::Checkpoint> checkpoint;
   if (!options.resume.empty()) checkpoint = training::find_checkpoint(options.resume);
+  const OutFolder out(options.out, checkpoint ? &*checkpoint : nullptr, place.rank == 0);
   const JobSource source{options, checkpoint ? &*checkpoint : nullptr, library, settings.threads};
   if (const std::string kind = kind_of(source); kind != "llama") {
     throw Error("train", "--pipeline spreads decoders, and this model is of the kind " + kind);
@@ -263,7 +265,7 @@ void run_pipeline(const TrainOptions& options) {
     trainer.resume(*checkpoint);
     warn_of_resume(options, *checkpoint, settings.described, place.rank == 0);
   }
-  if (place.rank == 0 && options.resume.empty()) warn_of_folder(options.out);
+  note_unsaved(options);
   Ranks ranks(place, options.meeting);
   spdlog::info("{} layers over {} ranks, {} tokens, libtorch {}", trainer.num_layers(), place.world,
                job.num_tokens(), library().libtorch_version());

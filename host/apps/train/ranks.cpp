@@ -50,7 +50,7 @@ class WatchedStore final : public transport::gloo::Store {
   std::optional<std::string> get(const std::string& key) override { return store_->get(key); }
   void watch() override {
     for (const int number : numbers_) {
-      if (folder_.lives(number)) continue;
+      if (folder_.rank_is_alive(number)) continue;
       throw transport::TransportError(
           transport::TransportError::Kind::kPeerLost, number,
           "rank " + std::to_string(number) +
@@ -253,10 +253,11 @@ transport::TransportError Ranks::with_lost_ranks(const transport::TransportError
   }
   const bool gave_reason = cause.kind() == TransportError::Kind::kAborted &&
                            std::ranges::find(reports.absent, cause.peer()) != reports.absent.end();
-  if (gave_reason && !folder_->lives(cause.peer())) return cause;  // it ended after its abort
+  if (gave_reason && !folder_->rank_is_alive(cause.peer()))
+    return cause;  // it ended after its abort
   if (!reports.absent.empty()) {
     const bool silent =
-        std::ranges::any_of(reports.absent, [&](int n) { return folder_->lives(n); });
+        std::ranges::any_of(reports.absent, [&](int n) { return folder_->rank_is_alive(n); });
     const bool one = reports.absent.size() == 1;
     return {
         cause.kind(), reports.absent.front(),

@@ -15,6 +15,7 @@
 #include "apps/train/command.h"
 #include "apps/train/job.h"
 #include "apps/train/offload_cards.h"
+#include "apps/train/out_folder.h"
 #include "apps/train/pipeline_run.h"
 #include "apps/train/train_options.h"
 #include "apps/train/train_page.h"
@@ -223,14 +224,11 @@ void train(const TrainOptions& options, training::Trainer& trainer, Ranks& ranks
                                    : "--resume " + options.out + " continues the run");
 }
 
-// Checks before the ranks meet.
-void make_out(const std::string& out) {
-  std::error_code error;
-  if (!out.empty()) fs::create_directories(out, error);
-  if (error) throw Error("train", "--out " + out + " cannot be made: " + error.message());
-}
-
 }  // namespace
+
+void note_unsaved(const TrainOptions& options) {
+  if (options.out.empty()) spdlog::info("nothing will be saved, as there is no --out");
+}
 
 void warn_of_resume(const TrainOptions& options, const training::Checkpoint& checkpoint,
                     const training::OptionValues& described, bool is_first) {
@@ -248,17 +246,6 @@ void warn_of_resume(const TrainOptions& options, const training::Checkpoint& che
   spdlog::warn("the run continues with other options, so its results will differ: {}", changed);
 }
 
-void warn_of_folder(const std::string& out) {
-  if (out.empty()) {
-    spdlog::info("nothing will be saved, as there is no --out");
-  } else if (fs::exists(fs::path(out) / "latest")) {
-    spdlog::warn(
-        "--out {0} has the checkpoints of another run, which --resume {0} continues; this run is "
-        "new",
-        out);
-  }
-}
-
 namespace {
 
 void run(TrainOptions options) {
@@ -266,7 +253,6 @@ void run(TrainOptions options) {
   complete(options);
   if (options.pipeline.ranks > 0) {
     check_pipeline_options(options);
-    make_out(options.out);
     return run_pipeline(options);
   }
   refuse_without_pipeline(options);
@@ -286,6 +272,8 @@ void run(TrainOptions options) {
   if (options.meeting.join) library();  // the run will soon remove the checkpoint that is read next
   std::optional<training::Checkpoint> checkpoint;
   if (!options.resume.empty()) checkpoint = training::find_checkpoint(options.resume);
+  const OutFolder out(options.out, checkpoint ? &*checkpoint : nullptr,
+                      place.rank == 0 && !options.meeting.elastic);
   const auto job =
       make_job({options, checkpoint ? &*checkpoint : nullptr, library, settings.threads});
   TrainPage page({options.ui, options.ui_keys,
@@ -302,8 +290,7 @@ void run(TrainOptions options) {
     trainer.resume(*checkpoint);
     warn_of_resume(options, *checkpoint, settings.described, place.rank == 0);
   }
-  make_out(options.out);
-  if (place.rank == 0 && options.resume.empty()) warn_of_folder(options.out);
+  note_unsaved(options);
   ranks = meet(options, place);
   spdlog::info("{} parameters, {}, {} ranks of {} threads, libtorch {}",
                job->parameters().num_values(), job->size(), place.world, settings.threads,

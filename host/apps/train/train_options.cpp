@@ -57,7 +57,7 @@ void add_run_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--batch", o.batch, "windows or samples of each rank in a pass")
       ->check(CLI::Range(1, kMost))
       ->group(group);
-  command.add_option("--accumulate", o.accumulate, "passes of a step")
+  command.add_option("--accumulate", o.accumulate, "passes whose gradients are added up to a step")
       ->check(CLI::Range(1, kMost))
       ->group(group);
   command
@@ -65,13 +65,13 @@ void add_run_options(CLI::App& command, TrainOptions& o) {
                   "tokens of a window (256, or the model's where that is less)")
       ->check(CLI::Range(2, kMost))
       ->group(group);
-  command.add_option("--seed", o.seed, "of weights, samples and sparsifiers")
+  command.add_option("--seed", o.seed, "seed of weights, samples and sparsifiers")
       ->check(count_value())
       ->group(group);
-  command.add_option("--threads", o.threads, "of each rank (0: its share of the cores)")
+  command.add_option("--threads", o.threads, "threads of each rank (0: its share of the cores)")
       ->check(CLI::Range(0, 1024))
       ->group(group);
-  command.add_option("--precision", o.precision, "of products of matrices")
+  command.add_option("--precision", o.precision, "type in which matrices are multiplied")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->group(group);
   command
@@ -107,15 +107,20 @@ void add_optimizer_options(CLI::App& command, TrainOptions& o) {
   command.add_option("--warmup", o.warmup, "steps in which the rate rises from 0")
       ->check(count_value())
       ->group(group);
-  command.add_option("--decay", o.decay, "of the rate: constant, or a fall that ends at --steps")
+  command
+      .add_option("--decay", o.decay,
+                  "how the learning rate changes after --warmup; linear and cosine end at "
+                  "--last-rate in step --steps")
       ->check(CLI::IsMember({"constant", "linear", "cosine"}))
       ->group(group);
-  command.add_option("--last-rate", o.last_rate, "share of the rate at the last step of a fall")
+  command
+      .add_option("--last-rate", o.last_rate,
+                  "share of the learning rate that is left at the last step")
       ->group(group);
-  command.add_option("--weight-decay", o.weight_decay, "of matrices")->group(group);
-  command.add_option("--beta1", o.beta1, "of adamw")->group(group);
-  command.add_option("--beta2", o.beta2, "of adamw")->group(group);
-  command.add_option("--momentum", o.momentum, "of sgd")->group(group);
+  command.add_option("--weight-decay", o.weight_decay, "weight decay of matrices")->group(group);
+  command.add_option("--beta1", o.beta1, "decay of the mean of gradients, of adamw")->group(group);
+  command.add_option("--beta2", o.beta2, "decay of the mean of squares, of adamw")->group(group);
+  command.add_option("--momentum", o.momentum, "momentum of sgd")->group(group);
   command.add_option("--clip", o.clip, "norm of the gradient above which it is scaled (0: none)")
       ->check(not_negative())
       ->group(group);
@@ -173,14 +178,19 @@ void add_reduce_options(CLI::App& command, TrainOptions& o) {
                   "first steps, which are dense; without, by density (README of the trainer)")
       ->check(count_value())
       ->group(group);
-  command.add_option("--scheme", o.scheme, "of sparse sums; auto measures, so bits may differ")
+  command
+      .add_option(
+          "--scheme", o.scheme,
+          "scheme of sparse sums; auto measures them, so two runs may differ in their last bits")
       ->check(CLI::IsMember(scheme_names()))
       ->group(group);
 }
 
 void add_rank_options(CLI::App& command, TrainOptions& o) {
   const char* group = kRanks;
-  command.add_option("--transport", o.meeting.transport, "of the ranks (auto: mpi under mpirun)")
+  command
+      .add_option("--transport", o.meeting.transport,
+                  "how the ranks send to each other (auto: mpi under mpirun, else gloo)")
       ->check(CLI::IsMember({"auto", "mpi", "gloo"}))
       ->group(group);
   command

@@ -34,8 +34,8 @@ using Logs = std::vector<std::unique_ptr<training::TrainingLog>>;
 std::vector<training::TrainingLog*> open_logs(const TrainOptions& options, std::uint64_t step,
                                               TrainPage& page, Logs& logs);
 
-// Logs a line if a new run saves nothing, or if its folder contains the checkpoints of another run.
-void warn_of_folder(const std::string& out);
+// Logs a line if the run saves nothing, once it is known to begin.
+void note_unsaved(const TrainOptions& options);
 
 // Warns about a resumed run's options that the user may not intend. described: the present options.
 // is_first: whether this is rank 0, which warns.

@@ -94,9 +94,11 @@ void remove_older(const std::string& out, const std::string& newest, int keep) {
 // Files that were being written or removed when a process was killed.
 void remove_leftovers(const std::string& out) {
   std::error_code ignored;
+  std::string hidden(1, '.');
+  hidden += kPrefix;
   std::vector<fs::path> leftovers;
   for (const auto& entry : fs::directory_iterator(out, ignored)) {
-    if (entry.path().filename().string().starts_with("." + std::string(kPrefix))) {
+    if (entry.path().filename().string().starts_with(hidden)) {
       leftovers.push_back(entry.path());
     }
   }

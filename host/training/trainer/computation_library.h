@@ -28,7 +28,7 @@ class ComputationLibrary {
   std::unique_ptr<Computation> make_decoder(const DecoderSizes& sizes,
                                             const ComputationOptions& options,
                                             ParameterSet& parameters) const;
-  // block: its number, of kBlock.
+  // block: the number of the block; only for DecoderPart::kBlock.
   std::unique_ptr<LayerComputation> make_layer(const DecoderSizes& sizes,
                                                const ComputationOptions& options, DecoderPart part,
                                                int block, ParameterSet& parameters) const;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -25,6 +24,7 @@ struct Point {
   double step = 0, loss = 0;
 };
 
+// A loss that is not finite has no point: as text it is no number.
 std::vector<Point> read_points(const std::string& csv) {
   std::ifstream file(csv);
   std::string line;
@@ -92,8 +92,7 @@ class CurveLog final : public TrainingLog {
   CurveLog(std::string csv, std::string svg) : csv_(std::move(csv)), svg_(std::move(svg)) {}
   void step(const StepFigures&) override {}
   void end() override {
-    std::vector<Point> points = read_points(csv_);
-    std::erase_if(points, [](const Point& point) { return !std::isfinite(point.loss); });
+    const std::vector<Point> points = read_points(csv_);
     if (points.empty()) return;
     std::ofstream out(svg_, std::ios::trunc);
     out << drawing(thinned(points)) << std::flush;

@@ -113,18 +113,18 @@ TEST_F(MeetingFolderTest, WhatADeadRunLeftIsTakenOver) {
   die_after([](MeetingFolder& folder) { folder.meet(0, 1, never()); });
   EXPECT_TRUE(fs::exists(path("rank-0")));
   MeetingFolder folder(path());
-  EXPECT_FALSE(folder.lives(0));
+  EXPECT_FALSE(folder.rank_is_alive(0));
   folder.meet(0, 1, at_once());
-  EXPECT_TRUE(folder.lives(0));
+  EXPECT_TRUE(folder.rank_is_alive(0));
 }
 
 TEST_F(MeetingFolderTest, ARankThatEndsTakesItsFileWithIt) {
   MeetingFolder other(path());
   {
     const auto all = ranks(2);
-    EXPECT_TRUE(other.lives(1));
+    EXPECT_TRUE(other.rank_is_alive(1));
   }
-  EXPECT_FALSE(other.lives(1));
+  EXPECT_FALSE(other.rank_is_alive(1));
   EXPECT_FALSE(fs::exists(path("rank-1")));
 }
 
@@ -149,9 +149,9 @@ TEST_F(MeetingFolderTest, AProcessThatWaitsGetsAPlace) {
   EXPECT_EQ(place.prefix, "joined-7");
   EXPECT_EQ((std::vector<int>{place.rank, place.world, place.number}), (std::vector<int>{2, 3, 5}));
   EXPECT_THAT(all[0]->waiting(), IsEmpty());
-  EXPECT_TRUE(all[0]->lives(5));
+  EXPECT_TRUE(all[0]->rank_is_alive(5));
   joining.reset();
-  EXPECT_FALSE(all[0]->lives(5));
+  EXPECT_FALSE(all[0]->rank_is_alive(5));
   EXPECT_FALSE(fs::exists(path("rank-5")));
 }
 
@@ -168,8 +168,8 @@ TEST_F(MeetingFolderTest, APlaceCanBeAskedForAgain) {
     waits.join();
     EXPECT_EQ(place.number, number);
   }
-  EXPECT_FALSE(all[0]->lives(1));
-  EXPECT_TRUE(all[0]->lives(2));
+  EXPECT_FALSE(all[0]->rank_is_alive(1));
+  EXPECT_TRUE(all[0]->rank_is_alive(2));
 }
 
 TEST_F(MeetingFolderTest, NobodyJoinsWhereNoRankLives) {
@@ -279,7 +279,7 @@ TEST_F(MeetingFolderTest, ReportsAreAwaitedFromThoseThatLiveUntilTheDeadline) {
   auto all = ranks(2);
   const FailureReports reports = all[0]->collect_reports(group_, 0, "", at_once());
   EXPECT_THAT(reports.absent, ElementsAre(1));
-  EXPECT_TRUE(all[0]->lives(1));
+  EXPECT_TRUE(all[0]->rank_is_alive(1));
 }
 
 TEST_F(MeetingFolderTest, ARankThatSignedIsNotAbsentWhenItEnds) {
