@@ -29,10 +29,11 @@ struct Request {
   // Number of alternatives per token, 0..20. Empty: the tokens' own log-probabilities are not
   // returned either.
   std::optional<int> top_logprobs;
-  bool prompt_logprobs = false;  // also the log-probability of every prompt token but the first
-  bool continues_text = true;    // output follows the prompt's text (else it starts a text: chat)
-  std::string caller;  // the client's name, for fair shares of rows and for cached prefixes
-  int priority = 0;    // among the requests of the caller: the lower, the earlier
+  // Also the log-probability of every prompt token but the first, and its alternatives.
+  bool prompt_logprobs = false;
+  bool continues_text = true;  // output follows the prompt's text (else it starts a text: chat)
+  std::string caller;          // the client's name, for fair shares of rows and for cached prefixes
+  int priority = 0;            // among the requests of the caller: the lower, the earlier
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };
@@ -55,6 +56,8 @@ struct RequestEvent {
   std::string text;                    // new text, whole UTF-8 sequences
   std::vector<TokenOutput> tokens;     // new tokens; a token may come before its text is complete
   std::vector<float> prompt_logprobs;  // once, with the first event, if requested
+  // with prompt_logprobs, where top_logprobs > 0: the most likely tokens of each place, best first
+  std::vector<std::vector<model::TokenLogprob>> prompt_top;
   std::optional<FinishReason> finish;
   std::string stop_text;  // the stop text that ended it, if one did
   std::string error;      // with kError

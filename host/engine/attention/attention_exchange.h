@@ -70,6 +70,7 @@ class AttentionExchange {
 
   bool has_lost() const { return losses_.has_lost(); }
   std::vector<int> take_lost() { return losses_.take_lost(); }
+  bool is_silent(int unit) const { return losses_.is_stuck(unit); }
   // Whether buffers are set aside, so that a unit may still use them.
   bool holds_lent() const { return !set_aside_.empty(); }
 

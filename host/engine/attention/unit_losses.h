@@ -33,8 +33,11 @@ class UnitLosses {
   std::vector<int> take_lost() { return std::exchange(lost_, {}); }
   // The units that have become stuck since the last call.
   std::vector<int> take_stuck() { return std::exchange(stuck_, {}); }
-  // Call it when another unit has replaced this one.
-  void replace_unit(int unit) { units_[static_cast<std::size_t>(unit)] = {}; }
+  // Call it when another unit has replaced this one. A loss that was not taken yet is not its own.
+  void replace_unit(int unit) {
+    units_[static_cast<std::size_t>(unit)] = {};
+    std::erase(lost_, unit);
+  }
 
   // Calls the unit's wait(), but does not throw. A DeviceError returns kLost. An Error is kept and
   // returns kDone, because the refused batch has also ended.

@@ -41,6 +41,7 @@ struct Executor::State {
   const LoadedWeights& weights() const { return dense_.weights(); }
   bool samples() const { return device::supports<device::SampleOp>(queue_.unit()); }
   std::vector<int> take_lost() { return exchange_.take_lost(); }
+  bool is_silent(int unit) const { return exchange_.is_silent(unit); }
   bool holds_lent() const { return exchange_.holds_lent(); }
   StepWays ways() const { return {exchange_.ways(), dense_.key_value_share()}; }
   void choose_way(const StepWay& way) { exchange_.choose_way(way); }
@@ -277,6 +278,8 @@ bool Executor::shares_queue_with(const device::AttentionUnit& unit) const {
 bool Executor::samples() const { return state_->samples(); }
 
 std::vector<int> Executor::take_lost() { return state_->take_lost(); }
+
+bool Executor::is_silent(int unit) const { return state_->is_silent(unit); }
 
 bool Executor::follows_rows() const { return state_->follows_rows(); }
 

@@ -42,6 +42,7 @@ class Executor final : public StepRunner {
     return run(items, logits, {});
   }
   std::vector<int> take_lost() override;
+  bool is_silent(int unit) const override;
   bool follows_rows() const override;
   void interrupt_when(std::function<bool()> interrupts) override;
   StepWays ways() const override;

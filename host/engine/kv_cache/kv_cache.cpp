@@ -51,9 +51,9 @@ void KvCache::lose_unit(int unit) {
   index_.erase_unit(unit);
 }
 
-void KvCache::return_unit(int unit, std::uint32_t num_pages, double bandwidth, double share) {
+void KvCache::return_unit(int unit, std::uint32_t num_pages, double share) {
   TANDEM_CHECK(!units_[unit].alive);
-  units_[unit] = {PagePool(num_pages), bandwidth, share, true, 0};
+  units_[unit] = {PagePool(num_pages), units_[unit].bandwidth, share, true, 0};
   has_shares_ |= share > 0;
 }
 

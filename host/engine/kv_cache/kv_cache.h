@@ -65,8 +65,9 @@ class KvCache {
   bool is_near(int unit) const { return unit == near_; }
   // Forgets the unit's pages and prefixes. The caller releases the tables with pages on it.
   void lose_unit(int unit);
-  // Adds a lost unit again, or another one under its number, with empty pages.
-  void return_unit(int unit, std::uint32_t num_pages, double bandwidth, double share = 0);
+  // Adds a lost unit again, or another one under its number, with empty pages. It keeps its
+  // bandwidth: one that is measured again beside running work may be far too low.
+  void return_unit(int unit, std::uint32_t num_pages, double share = 0);
 
   int page_tokens() const { return page_tokens_; }
   std::size_t blocks_for(std::size_t num_tokens) const {

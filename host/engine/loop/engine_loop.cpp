@@ -70,6 +70,7 @@ EngineLoop::EngineLoop(const model::Model& model, StepRunnerSource& compute,
   for (NamedUnit& unit : units) add_unit(std::move(unit));
   make_planner();
   update_limit();
+  first_limit_ = max_request_tokens_;
 }
 
 StepShape EngineLoop::step_shape() const {
@@ -110,10 +111,10 @@ void EngineLoop::replace_lost(NamedUnit unit) {
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const int index = static_cast<int>(i);
     if (units_[i].id != unit.id || kv_.unit_pages(index).alive) continue;
-    const device::AttentionCapacity capacity = unit.unit->capacity();
+    const std::uint32_t num_pages = unit.unit->capacity().num_pages;
     device::AttentionStats& past = past_stats_[unit.id];
     runner_->replace_unit(index, *unit.unit);  // the call that may throw
-    kv_.return_unit(index, capacity.num_pages, capacity.read_bandwidth_bytes_per_s, unit.share);
+    kv_.return_unit(index, num_pages, unit.share);
     add_stats(units_[i].unit->stats(), past);
     units_[i] = std::move(unit);
     replan_unit(i);
@@ -168,6 +169,7 @@ void EngineLoop::step() {
   const Clock::TimePoint begin = options_.clock->now();
   run_s_ = 0;
   try {
+    rest_fallback();
     move_pages();
     // A page that is withheld may be missing for the longest request.
     if (kv_.blocks_for(static_cast<std::size_t>(max_request_tokens_)) > kv_.num_pages()) {
@@ -276,7 +278,7 @@ std::vector<std::string> EngineStatus::lost_units() const {
 UnitStatus EngineLoop::status_of(std::size_t index) const {
   const UnitPages pages = kv_.unit_pages(static_cast<int>(index));
   UnitStatus unit{.id = units_[index].id,
-                  .alive = pages.alive,
+                  .alive = pages.alive || is_resting(index),
                   .pages_total = pages.total,
                   .pages_used = pages.used,
                   .pages_cached = pages.idle,

@@ -45,9 +45,10 @@ struct Newcomer {
 // release all their pages and return to the head of the queue; the interrupted step does not count,
 // because no sequence has advanced. If no unit remains, or the remaining units are too small for an
 // accepted request, the loop makes the fallback; without one, it lowers the limits of requests.
-// When the runner fails, a fallback runner takes over: units that share its queue are lost, the
-// others keep their pages. If nothing can compute or attend any more, every request ends with
-// kError, then and later.
+// It rests as soon as the other units can hold what they could at the start, and all accepted
+// requests. When the runner fails, a fallback runner takes over: units that share its queue are
+// lost, the others keep their pages. If nothing can compute or attend any more, every request ends
+// with kError, then and later.
 struct LoopFallbacks {
   std::function<NamedUnit()> attention;
   std::function<std::unique_ptr<StepRunnerSource>()> compute;
@@ -148,16 +149,25 @@ class EngineLoop {
   void advance(const StepItem& item);
   void fail_step(const std::string& message);
   void warn(const std::string& text) const;
+  void notify(const std::string& text) const;
   Sequence& running(SequenceId id);
   void requeue(std::size_t index);
   void requeue_running(SequenceId id);
   StepShape step_shape() const;
-  void handle_lost(const std::vector<int>& units, bool may_return = true);
+  // `silent`: those of the units that gave no answer.
+  void handle_lost(const std::vector<int>& units, const std::vector<int>& silent = {},
+                   bool may_return = true);
   void give_away(NamedUnit& lost);
-  bool answers(const NamedUnit& asked);
+  enum class Answer { kGiven, kMissing, kDead };
+  Answer ask(const NamedUnit& asked);
   bool replace_compute(const std::string& message);
   void restore_capacity();
   std::string add_fallback();
+  int longest_request() const;
+  void rest_fallback();
+  bool is_resting(std::size_t index) const {
+    return fallback_rests_ && static_cast<int>(index) == fallback_;
+  }
   void update_limit();
   void refuse_oversized();
   void fail_all(const std::string& message);
@@ -184,6 +194,8 @@ class EngineLoop {
   std::map<std::string, device::AttentionStats> past_stats_;  // of units that were replaced, by id
   // the time since which a unit has not answered, by id
   std::map<std::string, Clock::TimePoint> silent_since_;
+  int fallback_ = -1;            // the index of the fallback unit; -1: none was made
+  bool fallback_rests_ = false;  // it holds no pages until a unit is lost again
   bool all_units_lost_ = false;  // whether this is why the loop is broken
 
   std::unique_ptr<StepPlanner> planner_;  // null if the engine has no costs
@@ -199,6 +211,7 @@ class EngineLoop {
   std::map<std::string, PrefixKey> salts_;          // a salt for every caller so far
   std::vector<std::unique_ptr<Sequence>> running_;  // in order of admission
   std::vector<Delivery> deliveries_;
+  int first_limit_ = 0;         // the limit of a request at the start
   int max_request_tokens_ = 0;  // not changed when the last unit is lost
   std::string broken_;          // why nothing can run; empty while steps can run
   std::string idle_error_;      // the last error of check_units(), which is reported once

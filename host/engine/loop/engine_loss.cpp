@@ -41,20 +41,22 @@ bool EngineLoop::replace_compute(const std::string& message) {
     stop_serving(message + ", and its fallback failed: " + error.what());
     return true;
   }
-  handle_lost(lost, false);
+  handle_lost(lost, {}, false);
   return true;
 }
 
 // Units in the compute unit's queue are not asked: a failure there is one of the compute unit.
 bool EngineLoop::check_units(UnitsAsked asked) {
-  std::vector<int> lost;
+  std::vector<int> lost, silent;
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const int unit = static_cast<int>(i);
     const UnitPages pages = kv_.unit_pages(unit);
     if (!pages.alive || runner_->shares_queue_with(*units_[i].unit)) continue;
     if (asked == UnitsAsked::kUnused && pages.used > 0) continue;
     try {
-      if (!answers(units_[i])) lost.push_back(unit);
+      const Answer answer = ask(units_[i]);
+      if (answer != Answer::kGiven) lost.push_back(unit);
+      if (answer == Answer::kMissing) silent.push_back(unit);
     } catch (const DeviceError&) {
       lost.push_back(unit);
     } catch (const std::exception& error) {
@@ -62,26 +64,27 @@ bool EngineLoop::check_units(UnitsAsked asked) {
       warn(units_[i].id + ": the check whether the unit still works failed: " + error.what());
     }
   }
-  if (!lost.empty()) handle_lost(lost);
+  if (!lost.empty()) handle_lost(lost, silent);
   return !lost.empty();
 }
 
-// False if it is dead, or has not answered for the device timeout. By contract is_alive() is true
-// for a silent device too, but only after it has waited for the answer.
-bool EngineLoop::answers(const NamedUnit& asked) {
+// By contract is_alive() is true for a silent device too, but only after it has waited for the
+// answer. The answer is missing when the device timeout has passed.
+EngineLoop::Answer EngineLoop::ask(const NamedUnit& asked) {
   constexpr std::chrono::milliseconds kAtOnce{80};
   const Clock::TimePoint begin = options_.clock->now();
-  if (!asked.unit->is_alive()) return false;
+  if (!asked.unit->is_alive()) return Answer::kDead;
   const Clock::TimePoint end = options_.clock->now();
   if (end - begin < kAtOnce) {
     silent_since_.erase(asked.id);
-    return true;
+    return Answer::kGiven;
   }
   const Clock::TimePoint since = silent_since_.try_emplace(asked.id, begin).first->second;
-  return end - since < options_.device_timeout;
+  return end - since < options_.device_timeout ? Answer::kGiven : Answer::kMissing;
 }
 
-void EngineLoop::handle_lost(const std::vector<int>& units, bool may_return) {
+void EngineLoop::handle_lost(const std::vector<int>& units, const std::vector<int>& silent,
+                             bool may_return) {
   for (const int unit : units) kv_.lose_unit(unit);
   const std::uint64_t before = totals_.rebuilt_sequences;
   for (std::size_t i = running_.size(); i > 0; --i) {
@@ -92,13 +95,17 @@ void EngineLoop::handle_lost(const std::vector<int>& units, bool may_return) {
     requeue(i - 1);
     ++totals_.rebuilt_sequences;
   }
+  const std::uint64_t rebuilt = totals_.rebuilt_sequences - before;
+  const std::string requests = rebuilt == 1 ? " request is" : " requests are";
   for (const int unit : units) {
     NamedUnit& lost = units_[static_cast<std::size_t>(unit)];
     silent_since_.erase(lost.id);
     ++losses_[lost.id];
-    warn("attention unit " + lost.id + " is lost: it failed, or gave no answer for " +
-         std::to_string(options_.device_timeout.count()) + " ms; " +
-         std::to_string(totals_.rebuilt_sequences - before) + " requests are computed again");
+    const bool is_silent = std::ranges::find(silent, unit) != silent.end();
+    const std::string timeout = std::to_string(options_.device_timeout.count()) + " ms";
+    warn("attention unit " + lost.id + " is lost: it " +
+         (is_silent ? "gave no answer for " + timeout : "failed") + "; " + std::to_string(rebuilt) +
+         requests + " computed again");
     if (may_return && fallbacks_.lost_units_return) give_away(lost);
   }
   restore_capacity();
@@ -119,18 +126,41 @@ void EngineLoop::return_unit(NamedUnit unit) {
   } catch (const std::exception& error) {
     return warn("attention unit " + id + " is back, but cannot be used: " + error.what());
   }
-  if (options_.on_notice) options_.on_notice("attention unit " + id + " is back");
+  notify("attention unit " + id + " is back");
   if (std::exchange(all_units_lost_, false)) broken_.clear();
+  update_limit();
+}
+
+// The tokens that an accepted request may reach.
+int EngineLoop::longest_request() const {
+  int most = 0;
+  for (const auto& sequence : running_) most = std::max(most, sequence->most_tokens());
+  waiting_.for_each(
+      [&](const Sequence& sequence) { most = std::max(most, sequence.most_tokens()); });
+  return most;
+}
+
+// The operator did not name the fallback, so it works only while the others are too small. Its
+// sequences are computed again on the others.
+void EngineLoop::rest_fallback() {
+  if (fallback_ < 0) return;
+  const UnitPages pages = kv_.unit_pages(fallback_);
+  const auto most = static_cast<std::size_t>(std::max(first_limit_, longest_request()));
+  if (!pages.alive || kv_.blocks_for(most) + pages.total > kv_.num_pages()) return;
+  kv_.lose_unit(fallback_);
+  for (std::size_t i = running_.size(); i > 0; --i) {
+    if (KvCache::touches(running_[i - 1]->table, fallback_)) requeue(i - 1);
+  }
+  fallback_rests_ = true;
+  notify("attention unit " + units_[static_cast<std::size_t>(fallback_)].id +
+         " rests: the others suffice again");
   update_limit();
 }
 
 // Accepted requests must fit as before. Makes the fallback unit where the other units are too
 // small; lowers the limits of requests only when there is no fallback.
 void EngineLoop::restore_capacity() {
-  int most = 0;
-  for (const auto& sequence : running_) most = std::max(most, sequence->most_tokens());
-  waiting_.for_each(
-      [&](const Sequence& sequence) { most = std::max(most, sequence.most_tokens()); });
+  const int most = longest_request();
   const std::uint32_t left = kv_.num_pages();
   if (left == 0 || kv_.blocks_for(static_cast<std::size_t>(most)) > left) {
     const std::string error = add_fallback();
@@ -144,6 +174,12 @@ void EngineLoop::restore_capacity() {
 
 // Empty, or the reason why there is no fallback unit.
 std::string EngineLoop::add_fallback() {
+  if (std::exchange(fallback_rests_, false)) {
+    const NamedUnit& unit = units_[static_cast<std::size_t>(fallback_)];
+    kv_.return_unit(fallback_, unit.unit->capacity().num_pages, unit.share);
+    notify("attention unit " + unit.id + " works again, because the others do not suffice");
+    return {};
+  }
   const auto make = std::exchange(fallbacks_.attention, {});
   if (!make) return " and there is no fallback";
   try {
@@ -155,6 +191,7 @@ std::string EngineLoop::add_fallback() {
       unit.id += ":fallback";
     }
     add_unit(std::move(unit));
+    fallback_ = static_cast<int>(units_.size()) - 1;
   } catch (const std::exception& error) {
     return std::string(": ") + error.what();
   }

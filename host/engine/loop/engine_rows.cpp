@@ -6,6 +6,7 @@
 // with the error; all other requests continue. A sequence that already has the result of its
 // position ignores the second one.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "common/error.h"
@@ -127,7 +128,12 @@ bool EngineLoop::run(std::span<const StepItem> items) {
   const std::vector<int> lost = runner_->run(runner_items_, on_logits, on_token);
   run_s_ += seconds_since(begin);
   if (!interrupted_) ++totals_.steps;
-  if (!lost.empty()) handle_lost(lost);
+  if (!lost.empty()) {
+    std::vector<int> silent;
+    std::ranges::copy_if(lost, std::back_inserter(silent),
+                         [&](int unit) { return runner_->is_silent(unit); });
+    handle_lost(lost, silent);
+  }
   if (!lost.empty() || interrupted_) return false;
   count_rows(items);
   if (planner_ && !runs_alone_) {
@@ -212,6 +218,10 @@ void EngineLoop::fail_step(const std::string& message) {
 
 void EngineLoop::warn(const std::string& text) const {
   if (options_.on_warning) options_.on_warning(text);
+}
+
+void EngineLoop::notify(const std::string& text) const {
+  if (options_.on_notice) options_.on_notice(text);
 }
 
 }  // namespace tandem::engine

@@ -66,7 +66,10 @@ Sequence::Sequence(RequestId id, Request request, EventSink sink, const model::M
   request_.sampling = {};
   request_.stop_tokens = {};
   sampler_.accept_prompt(tokens_);
-  if (request_.prompt_logprobs) prompt_logprobs_.resize(tokens_.size() - 1);
+  if (request_.prompt_logprobs) {
+    prompt_logprobs_.resize(tokens_.size() - 1);
+    if (request_.top_logprobs.value_or(0) > 0) prompt_top_.resize(tokens_.size() - 1);
+  }
   event_.id = id_;
   event_.prompt_tokens = num_prompt_tokens_;
 }
@@ -81,12 +84,23 @@ void Sequence::on_logits(int position, std::span<const float> logits) {
   const int next = position + 1;
   // After a preemption a position may be written again, until the first event takes the values.
   if (!prompt_logprobs_.empty() && next < num_prompt_tokens_) {
-    prompt_logprobs_[static_cast<std::size_t>(position)] =
-        model::log_probability(logits, tokens_[static_cast<std::size_t>(next)]);
+    score_prompt(static_cast<std::size_t>(position), logits);
   }
   if (next == num_tokens() && request_.max_tokens > 0) {
     accept(sampler_.sample(logits, request_.top_logprobs));
   }
+}
+
+void Sequence::score_prompt(std::size_t position, std::span<const float> logits) {
+  const int num_top = prompt_top_.empty() ? 0 : *request_.top_logprobs;
+  model::SampledToken token = model::scored(logits, tokens_[position + 1], num_top);
+  prompt_logprobs_[position] = token.logprob;
+  if (num_top > 0) prompt_top_[position] = std::move(token.top);
+}
+
+void Sequence::take_prompt_scores() {
+  event_.prompt_logprobs = std::exchange(prompt_logprobs_, {});
+  event_.prompt_top = std::exchange(prompt_top_, {});
 }
 
 std::optional<device::SampleRow> Sequence::device_draw(int position) {
@@ -112,7 +126,7 @@ bool Sequence::ends_generation(TokenId id) const {
 
 void Sequence::accept(const model::SampledToken& sampled) {
   note_time();
-  event_.prompt_logprobs = std::exchange(prompt_logprobs_, {});
+  take_prompt_scores();
   if (ends_generation(sampled.id)) return finish(FinishReason::kStop);
   tokens_.push_back(sampled.id);
   event_.tokens.push_back({sampled.id, sampled.logprob, sampled.top});
@@ -164,7 +178,7 @@ void Sequence::finish(FinishReason reason, const std::string& error) {
   if (reason == FinishReason::kLength && !event_.stop_text.empty()) reason = FinishReason::kStop;
   if (!prompt_logprobs_.empty() && reason != FinishReason::kCancelled &&
       reason != FinishReason::kError) {
-    event_.prompt_logprobs = std::exchange(prompt_logprobs_, {});
+    take_prompt_scores();
   }
   event_.finish = reason;
   event_.error = error;
@@ -182,6 +196,7 @@ RequestEvent Sequence::take_event() {
   event_.text.clear();
   event_.tokens.clear();
   event_.prompt_logprobs.clear();
+  event_.prompt_top.clear();
   return event;
 }
 

@@ -95,6 +95,8 @@ class Sequence {
 
  private:
   void accept(const model::SampledToken& sampled);
+  void score_prompt(std::size_t position, std::span<const float> logits);
+  void take_prompt_scores();
   bool ends_generation(TokenId id) const;
   bool push_text(const std::string& text);  // true: a stop text was met
   void flush_text();
@@ -115,6 +117,7 @@ class Sequence {
 
   RequestEvent event_;
   std::vector<float> prompt_logprobs_;  // [prompt - 1], until the first event takes them
+  std::vector<std::vector<model::TokenLogprob>> prompt_top_;  // as prompt_logprobs_, or empty
   bool scheduled_ = false;
   bool first_token_pending_ = false;
   std::optional<double> token_gap_;

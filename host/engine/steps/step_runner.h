@@ -70,6 +70,8 @@ class StepRunner {
                                const TokenSink& tokens) = 0;
   // Returns the units that were lost in a run() that threw; each one once.
   virtual std::vector<int> take_lost() = 0;
+  // Whether this lost unit gave no answer in time. Otherwise it failed.
+  virtual bool is_silent(int unit) const = 0;
 
   // Whether few rows take much less time than many, as on a CPU. Then run() can be interrupted.
   virtual bool follows_rows() const { return false; }

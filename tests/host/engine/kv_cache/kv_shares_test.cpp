@@ -228,7 +228,7 @@ TEST(KvShares, AWithheldPageCountsUntilItsUnitIsLost) {
   EXPECT_FALSE(cache.extend(table, 4 * kSharedPageTokens));
   cache.lose_unit(0);
   EXPECT_EQ(cache.num_pages(), 0u);
-  cache.return_unit(0, 4, 1e9);
+  cache.return_unit(0, 4);
   EXPECT_EQ(cache.num_pages(), 4u);
   EXPECT_TRUE(cache.extend(table, 4 * kSharedPageTokens));
 }

@@ -93,6 +93,13 @@ TEST(MovePolicy, UnloadsASlowUnitOnlyByWholeSequences) {
   EXPECT_EQ(state.plan(options), (KvMove{0, 0, 1, 8})) << "where pages are dealt, a part may go";
 }
 
+TEST(MovePolicy, MovesNoWholeSequenceToAUnitWithRoomForAPartOfItOnly) {
+  State state{{{true, 100, 60, 0, 1}, {true, 20, 0, 0, 1}}, {{20, 0}, {40, 0}}, {0, 0}};
+  EXPECT_FALSE(state.plan()) << "15 of its 20 pages may be used";
+  state.held = {{15, 0}, {45, 0}};
+  EXPECT_EQ(state.plan(), (KvMove{0, 0, 1, 8}));
+}
+
 TEST(MovePolicy, GivesWayEarlierUnderPressure) {
   const State state{
       {{true, 100, 80, 0, 1}, {true, 100, 60, 0, 1}}, {{10, 0}, {70, 0}, {0, 60}}, {0, 0, 1}};

@@ -73,6 +73,8 @@ TEST_F(Callers, WithOneSlotTheyTakeTurns) {
   const RequestId second = submit(request(0, 10, 400, 2, "other"));
   EXPECT_LE(steps_to_first_token(second), 2);
   const std::size_t before = served_.at(first).tokens.size();
+  while (served_.at(first).tokens.size() == before) step();
+  EXPECT_EQ(served_.at(second).tokens.size(), 23u) << "a turn of 32 rows, 10 of them its prompt";
   for (int i = 0; i < 100; ++i) step();
   EXPECT_GT(served_.at(first).tokens.size(), before);
   EXPECT_LT(served_.at(second).tokens.size(), 100u);

@@ -138,6 +138,14 @@ TEST_F(DraftModelTest, ASequenceWithoutAPageGetsNoGuesses) {
   EXPECT_TRUE(failures_.empty());
 }
 
+TEST_F(DraftModelTest, ASequenceThatNoLongerFitsLeavesItsPagesToOthers) {
+  const auto model = make(3);
+  EXPECT_EQ(draft(*model, 1, text(10, 1), 4).size(), 4u);
+  EXPECT_EQ(draft(*model, 2, text(20, 2), 4).size(), 4u);
+  EXPECT_TRUE(draft(*model, 1, text(40, 1), 4).empty());
+  EXPECT_EQ(draft(*model, 2, text(40, 2), 4), right(text(40, 2), 4));
+}
+
 TEST_F(DraftModelTest, ADeviceThatFailsEndsTheGuessesAndNothingElse) {
   draft_options_.dies_at = Clock::TimePoint(std::chrono::seconds(4));
   options_.speculation.make_drafter = [this] { return make(); };

@@ -135,6 +135,33 @@ TEST_F(Drafts, AnAnswerNeverExceedsItsLimit) {
   expect_all_served();
 }
 
+TEST_F(Drafts, NobodyGuessesTheTokenBehindTheLastOne) {
+  speculate(0);
+  start(two_units({}, {}));
+  serve({request(0, 20, 2, 1)}, std::chrono::seconds(1));
+  EXPECT_EQ(loop_->status().speculation.drafted, 0u);
+  serve({request(0, 20, 3, 2)}, std::chrono::seconds(1));
+  EXPECT_EQ(loop_->status().speculation.drafted, 1u);
+  expect_all_served();
+}
+
+TEST_F(Drafts, GuessesAndKnownTokensTogetherKeepTheLimitOfAStep) {
+  speculate(0);
+  options_.max_step_tokens = 8;
+  std::size_t most_rows = 0;
+  runner_.before_run = [&](std::span<const RunnerItem> items) {
+    std::size_t rows = 0;
+    for (const RunnerItem& item : items) rows += item.tokens.size();
+    most_rows = std::max(most_rows, rows);
+  };
+  start(two_units({}, {}));
+  for (std::uint32_t i = 0; i < 5; ++i) submit(request(0, 4, 60, i));
+  while (!loop_->idle()) step();
+  expect_all_served();
+  EXPECT_GT(loop_->status().speculation.accepted, 0u);
+  EXPECT_EQ(most_rows, 8u);
+}
+
 TEST_F(Drafts, AStopTokenAmongGuessesEndsTheAnswerThere) {
   speculate(0);
   start(two_units({}, {}));

@@ -151,6 +151,35 @@ TEST_F(Fairness, AStepIsNotInterruptedForItsOwnCallerNorForFewRows) {
   EXPECT_EQ(loop_->status().interrupted_steps, 0u);
 }
 
+TEST_F(Fairness, AStepThatStartsARequestIsNotInterruptedForAnotherOfItsCaller) {
+  start_alone();
+  submit(request(0, 200, 3, 1, "one"));
+  arrive(clock_.now() + std::chrono::milliseconds(100), request(0, 16, 1, 2, "one"));
+  go_on();
+  EXPECT_EQ(loop_->status().interrupted_steps, 0u);
+}
+
+TEST_F(Fairness, AnInterruptedStepIsNotCountedAmongTheSteps) {
+  ASSERT_NO_FATAL_FAILURE(start_beside_a_greedy_one());
+  const std::uint64_t before = loop_->status().steps;
+  arrive(clock_.now() + std::chrono::milliseconds(100), request(0, 16, 1, 900, "other"));
+  go_on();
+  EXPECT_EQ(loop_->status().interrupted_steps, 1u);
+  EXPECT_EQ(loop_->status().steps, before);
+  go_on();
+  EXPECT_EQ(loop_->status().steps, before + 1);
+}
+
+TEST_F(Fairness, AStepIsNotInterruptedForACallerThatIsServedAlready) {
+  ASSERT_NO_FATAL_FAILURE(start_beside_a_greedy_one());
+  first_token({}, request(0, 16, kEndless, 900, "other"));
+  for (int i = 0; i < 5; ++i) go_on();
+  const std::uint64_t before = loop_->status().interrupted_steps;
+  arrive(clock_.now() + std::chrono::milliseconds(100), request(0, 16, 1, 901, "other"));
+  go_on();
+  EXPECT_EQ(loop_->status().interrupted_steps, before);
+}
+
 TEST_F(Fairness, AStepIsNotInterruptedForACallerThatHasHadAStepMore) {
   ASSERT_NO_FATAL_FAILURE(start_beside_a_greedy_one());
   first_token({}, request(0, 250, 1, 900, "other"));

@@ -174,10 +174,16 @@ TEST_F(RefusedSteps, APlanThatFailsOnceCostsNothingAndTwiceTheRunningRequests) {
   step();
   EXPECT_EQ(loop_->status().running, 2);
   step();
-  cost.num_failures = 2;
+  cost.num_failures = 1;
+  step();
+  EXPECT_EQ(loop_->status().running, 2) << "a step that went well lies between";
+  step();
+  cost.num_failures = 3;
   step();
   step();
   EXPECT_EQ(loop_->status().running, 0);
+  step();
+  EXPECT_EQ(loop_->status().waiting, 4) << "the third is the first of the next plan";
   EXPECT_EQ(served_.at(1).last.finish, FinishReason::kError);
   run();
   for (const RequestId id : {3, 4, 5, 6}) expect_served(id);

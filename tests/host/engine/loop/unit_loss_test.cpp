@@ -221,6 +221,26 @@ TEST_F(UnitLoss, IsWhatADeviceErrorInAWaitMeans) {
   EXPECT_FALSE(engine->status().units[0].alive);
 }
 
+// The executor knows whether a wait ended in a loss or in its timeout.
+TEST_F(UnitLoss, TheWarningSaysHowAStepLostTheUnit) {
+  const auto warning_of = [&](const test::NaiveUnitOptions& mortal) {
+    std::vector<std::string> warnings;  // the engine's thread's, until it is gone
+    EngineOptions options;
+    options.device_timeout = std::chrono::milliseconds(100);
+    options.on_warning = [&](const std::string& text) { warnings.push_back(text); };
+    std::vector<NamedUnit> units;
+    units.push_back(rig_.naive_unit("mortal", mortal));
+    auto engine = rig_.engine(std::move(units), options, [&] { return rig_.cpu_unit(64); });
+    run_all(*engine, {greedy(rig_.prompt(20, 1), 30)});
+    engine.reset();
+    return warnings.empty() ? "" : warnings.front();
+  };
+  EXPECT_THAT(warning_of({.lose_after = 20}),
+              HasSubstr("mortal is lost: it failed; 1 request is computed again"));
+  EXPECT_THAT(warning_of({.slow_batch = 20, .slow_for = std::chrono::milliseconds(1000)}),
+              HasSubstr("mortal is lost: it gave no answer for 100 ms; 1 request is"));
+}
+
 TEST_F(UnitLoss, ShowsInTheMetrics) {
   trace::Metrics metrics;
   std::vector<NamedUnit> units = rig_.cpu_units({64});

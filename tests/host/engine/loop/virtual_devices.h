@@ -125,6 +125,7 @@ class VirtualRunner final : public StepRunner {
   std::vector<int> run(std::span<const RunnerItem> items, const LogitsSink& logits,
                        const TokenSink& tokens) override;
   std::vector<int> take_lost() override { return std::exchange(options_.lost_with_it, {}); }
+  bool is_silent(int) const override { return true; }  // a lost unit answers nothing
   bool follows_rows() const override { return options_.follows_rows; }
   void interrupt_when(std::function<bool()> interrupts) override {
     interrupts_ = std::move(interrupts);

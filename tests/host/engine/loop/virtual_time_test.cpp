@@ -176,19 +176,27 @@ TEST_F(VirtualTime, ALostUnitIsGivenAwayAndTakesSequencesAgainWhenItIsBack) {
   expect_all_served();
 }
 
+NamedUnit busy_for_a_second(NamedUnit unit) {
+  dynamic_cast<VirtualUnit&>(*unit.unit).add_busy(1);
+  return unit;
+}
+
 TEST_F(VirtualTime, AUnitThatIsLostAndComesBackAgainAndAgainTakesOnePlace) {
   LoopFallbacks fallbacks;
   fallbacks.lost_units_return = true;
-  start(two_units({.dies_at = Clock::TimePoint(seconds(5))}, {}), std::move(fallbacks));
+  std::vector<NamedUnit> units = two_units({.dies_at = Clock::TimePoint(seconds(5))}, {});
+  units[0] = busy_for_a_second(std::move(units[0]));
+  start(std::move(units), std::move(fallbacks));
   for (std::uint32_t round = 1; round <= 3; ++round) {
     for (std::uint32_t i = 0; i < 8; ++i) submit(request(0, 20, 80, 10 * round + i));
     while (!loop_->idle()) step();
     ASSERT_EQ(loop_->take_lost_units().size(), 1u);
     VirtualUnitOptions again;
     if (round < 3) again.dies_at = clock_.now() + seconds(5);
-    loop_->return_unit(unit("first", again));
+    loop_->return_unit(busy_for_a_second(unit("first", again)));
     ASSERT_EQ(loop_->status().units.size(), 2u);
     EXPECT_EQ(loop_->status().units[0].losses, round);
+    EXPECT_EQ(loop_->status().units[0].stats.busy_seconds, round + 1) << "of all of its name";
     EXPECT_THAT(loop_->status().lost_units(), ElementsAre());
   }
   EXPECT_EQ(loop_->max_request_tokens(), 128 * 16);

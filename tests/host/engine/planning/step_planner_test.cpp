@@ -329,5 +329,71 @@ TEST(StepPlanner, EstimatesOfManyRowsAreCorrectedByThemselves) {
   EXPECT_EQ(corrected(16), dense(16));
 }
 
+// Two relaxations after 10 s each leave the slow one 1.057 times its estimate.
+TEST(StepPlanner, AnotherWayMustBeClearlyFaster) {
+  PlanOptions options;
+  options.unit_ids = {"own", "card"};
+  StepPlanner planner(planner::machine_with({1e-6}, 1e-5), options);
+  const StepWay slow{false, true}, usual{false, false};
+  planner.set_ways({{slow, usual}, 0});
+  const auto run = [&](int seconds) {
+    plan_decode_rows(planner, 1);
+    planner.choose(1);
+    StepMeasure measured;
+    measured.run_s = (planner.way() == slow ? 3 : 1.07) * planner.predicted().total;
+    planner.learn(measured, Clock::TimePoint(std::chrono::seconds(seconds)));
+    return planner.way();
+  };
+  EXPECT_EQ(run(1), slow);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(run(1), usual);
+  for (const int seconds : {11, 21, 22}) EXPECT_EQ(run(seconds), usual) << seconds;
+  EXPECT_EQ(run(31), usual);
+  EXPECT_EQ(run(32), slow) << "after a third relaxation";
+}
+
+TEST(StepPlanner, AWayThatHasNotWorkedIsNotKept) {
+  StepPlanner planner = planner_of(planner::machine_with({1e-6}, 1e-5));
+  const StepWay one{false, true}, other{true, false};
+  planner.set_ways({{one, other}, 0});
+  planner.set_ways({{other, one}, 0});
+  EXPECT_EQ(planner.way(), other) << "the usual one of the new list";
+  plan_decode_rows(planner, 1);
+  planner.choose(1);
+  learn_step(planner, {1, 1});
+  planner.set_ways({{one, other}, 0});
+  EXPECT_EQ(planner.way(), other) << "it has worked";
+}
+
+TEST(StepPlanner, AStepIsNeverLongerThanTheOptionsAllow) {
+  PlanOptions options;
+  options.target_itl_s = 100;
+  options.unit_ids = {"own", "card"};
+  StepPlanner planner(planner::machine_with({1e-6}, 1e-5), options);
+  plan_decode_rows(planner, 0);
+  EXPECT_EQ(planner.limit_rows(options.max_step_tokens, {}).step_rows, options.max_step_tokens);
+}
+
+TEST(StepPlanner, AUnitThatWasFasterIsBelievedWhileItHasNoWork) {
+  StepPlanner planner = planner_of(planner::machine_with({1e-6}, 1e-5));
+  const auto at = [](int seconds) { return Clock::TimePoint(std::chrono::seconds(seconds)); };
+  EXPECT_TRUE(planner.deal(outlook_of(1e6), at(1)));
+  plan_decode_rows(planner, 1);
+  planner.choose(1);
+  learn_step(planner, {1, 0.5}, at(1));
+  const double fast = planner.machine().units[1].attention.correction;
+  ASSERT_LT(fast, 1);
+  planner.deal(outlook_of(1e6), at(12));
+  EXPECT_EQ(planner.machine().units[1].attention.correction, fast);
+}
+
+TEST(StepPlanner, TheMeasuredTimeOfAStepIncludesTheHost) {
+  StepPlanner planner = planner_of(planner::machine_with({1e-6}, 1e-5));
+  planner.learn_host(0.25);
+  plan_decode_rows(planner, 0);
+  planner.choose(1);
+  learn_step(planner, {1, 1});
+  EXPECT_NEAR(planner.status().measured_s, planner.predicted().total + 0.25, 1e-12);
+}
+
 }  // namespace
 }  // namespace tandem::engine

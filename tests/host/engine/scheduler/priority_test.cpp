@@ -45,6 +45,14 @@ TEST(Priority, PagesComeFromWorseRequestsUntilTheyAreEnough) {
   EXPECT_THAT(plan.admitted, ElementsAre(4));
 }
 
+TEST(Priority, NoMoreGiveWayThanTheRequestNeeds) {
+  const RunningView running[] = {decoding_at(1, 5, 9), decoding_at(2, 6, 9)};  // 3 pages each
+  const WaitingView waiting[] = {{.id = 4, .num_tokens = 8, .priority = 0}};
+  const StepPlan plan = plan_of_one(waiting, running, 0);
+  EXPECT_THAT(plan.preempted, ElementsAre(2)) << "2 pages, and one for the member that stays";
+  EXPECT_THAT(plan.admitted, ElementsAre(4));
+}
+
 TEST(Priority, NobodyGivesWayWhereThatIsNotEnough) {
   const RunningView running[] = {decoding_at(1, 0, 9), decoding_at(2, 6, 9)};
   const WaitingView waiting[] = {{.id = 4, .num_tokens = 24, .priority = 0}};
@@ -75,6 +83,21 @@ TEST(Priority, PromptsOfABetterPriorityRunFirst) {
   ASSERT_EQ(plan.items.size(), 2u);
   EXPECT_EQ(plan.items[0].num_rows, 1) << "the oldest advances";
   EXPECT_EQ(plan.items[1].num_rows, 7);
+}
+
+TEST(Priority, BesideTheOldestPromptABetterOneComesBeforeAShorterOne) {
+  const auto prompt = [](SequenceId id, int num_tokens, int priority) {
+    return RunningView{
+        .id = id, .num_tokens = num_tokens, .num_blocks = 25, .num_sole = 25, .priority = priority};
+  };
+  const RunningView running[] = {prompt(1, 90, 0), prompt(2, 60, 0), prompt(3, 10, 5)};
+  SchedulerOptions options = kPriorityOptions;
+  options.max_step_tokens = 32, options.max_prefill_rows = 8;
+  const StepPlan plan = plan_of_one({}, running, 50, options);
+  ASSERT_EQ(plan.items.size(), 2u);
+  EXPECT_EQ(plan.items[0].num_rows, 8);
+  EXPECT_EQ(plan.items[1].id, 2u);
+  EXPECT_EQ(plan.items[1].num_rows, 24);
 }
 
 }  // namespace

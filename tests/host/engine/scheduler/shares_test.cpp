@@ -94,6 +94,14 @@ TEST(Shares, ARequestThatWaitsForPagesDoesNotHoldUpAnotherCallerWithinItsShare) 
   EXPECT_THAT(plan_of_shares(waiting, running, 6, 10).admitted, ElementsAre(4));
 }
 
+TEST(Shares, WhileARequestWaitsForPagesAnotherCallerMayReachItsShareExactly) {
+  const RunningView running[] = {decoding(1, 1)};  // 2 pages
+  const WaitingView waiting[] = {{.id = 2, .num_tokens = 33, .caller = 0},
+                                 {.id = 3, .num_tokens = 5, .caller = 1}};
+  EXPECT_THAT(plan_of_shares(waiting, running, 6, 8).admitted, ElementsAre(3));
+  EXPECT_THAT(plan_of_shares(waiting, running, 6, 7).admitted, IsEmpty());
+}
+
 // Caller 1 has one small sequence, the newest; caller 0 needs a page and has most of them.
 TEST(Shares, WhenPagesRunOutTheCallerWithMostGivesThem) {
   const RunningView running[] = {
@@ -136,6 +144,54 @@ TEST(Shares, NobodyIsPreemptedForARequestThatThenLacksPages) {
 }
 
 // Eight rows: three decode for one caller, whatever its prompts want, and the other has half.
+// Caller 1 finds no room, though two of caller 0 would give way; caller 2 needs only one of them.
+TEST(Shares, WhoeverStaysAfterAllCountsForTheNextRequestAgain) {
+  const RunningView running[] = {decoding(1, 0, 32), decoding(2, 0, 16), decoding(3, 0, 16)};
+  const WaitingView waiting[] = {{.id = 4, .num_tokens = 40, .caller = 1},
+                                 {.id = 5, .num_tokens = 4, .caller = 2}};
+  SchedulerOptions options = kShareOptions;
+  options.max_running = 3;
+  const CallerView three[3] = {};
+  const StepPlan plan = plan_of_shares(waiting, running, 0, 30, options, three);
+  EXPECT_THAT(plan.preempted, ElementsAre(3));
+  EXPECT_THAT(plan.admitted, ElementsAre(5));
+}
+
+// The preempted sequence might be the one that holds the pages.
+TEST(Shares, NobodyIsPreemptedOnceARequestCountsOnPagesOfARunningOne) {
+  const RunningView running[] = {decoding(1, 0), decoding(2, 0)};
+  WaitingView waiting[] = {{.id = 3, .num_tokens = 5, .num_cached_tokens = 4, .caller = 1},
+                           {.id = 4, .num_tokens = 5, .caller = 2}};
+  SchedulerOptions options = kShareOptions;
+  options.max_running = 3;
+  const CallerView three[3] = {};
+  EXPECT_THAT(plan_of_shares(waiting, running, 50, 54, options, three).preempted, ElementsAre(2));
+  waiting[0].num_cached_in_use = 1;
+  const StepPlan plan = plan_of_shares(waiting, running, 50, 54, options, three);
+  EXPECT_THAT(plan.preempted, IsEmpty());
+  EXPECT_THAT(plan.admitted, ElementsAre(3));
+}
+
+TEST(Shares, ACallerWithExactlyItsShareOfPagesGivesNone) {
+  const RunningView running[] = {decoding(1, 0, 13), decoding(2, 0, 13)};  // 8 pages
+  const WaitingView waiting[] = {{.id = 3, .num_tokens = 9, .caller = 1}};
+  EXPECT_THAT(plan_of_shares(waiting, running, 0, 16).preempted, IsEmpty());
+  EXPECT_THAT(plan_of_shares(waiting, running, 0, 15).preempted, ElementsAre(2));
+}
+
+// Two of caller 0 give way to two of caller 1, whose rows reach only for the first.
+TEST(Shares, ARequestForWhichAnotherWasPreemptedIsAdmittedWithoutARow) {
+  const RunningView running[] = {decoding(1, 0), decoding(2, 0), decoding(3, 0), decoding(4, 0)};
+  const WaitingView waiting[] = {{.id = 5, .num_tokens = 30, .caller = 1},
+                                 {.id = 6, .num_tokens = 30, .caller = 1}};
+  SchedulerOptions options = kShareOptions;
+  options.max_step_tokens = 4;
+  const StepPlan plan = plan_of_shares(waiting, running, 100, 108, options);
+  EXPECT_THAT(plan.preempted, ElementsAre(4, 3));
+  EXPECT_THAT(plan.admitted, ElementsAre(5, 6));
+  EXPECT_EQ(std::ranges::count(plan.items, 6u, &StepItem::id), 0);
+}
+
 TEST(Shares, RowsAreHalvedBetweenTwoCallersThatWantMore) {
   const RunningView running[] = {
       decoding(1, 0),
