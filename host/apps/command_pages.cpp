@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "apps/option_form.h"
 #include "common/error.h"
 
 namespace tandem::apps {
@@ -57,8 +58,6 @@ std::string names_of(const CLI::Option& option) {
   return names.empty() ? escaped(option.get_name(true)) : names;
 }
 
-bool takes_value(const CLI::Option& option) { return option.get_expected_max() > 0; }
-
 // "TEXT:{f16,bf16}" -> "f16 bf16"
 std::string words_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
@@ -73,13 +72,9 @@ std::string words_of(const CLI::Option& option) {
 
 std::string option_manual(const CLI::Option& option) {
   std::string text = ".TP\n\\fB" + names_of(option) + "\\fR";
-  if (takes_value(option)) text += " \\fI" + escaped(option.get_type_name()) + "\\fR";
-  text += "\n" + escaped(option.get_description());
-  if (takes_value(option) && !option.get_default_str().empty()) {
-    text += " (default: " + escaped(option.get_default_str()) + ")";
-  }
-  if (option.get_required()) text += " (required)";
-  return text + "\n";
+  const std::string value = form_of(option).value;
+  if (!value.empty()) text += " \\fI" + escaped(value) + "\\fR";
+  return text + "\n" + escaped(description_of(option)) + "\n";
 }
 
 std::string options_manual(const CLI::App& command) {
@@ -145,7 +140,8 @@ constexpr const char* kWordsOfHelp = R"sh()
       if ((i + 1 == COMP_CWORD)) || [[ $subcommand == -* ]]; then subcommand=; fi
       help=$("$program" "$command" $subcommand --help 2>/dev/null ||
              "$program" "$command" --help 2>/dev/null)
-      if [[ $previous == --* && $help =~ "$previous "[A-Z]+(:\{([^}]*)\})? ]]; then
+      local value='(\{([^}]*)\}|[A-Z]+)'
+      if [[ $previous == --* && $help =~ "$previous"[[:space:]]{1,7}$value ]]; then
         words=${BASH_REMATCH[2]//,/ }
         if [ -z "$words" ]; then return; fi
       else
@@ -257,8 +253,10 @@ void add_pages(CLI::App& program, const std::string& version, WrittenPages pages
   command->group("");  // hidden: a step of the build
   const auto directory = std::make_shared<std::string>();
   command->add_option("directory", *directory, "where to write them")->required();
-  command->callback(
-      [&program, version, directory, pages] { write_pages(program, version, *directory, pages); });
+  command->callback([&program, version, directory, pages] {
+    program.name("tandem");  // also where another program writes the pages of its commands
+    write_pages(program, version, *directory, pages);
+  });
 }
 
 }  // namespace tandem::apps

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "apps/option_form.h"
 #include "apps/option_names.h"
 
 namespace tandem::apps {
@@ -176,8 +177,10 @@ std::string HelpFormatter::entry(const std::string& name, const std::string& tex
 }
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
-  return entry(make_option_name(option, is_positional) + make_option_opts(option),
-               make_option_desc(option));
+  std::string name = make_option_name(option, is_positional);
+  name.resize(std::min(name.find('{'), name.size()));  // "--no-verify{false}" of a switch
+  const std::string value = form_of(*option).value;
+  return entry(name + (value.empty() ? "" : " " + value), description_of(*option));
 }
 
 std::string HelpFormatter::make_subcommand(const CLI::App* command) const {

@@ -20,6 +20,16 @@ constexpr int kDraftPageTokens = 16;
 constexpr std::uint64_t kShareOfKv = 8;
 constexpr std::uint64_t kUsualKvBytes = 1ull << 30;
 
+// The served model is a file too, so the error names the option.
+std::unique_ptr<model::Model> load_draft(const std::string& path) {
+  try {
+    return model::load_model(path);
+  } catch (const Error& error) {
+    const std::string_view text = error.what();
+    throw Error("draft", fmt::format("--draft: {}", text.substr(text.find("] ") + 2)));
+  }
+}
+
 }  // namespace
 
 bool names_draft_model(const std::string& draft) { return !draft.empty() && draft != "lookup"; }
@@ -42,7 +52,7 @@ void require_same_tokens(const model::Tokenizer& draft, const model::Tokenizer& 
 }
 
 DraftChoice::DraftChoice(const RuntimeOptions& options)
-    : options_(options), model_(model::load_model(options.draft)) {
+    : options_(options), model_(load_draft(options.draft)) {
   const model::ModelConfig& config = model_->config();
   spdlog::info("draft model {}: {} {} layers, {:.1f} M parameters, at most {} guesses a step",
                config.name, config.architecture, config.num_layers,

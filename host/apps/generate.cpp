@@ -154,21 +154,31 @@ void add_generate(CLI::App& app) {
   command->add_option("-p,--prompt", o->prompt, "text to continue, or with --chat to answer")
       ->required();
   command->add_flag("--chat", o->chat, "treat the prompt as a user's message");
-  command->add_option("-n,--max-tokens", o->max_tokens, "longest answer")
+  command->add_option("-n,--max-tokens", o->max_tokens, "maximum number of tokens of the answer")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   command->add_flag("--json", o->as_json, "print one JSON object instead of text");
-  command->add_option("--temperature", o->sampling.temperature, "0 takes the most likely token")
+  command
+      ->add_option("--temperature", o->sampling.temperature,
+                   "how random the choice of tokens is (0: always the most likely token)")
       ->capture_default_str()
       ->group("Sampling");
   command->add_option("--top-k", o->sampling.top_k, "sample among the k most likely (0: all)")
       ->group("Sampling");
-  command->add_option("--top-p", o->sampling.top_p, "sample among the most likely with this mass")
-      ->group("Sampling");
-  command->add_option("--min-p", o->sampling.min_p, "drop tokens below this share of the best")
+  command
+      ->add_option(
+          "--top-p", o->sampling.top_p,
+          "sample among the most likely tokens whose probabilities add up to this (1: all)")
       ->group("Sampling");
   command
-      ->add_option("--repetition-penalty", o->sampling.repetition_penalty, "above 1: repeat less")
+      ->add_option(
+          "--min-p", o->sampling.min_p,
+          "leave out tokens that are less likely than this share of the most likely one (0: none)")
+      ->group("Sampling");
+  command
+      ->add_option("--repetition-penalty", o->sampling.repetition_penalty,
+                   "divide the logits of tokens that occurred before by this (1: no change; above "
+                   "1: fewer repetitions)")
       ->group("Sampling");
   command
       ->add_option("--presence-penalty", o->sampling.presence_penalty,

@@ -68,10 +68,11 @@ void add_key(CLI::App& app) {
   auto o = std::make_shared<KeyOptions>();
   command->add_option("--name", o->name, "who uses it; metrics and the log show this name")
       ->required();
-  command->add_option("--role", o->roles, "use, metrics or admin; several: --role use metrics")
+  command->add_option("--role", o->roles, "what the key may do; several roles: --role use metrics")
       ->check(CLI::IsMember({"use", "metrics", "admin"}))
       ->capture_default_str();
-  command->add_flag("--stdin", o->from_stdin, "take the key from standard input, make none");
+  command->add_flag("--stdin", o->from_stdin,
+                    "read the key from standard input instead of making one");
   command->add_flag("--json", o->as_json, "print one JSON object");
   command->callback([o] { make_key(*o); });
 }

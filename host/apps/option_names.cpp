@@ -62,7 +62,7 @@ std::string option_suggestion(const CLI::App& command, const std::string& name) 
 }
 
 std::string help_hint(const CLI::App& app) {
-  std::string path = "tandem ";
+  std::string path = (app.get_name().empty() ? "tandem" : app.get_name()) + " ";
   for (const CLI::App* command : named_commands(app)) path += command->get_name() + " ";
   return "; see `" + path + "--help`";
 }

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -26,11 +27,13 @@ void log_to_standard_error() {
 
 void add_log_options(CLI::App& app, LogOptions& options) {
   constexpr auto kLast = CLI::MultiOptionPolicy::TakeLast;  // a configuration file comes first
-  app.add_option("--log-level", options.level, "trace, debug, info, warn, error or off")
+  app.add_option("--log-level", options.level,
+                 "write messages of this level and above to standard error")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->multi_option_policy(kLast)
       ->capture_default_str();
-  app.add_option("--log-format", options.format, "text, or json: one object per line")
+  app.add_option("--log-format", options.format,
+                 "form of the log: lines of text, or one JSON object per line")
       ->check(CLI::IsMember({"text", "json"}))
       ->multi_option_policy(kLast)
       ->capture_default_str();
@@ -52,7 +55,7 @@ void follow_log_options(CLI::App& app) {
 
 int run_program(const Program& program, const std::vector<std::string>& words,
                 std::ostream& errors) {
-  CLI::App app{program.description, "tandem"};
+  CLI::App app{program.description, program.name};
   app.set_version_flag("-v,--version", program.version);
   app.formatter(std::make_shared<HelpFormatter>(help_width()));
   app.require_subcommand(1);
@@ -83,12 +86,16 @@ int run_program(const Program& program, const std::vector<std::string>& words,
 
 int main_of(const Program& program, int argc, char** argv) {
   log_to_standard_error();
+  Program called = program;
+  called.name = called_as(argv);
   return exit_code_of(
       [&] {
-        return run_program(program, {argv + 1, argv + argc}, std::cerr);
+        return run_program(called, {argv + 1, argv + argc}, std::cerr);
       },
       report_error);
 }
+
+std::string called_as(char** argv) { return std::filesystem::path(argv[0]).filename().string(); }
 
 // The last line of a log in JSON is JSON as well, also where the log is off.
 void report_error(const std::string& text) {

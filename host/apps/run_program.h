@@ -19,7 +19,11 @@ struct Program {
   // Adds subcommands; --config calls it for a second program that only parses.
   std::function<void(CLI::App&)> add_commands;
   std::string footer = {};
+  std::string name = "tandem";  // as help and messages show it
 };
+
+// The name by which a program was called: "tandem" starts other programs by its own name.
+std::string called_as(char** argv);
 
 // Logs to standard error as text; standard output has only what was asked for.
 void log_to_standard_error();

@@ -88,11 +88,13 @@ void add_model_options(CLI::App& command, RuntimeOptions& o) {
       ->check(not_negative())
       ->group("Model");
   command
-      .add_option("--quantize", o.quantize,
-                  "make the matrices smaller while loading: a type, or none (K types need rows of "
-                  "256 n; others get q4_1, q5_1, q8_0), or f8: e4m3 with a scale per output, of "
-                  "matrices in floats; f32 widens them instead, so that products round no "
-                  "activations")
+      .add_option(
+          "--quantize", o.quantize,
+          "convert the matrices to this type while loading; none: keep those of the file. K types "
+          "need "
+          "rows of a multiple of 256 values, and other rows get q4_1, q5_1 or q8_0. f8 is "
+          "e4m3 with a scale per output, for matrices in floats. f32 takes more memory, but "
+          "products then round no activations")
       ->check(CLI::IsMember(quantize_words()))
       ->capture_default_str()
       ->group("Model");
@@ -101,31 +103,37 @@ void add_model_options(CLI::App& command, RuntimeOptions& o) {
 void add_device_options(CLI::App& command, RuntimeOptions& o) {
   command
       .add_option("--compute", o.compute,
-                  "device of the dense layers (see `tandem devices`), or several that share them: "
-                  "cuda:0,cuda:1; cuda:0+cuda:1 then names them in --attention")
+                  "device that computes the dense layers (see `tandem devices`), or several that "
+                  "share them, "
+                  "such as cuda:0,cuda:1; --attention then calls them cuda:0+cuda:1")
       ->check(not_empty())
       ->capture_default_str()
       ->group("Devices");
   command
-      .add_option("--split", o.split,
-                  "how several compute devices share a model: each has some layers, or a part of "
-                  "every layer; auto: as is planned from their measured speeds and their memories, "
-                  "which may be limited: --compute cuda:0=8GiB,cpu")
+      .add_option(
+          "--split", o.split,
+          "how several compute devices share a model: layers: each has some layers; tensor: each "
+          "has "
+          "a part of every layer; auto: planned from their measured speeds and their memories, "
+          "which --compute can limit, as in cuda:0=8GiB,cpu")
       ->check(CLI::IsMember({"auto", "layers", "tensor"}))
       ->capture_default_str()
       ->group("Devices");
   command
-      .add_option("--attention", o.attention,
-                  "devices that hold KV and attend: auto (the compute device's memory, and cards "
-                  "where these are measured to pay), or ids such as cpu,xrt:0,xrt:1; with shares "
-                  "of the sequences or pages: cuda=0.5,xrt:0=0.3,cpu=0.2")
+      .add_option(
+          "--attention", o.attention,
+          "devices that hold keys and values (KV) and compute attention: ids such as "
+          "cpu,xrt:0,xrt:1, "
+          "also with shares of the sequences or pages, as in cuda=0.5,xrt:0=0.3,cpu=0.2; auto: "
+          "the compute device, and cards where measurements say that they make steps faster")
       ->check(not_empty())
       ->capture_default_str()
       ->group("Devices");
   command
       .add_option("--placement", o.placement,
-                  "sequences: each is on one device; pages: each is dealt over all devices by "
-                  "bandwidth; interleave: in equal shares")
+                  "where the KV of a sequence is: sequences: all of it on one device; pages: "
+                  "spread over all "
+                  "devices by their bandwidth; interleave: spread in equal shares")
       ->check(CLI::IsMember({"sequences", "pages", "interleave"}))
       ->capture_default_str()
       ->group("Devices");
@@ -133,21 +141,22 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
       ->check(CLI::Range(0, 1024))
       ->group("Devices");
   command
-      .add_option("--pin", o.pin,
-                  "bind CPU threads to cores; auto: if they take all cores, else to NUMA nodes")
+      .add_option(
+          "--pin", o.pin,
+          "bind each CPU thread to a core; auto: if the threads take all cores, else to NUMA nodes")
       ->check(CLI::IsMember({"auto", "on", "off"}))
       ->capture_default_str()
       ->group("Devices");
   add_backend_options(command, device::backends(), o.backend);
   command
       .add_option("--device-timeout-ms", o.device_timeout_ms,
-                  "time after which a device that does not answer is lost")
+                  "milliseconds after which a device that does not answer counts as lost")
       ->check(CLI::Range(1, 3600000))
       ->capture_default_str()
       ->group("Devices");
   command
       .add_option("--revive-seconds", o.revive_seconds,
-                  "interval of attempts to use a lost attention device again (0: never)")
+                  "seconds between attempts to use a lost attention device again (0: never)")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str()
       ->group("Devices");
@@ -161,7 +170,7 @@ void add_kv_options(CLI::App& command, RuntimeOptions& o) {
   command
       .add_option(
           "--kv-memory", o.kv_bytes,
-          "most KV memory per device, e.g. 2GiB (default: the host memory that remains after "
+          "maximum KV memory per device, e.g. 2GiB (default: the host memory that remains after "
           "the weights and a reserve of an eighth, all memory of a card; never more than "
           "--max-running "
           "sequences of --context tokens need)")
@@ -184,38 +193,47 @@ void add_kv_options(CLI::App& command, RuntimeOptions& o) {
 }
 
 void add_scheduling_options(CLI::App& command, RuntimeOptions& o) {
-  command.add_option("--max-running", o.max_running, "sequences decoded together")
+  command
+      .add_option("--max-running", o.max_running,
+                  "maximum number of sequences that are decoded together")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str()
       ->group("Scheduling");
-  command.add_option("--max-waiting", o.max_waiting, "requests queued before new ones are refused")
+  command
+      .add_option("--max-waiting", o.max_waiting,
+                  "maximum number of requests in the queue; further ones are refused")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str()
       ->group("Scheduling");
   command
-      .add_option("--max-step-tokens", o.max_step_tokens, "rows per step; bounds a prefill chunk")
+      .add_option(
+          "--max-step-tokens", o.max_step_tokens,
+          "maximum number of rows (tokens) of a step; longer prompts are computed in several steps")
       ->check(CLI::Range(1, 8192))
       ->capture_default_str()
       ->group("Scheduling");
   command
       .add_option("--max-prefill-rows", o.max_prefill_rows,
-                  "rows of the oldest prompt per step while others want rows (0: half of "
-                  "--max-step-tokens)")
+                  "maximum number of rows of the oldest prompt in a step, while other sequences "
+                  "want rows (0: half of --max-step-tokens)")
       ->check(CLI::Range(0, 8192))
       ->capture_default_str()
       ->group("Scheduling");
   command
       .add_option("--sub-batches", o.sub_batches,
-                  "2 overlaps attention with dense layers; 0: in steps where that is predicted to "
-                  "take less time")
+                  "parts into which a step is divided: 2: attention of one part runs beside the "
+                  "dense layers "
+                  "of the other; 1: no division; 0: what is predicted to take less time")
       ->check(CLI::Range(0, 2))
       ->capture_default_str()
       ->group("Scheduling");
   command
-      .add_option("--early-query", o.early_query,
-                  "devices behind a link attend to the past while k and v are projected; auto: "
-                  "in steps where that is predicted to take less time, or, without measured costs, "
-                  "if the projection takes longer than one more submission")
+      .add_option(
+          "--early-query", o.early_query,
+          "send queries to devices behind a link before keys and values are computed, so that they "
+          "attend to the past meanwhile; auto: in steps where that is predicted to take less "
+          "time, or, without measured costs, if computing them takes longer than one more "
+          "submission")
       ->check(CLI::IsMember({"on", "off", "auto"}))
       ->capture_default_str()
       ->group("Scheduling");
@@ -234,7 +252,9 @@ void add_scheduling_options(CLI::App& command, RuntimeOptions& o) {
           "small model with the same tokenizer (FILE), or lookup: what followed the last "
           "tokens earlier in the text")
       ->group("Scheduling");
-  command.add_option("--draft-tokens", o.draft_tokens, "most guesses per sequence and step")
+  command
+      .add_option("--draft-tokens", o.draft_tokens,
+                  "maximum number of guessed tokens per sequence and step")
       ->check(CLI::Range(1, 64))
       ->capture_default_str()
       ->group("Scheduling");

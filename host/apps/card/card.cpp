@@ -20,6 +20,7 @@
 #include "apps/card/watch.h"
 #include "apps/exit_code.h"
 #include "apps/json_text.h"
+#include "common/counted.h"
 #include "common/error.h"
 #include "emulation/faults/fault_script.h"
 #include "emulation/faults/storm.h"
@@ -28,10 +29,12 @@ namespace tandem::apps {
 namespace {
 
 constexpr int kBugsFound = 4;
-constexpr const char* kReport = "TANDEM_CARD_REPORT";
+constexpr int kNotStarted = 127;  // the program
 constexpr const char* kChecks = "TANDEM_CHECKS";
+constexpr const char* kReport = "TANDEM_CARD_REPORT";
 constexpr const char* kTime = "TANDEM_TIME";
 constexpr const char* kWaves = "TANDEM_WAVES";
+constexpr const char* kRunsFile = "/runs";  // in the scratch folder
 constexpr const char* kTimedRunsAreNotChecked =
     "memory checks are off in timed runs; run it again without TANDEM_TIME and --time to check it";
 
@@ -120,10 +123,28 @@ struct ReportFile {
   std::uint64_t begin_bytes = 0;
 };
 
+// That no finding is told means nothing if nothing ran, or unchecked. The file is the one that
+// TANDEM_CARD_RUNS named.
+void print_no_findings(const std::string& runs_file) {
+  std::int64_t cards = 0, runs = 0, unchecked = 0;
+  std::ifstream in(runs_file);
+  for (std::string line; std::getline(in, line);) {
+    ++(line == "card" ? cards : runs);
+    if (line == "unchecked run") ++unchecked;
+  }
+  if (cards == 0) {
+    fmt::print(stderr, "tandem: the program opened no emulated card\n");
+    return;
+  }
+  const std::string remark =
+      unchecked == 0 ? "" : fmt::format(", {} of them without memory checks", unchecked);
+  fmt::print(stderr, "tandem: the cards found no bugs in {}{}\n", counted(runs, "run"), remark);
+}
+
 void print_findings(const std::vector<CardFinding>& findings) {
   const char* const actions = std::getenv("GITHUB_ACTIONS");
   const char* const workspace = std::getenv("GITHUB_WORKSPACE");
-  for (const CardFinding& finding : findings) fmt::print(stderr, "{}", finding_text(finding));
+  for (const CardFinding& finding : findings) fmt::print(stderr, "{}", finding_text_here(finding));
   if (!findings.empty()) fmt::print(stderr, "tandem: the cards found {}\n", summary_text(findings));
   if (actions == nullptr || std::string(actions) != "true") return;
   for (const CardFinding& finding : findings) {
@@ -134,8 +155,11 @@ void print_findings(const std::vector<CardFinding>& findings) {
 CommandOnCards command_of(const RunOptions& options, const ReportFile& report,
                           const ScratchFolder& scratch) {
   // The findings are printed once, after the run.
-  CommandOnCards command{
-      options.program, {{kReport, report.path}, {"TANDEM_CARD_FINDINGS", "report"}}, {}};
+  CommandOnCards command{options.program,
+                         {{kReport, report.path},
+                          {"TANDEM_CARD_FINDINGS", "report"},
+                          {"TANDEM_CARD_RUNS", scratch.path() + kRunsFile}},
+                         {}};
   use_own_cards(command, scratch);
   if (!options.faults.empty()) {
     command.environment["TANDEM_FAULTS"] = "@" + std::filesystem::absolute(options.faults).string();
@@ -169,7 +193,11 @@ void run_command(const RunOptions& options) {
   print_findings(findings);
   const auto times = read_card_times(report.path, report.begin_bytes);
   fmt::print(stderr, "{}", times_text(times));
-  if (!times.empty()) fmt::print(stderr, "tandem: {}\n", kTimedRunsAreNotChecked);
+  if (!times.empty()) {
+    fmt::print(stderr, "tandem: {}\n", kTimedRunsAreNotChecked);
+  } else if (findings.empty() && code != kNotStarted) {
+    print_no_findings(scratch.path() + kRunsFile);
+  }
   if (!options.sarif.empty()) {
     write_after_run(code, [&] { write_sarif(options.sarif, findings); });
   }
@@ -208,8 +236,9 @@ void add_run(CLI::App& parent) {
   command->add_option("--faults-log", o->faults_log,
                       "add the faults that happened to a file; it is a script that repeats them");
   command
-      ->add_option("--time", o->time,
-                   "tell the time that runs take on a real card; memory checks are off then")
+      ->add_option(
+          "--time", o->time,
+          "report the time that the runs would take on a real card; memory checks are off then")
       ->check(CLI::IsMember({"model"}));
   command->add_option("--vcd", o->vcd,
                       "write waveforms of the modelled runs for GTKWave; as --time model");
@@ -232,10 +261,13 @@ void add_storm(CLI::App& parent) {
     std::uint32_t cards = 0;
   };
   auto o = std::make_shared<Options>();
-  command->add_option("--seed", o->seed, "chooses the faults");
-  command->add_option("--events", o->events, "one fault in about so many launches and syncs")
+  command->option_defaults()->always_capture_default();
+  command->add_option("--seed", o->seed, "seed of the random faults");
+  command->add_option("--events", o->events, "mean number of launches and syncs per fault")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
-  command->add_option("--cards", o->cards, "cards with faults of their own; 0: all alike")
+  command
+      ->add_option("--cards", o->cards,
+                   "number of cards that get faults of their own (0: every card gets the same)")
       ->check(CLI::Range(0, 16));
   command->callback([o] { fmt::print("{}", emulation::make_storm(o->seed, o->events, o->cards)); });
 }
@@ -268,7 +300,7 @@ void add_report(CLI::App& parent) {
       return;
     }
     fmt::print("{}", times_text(times));
-    for (const CardFinding& finding : findings) fmt::print("{}", finding_text(finding));
+    for (const CardFinding& finding : findings) fmt::print("{}", finding_text_here(finding));
     fmt::print("{}\n", summary_text(findings));
     if (!times.empty()) fmt::print("{}\n", kTimedRunsAreNotChecked);
   });

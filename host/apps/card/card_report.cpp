@@ -20,11 +20,15 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::array<std::pair<const char*, const char*>, 18> kAdvice = {{
-    {"out_of_bounds", "make the buffer as large as the kernel's highest access, or bound the loop"},
+    {"out_of_bounds",
+     "make the buffer as large as the kernel's highest access, or bound the loop; if the address "
+     "is before the buffer, look for a negative index"},
     {"use_after_free", "keep the buffer until the run that uses it has ended: wait() first"},
     {"misaligned", "align the address to the size of the type that the port moves"},
     {"uninitialised_memory", "write the buffer and sync it to the card before the run"},
-    {"race", "order the runs (wait() between them), or give each its own part of the buffer"},
+    {"race",
+     "order the two accesses (wait() between runs, barrier() between work-items), or give each its "
+     "own part of the memory"},
     {"wrong_bank",
      "allocate the buffer in kernel.group_id(argument), or connect the port to that "
      "bank (sp= in the configuration of v++ -l)"},
@@ -33,15 +37,18 @@ constexpr std::array<std::pair<const char*, const char*>, 18> kAdvice = {{
      "host and before the run"},
     {"missing_sync_from_device",
      "call bo.sync(XCL_BO_SYNC_BO_FROM_DEVICE) after the run and before the host reads"},
-    {"missing_wait", "call run.wait() before the sync from the device"},
+    {"missing_wait",
+     "call run.wait() before the sync from the device, and sync only if it returns "
+     "ERT_CMD_STATE_COMPLETED"},
     {"bad_argument", "pass the arguments in the kernel's order, with its types and number"},
     {"deadlock",
-     "give the streams the depths that are needed (#pragma HLS stream), or change the "
-     "order of reads and writes; `tandem card depths` finds the least depths"},
+     "give the streams the depths that are needed (inside a kernel #pragma HLS stream, between "
+     "kernels stream_connect=FROM:TO:DEPTH in the configuration of v++ -l), or change the order of "
+     "reads and writes; `tandem card depths` finds the least depths inside kernels"},
     {"leftover_tokens", "read as many values as are written"},
     {"read_empty", "write as many values as are read"},
     {"never_ends",
-     "look at the loop whose place is named: its end depends on data that never comes"},
+     "look for a loop, or an access to a stream, whose end depends on data that never comes"},
     {"local_out_of_bounds", "bound the index of the local array"},
     {"division_by_zero", "test the divisor, or bound the values that reach it"},
     {"uninitialised_local", "give the variable a value before it is read"},
@@ -82,6 +89,15 @@ std::string card_advice(const std::string& kind) {
     if (kind == name) return advice;
   }
   return {};
+}
+
+std::string card_advice(const CardFinding& finding) {
+  const auto depths = finding.members.find("depths_needed");
+  if (finding.kind == "deadlock" && depths != finding.members.end() && depths->empty()) {
+    return "change the order of reads and writes, or write a first value into the ring: no depths "
+           "help";
+  }
+  return card_advice(finding.kind);
 }
 
 std::vector<CardFinding> read_card_report(const std::string& path, std::uint64_t begin_bytes,

@@ -2,6 +2,7 @@
 //
 // The forms of findings. GitHub's: "Workflow commands for GitHub Actions"; SARIF: OASIS, 2.1.0.
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "apps/card/card_report.h"
@@ -87,6 +88,22 @@ std::string below(const std::string& file, const std::string& workspace) {
   return is_below ? file.substr(workspace.size() + 1) : file;
 }
 
+// `text` with every path below `folder` relative to it.
+std::string with_paths_below(std::string text, const std::string& folder) {
+  if (folder.empty()) return text;
+  const std::string prefix = folder + "/";
+  for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at)) {
+    const bool begins_a_path =
+        at == 0 || std::string_view(" '\"(\n").find(text[at - 1]) != std::string_view::npos;
+    if (begins_a_path) {
+      text.erase(at, prefix.size());
+    } else {
+      at += prefix.size();
+    }
+  }
+  return text;
+}
+
 std::string uri_of(const std::string& file) {
   static const char* const kDigits = "0123456789ABCDEF";
   std::string uri = file.starts_with("/") ? "file://" : "";
@@ -119,7 +136,7 @@ ordered_json sarif_result(const CardFinding& finding) {
 
 }  // namespace
 
-std::string finding_text(const CardFinding& finding) {
+std::string finding_text(const CardFinding& finding, const std::string& folder) {
   const std::string place = place_text(finding.file, finding.line);
   const std::string subject = subject_text(finding);
   std::string text = (place.empty() ? "" : place + ": ") + finding.severity + ": " + finding.kind;
@@ -130,9 +147,14 @@ std::string finding_text(const CardFinding& finding) {
   if (finding.members.contains("depths_needed")) {
     text += depths_text(finding.members["depths_needed"]);
   }
-  const std::string advice = card_advice(finding.kind);
+  const std::string advice = card_advice(finding);
   if (!advice.empty()) text += "    what to do: " + advice + "\n";
-  return text;
+  return with_paths_below(std::move(text), folder);
+}
+
+std::string finding_text_here(const CardFinding& finding) {
+  std::error_code none;
+  return finding_text(finding, std::filesystem::current_path(none).string());
 }
 
 std::string summary_text(const std::vector<CardFinding>& findings) {
@@ -166,7 +188,7 @@ ordered_json findings_json(const std::vector<CardFinding>& findings) {
     errors += finding.severity == "error" ? 1 : 0;
     ordered_json line = finding.members;
     line["count"] = finding.count;
-    const std::string advice = card_advice(finding.kind);
+    const std::string advice = card_advice(finding);
     line["advice"] = advice.empty() ? ordered_json(nullptr) : ordered_json(advice);
     lines.push_back(std::move(line));
   }

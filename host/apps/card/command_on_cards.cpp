@@ -73,6 +73,15 @@ std::string tree_of_cards() {
               "build with the packages libxrt-dev and libboost-context-dev");
 }
 
+constexpr const char* kBecomeProgram = R"(setup=$1
+shift
+. "$setup" || exit 126
+if ! type -P -- "$1" >/dev/null && [ ! -e "$1" ]; then
+  echo "tandem: there is no program '$1'; after -- give its path, such as ./host, or a name of PATH" >&2
+  exit 127
+fi
+exec -- "$@")";
+
 [[noreturn]] void become_program(const CommandOnCards& command, const std::string& tree) {
   for (const auto& [name, value] : command.environment) setenv(name.c_str(), value.c_str(), 1);
   if (!command.output_file.empty()) {
@@ -83,7 +92,7 @@ std::string tree_of_cards() {
     }
   }
   const std::string setup = tree + "/setup.sh";
-  std::vector<std::string> words = {"bash", "-c", R"(. "$0" || exit 126; exec -- "$@")", setup};
+  std::vector<std::string> words = {"bash", "-c", kBecomeProgram, "tandem", setup};
   words.insert(words.end(), command.words.begin(), command.words.end());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());

@@ -39,7 +39,9 @@ void read_found(const std::string& file, DepthRun& run) {
     fields >> what >> depth >> place.line;
     fields.get();
     std::getline(fields, place.stream, '\t');
-    if (!std::getline(fields, place.file)) throw Error("card", file + ": '" + line + "'");
+    if (!std::getline(fields, place.file))
+      throw Error("card", file + ": '" + line +
+                              "' is no depth of a stream; link the kernels again with v++");
     std::uint64_t& value = (what == "needs" ? run.needs : run.streams)[place];
     value = std::max(value, depth);
   }
@@ -79,7 +81,7 @@ DepthRun run_with_depths(const std::vector<std::string>& command, const StreamDe
     if (finding.severity != "error" || (finding.kind != "deadlock" && finding.kind != "read_empty"))
       continue;
     is_stuck = true;
-    run.problem = finding_text(finding);
+    run.problem = finding_text_here(finding);
   }
   run.passed = code == 0 && !is_stuck;
   if (!run.passed && !is_stuck) {

@@ -145,7 +145,8 @@ void add_watch(CLI::App& parent) {
   command->add_flag("--once", o->once, "print once and end");
   command->add_flag("--json", o->as_json, "print JSON; without --once a line per interval");
   command->add_option("--interval", o->interval_seconds, "seconds between two looks")
-      ->check(CLI::Range(0.05, 3600.0));
+      ->check(CLI::Range(0.05, 3600.0))
+      ->capture_default_str();
   command->callback([o] { run_watch(*o); });
 }
 

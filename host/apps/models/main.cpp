@@ -23,7 +23,8 @@ int run(int argc, char** argv) {
   apps::ErrorLines lines;
   return apps::run_program({.description = "Measures and converts models.",
                             .version = TANDEM_VERSION,
-                            .add_commands = add_models},
+                            .add_commands = add_models,
+                            .name = apps::called_as(argv)},
                            {argv + 1, argv + argc}, lines.raw());
 }
 

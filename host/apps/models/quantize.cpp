@@ -60,7 +60,8 @@ DType type_named(const std::string& name) {
   for (const DType type : offered_types()) {
     if (dtype_name(type) == name) return type;
   }
-  throw Error("quantize", "'" + name + "' is not a type of weight");
+  throw Error("quantize",
+              "'" + name + "' is not a type of weight; `tandem quantize --help` lists them");
 }
 
 // The path to write: OUT without links.
@@ -145,7 +146,7 @@ void check(const QuantizeOptions& options) {
     throw Error("quantize", "nothing is to be changed; add --type or --prune");
   }
   if (options.type == "f32" && !options.prune) {
-    throw Error("quantize", "f32 makes nothing smaller; it is for --prune");
+    throw Error("quantize", "--type f32 makes no matrix smaller; use it together with --prune");
   }
   if (options.prune) return;
   if (options.scope != "row" || options.pattern != "values" || options.prunes_output) {
@@ -225,11 +226,13 @@ void add_prune_options(CLI::App& command, QuantizeOptions& o) {
                      "faster");
   command
       .add_option("--prune-scope", o.scope,
-                  "where values compete: in each row, or in all matrices together (global)")
+                  "where the smallest values are searched: in each row, or in all matrices "
+                  "together (global)")
       ->check(CLI::IsMember({"row", "global"}));
-  command.add_option("--prune-pattern", o.pattern,
-                     "values; N:M: each M values of a row keep the largest N, such as 2:4 with "
-                     "--prune 0.5; RxC: whole blocks, such as 8x8");
+  command.add_option(
+      "--prune-pattern", o.pattern,
+      "what is set to zero: values: each by itself; N:M: all but the largest N of each M values "
+      "of a row, such as 2:4 with --prune 0.5; RxC: whole blocks, such as 8x8");
   command.add_flag("--prune-output", o.prunes_output,
                    "prune the output projection, too; a model whose projection is its table of "
                    "embeddings gets a pruned copy of the table");
@@ -245,7 +248,8 @@ void add_quantize(CLI::App& app) {
   command->add_option("out", o->to, "GGUF file to write")->required();
   command
       ->add_option("--type", o->type,
-                   "of matrices, the table included; rows that do not divide into 256 values get "
+                   "type of the matrices, the table of embeddings included; rows that do not "
+                   "divide into 256 values get "
                    "q4_1 for q4_k, q5_1 for q5_k, q8_0 for q6_k; nothing is made larger, except "
                    "floats that are pruned")
       ->check(CLI::IsMember(type_names()));

@@ -133,22 +133,27 @@ void add_balance(CLI::App& app) {
   auto options = std::make_shared<BalanceOptions>();
   command
       ->add_option("--trace", options->trace,
-                   "CSV: a line per layer with time_us, and if wanted layer, bytes and step")
+                   "CSV file with a line per layer: the column time_us, and optionally layer, "
+                   "bytes and step")
       ->required();
-  command->add_option("--stages", options->stages, "of the pipeline, one after the other")
+  command->add_option("--stages", options->stages, "number of stages of the pipeline")
       ->required()
       ->check(in_range(1, kMostStages));
   command
-      ->add_option("--method", options->method,
-                   "exact: from the start; diffusion: by moves between neighbours")
+      ->add_option(
+          "--method", options->method,
+          "exact: the best stages, computed anew; diffusion: moves of layers between neighbouring "
+          "stages")
       ->check(CLI::IsMember({"exact", "diffusion"}))
       ->capture_default_str();
-  command->add_option("--memory", options->memory, "of each stage, such as 16GiB")
+  command->add_option("--memory", options->memory, "memory of each stage, such as 16GiB")
       ->transform(size_value())
       ->default_str("no limit");
   command
-      ->add_option("--from", options->from,
-                   "the present cuts, such as 6,12,18; without: equal numbers of layers")
+      ->add_option(
+          "--from", options->from,
+          "present stages: the first layer of each but the first, such as 6,12,18 (default: equal "
+          "numbers of layers)")
       ->delimiter(',');
   command->add_flag("--json", options->as_json, "print JSON");
   command->callback([options] { run_balance(*options); });

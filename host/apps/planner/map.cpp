@@ -176,54 +176,62 @@ void run_map(const MapOptions& options) {
 }
 
 void add_search_options(CLI::App& command, MapOptions& o) {
-  command.add_option("--seconds", o.seconds, "of the search")
+  command.add_option("--seconds", o.seconds, "seconds that the search may take")
       ->check(in_range(0, 1e6))
       ->each([&o](const std::string&) { o.is_search_asked = true; })
       ->capture_default_str();
-  command.add_option("--seed", o.seed, "of the random numbers")
+  command.add_option("--seed", o.seed, "seed of the random numbers")
       ->check(count_value())
       ->capture_default_str();
-  command.add_option("--threads", o.threads, "of the direct search and of circuits")
+  command
+      .add_option("--threads", o.threads,
+                  "threads of the direct search and of the search for circuits")
       ->check(in_range(1, 1024))
       ->capture_default_str();
   command
       .add_option("--method", o.method,
-                  "direct: over mappings; qubo: over the bits of the QUBO, to 40 tasks")
+                  "direct: search over mappings; qubo: search over the bits of a QUBO, for at most "
+                  "40 tasks")
       ->check(CLI::IsMember({"direct", "qubo"}))
       ->capture_default_str();
-  command.add_option("--sampler", o.sampler, "of --method qubo")
+  command.add_option("--sampler", o.sampler, "sampler of --method qubo")
       ->check(CLI::IsMember({"annealing", "tempering", "quantum", "tabu"}))
       ->capture_default_str();
 }
 
 void add_circuit_options(CLI::App& command, MapOptions& o) {
   CLI::Option* qasm =
-      command.add_option("--qasm", o.circuit.qasm, "circuit in OpenQASM 2; needs --coupling");
+      command.add_option("--qasm", o.circuit.qasm,
+                         "map this circuit, a file in OpenQASM 2; --coupling names the machine");
   command
       .add_option("--coupling", o.circuit.coupling,
-                  "the machine: two qubits that can be joined on every line, or JSON")
+                  "the machine of --qasm: a file with two qubits on each line, which are "
+                  "connected, or JSON")
       ->needs(qasm);
-  command.add_option("--out", o.circuit.out, "write the circuit on the machine to this file")
-      ->needs(qasm);
-  command.add_option("--trials", o.circuit.trials, "of a circuit: layouts to begin with")
+  command.add_option("--out", o.circuit.out, "write the mapped circuit to this file")->needs(qasm);
+  command
+      .add_option("--trials", o.circuit.trials,
+                  "number of layouts with which the search for a circuit begins")
       ->check(in_range(1, 100'000))
       ->default_str("by its size");
 }
 
 void add_traffic_options(CLI::App& command, MapOptions& o) {
   CLI::Option* traffic = command.add_option(
-      "--traffic", o.traffic.traffic, "the JSON of `tandem trace-comm`: ranks onto --topology");
+      "--traffic", o.traffic.traffic,
+      "map the ranks of this file, the JSON of `tandem trace-comm`, onto --topology");
   CLI::Option* topology =
       command
-          .add_option("--topology", o.traffic.topology,
-                      "mesh:4x4, torus:4x4x4, fat-tree:PORTS, dragonfly:GROUPSxROUTERSxPLACES, "
-                      "machine (its cores), machine:\"numa:2 core:4 pu:1\", or a file: lines of "
-                      "places and links, XML of lstopo or of NCCL")
+          .add_option(
+              "--topology", o.traffic.topology,
+              "the places: mesh:4x4, torus:4x4x4, fat-tree:PORTS, dragonfly:GROUPSxROUTERSxPLACES, "
+              "machine (its cores), machine:\"numa:2 core:4 pu:1\", or a file: lines of "
+              "places and links, XML of lstopo or of NCCL")
           ->needs(traffic);
   traffic->needs(topology);
   command
       .add_option("--hosts", o.traffic.hosts,
-                  "a hostfile of mpirun: its slots are the places in turn")
+                  "hostfile of mpirun: its slots are the places, in their order")
       ->needs(traffic);
   command
       .add_option("--rankfile", o.traffic.rankfile,

@@ -155,36 +155,46 @@ void add_place(CLI::App& app) {
   CLI::App* command = app.add_subcommand("place", "Place the operators of a graph onto devices");
   auto options = std::make_shared<PlaceOptions>();
   PlaceOptions& o = *options;
-  command->add_option("path", o.path, "graph: a file, or the folder of a triple")->required();
+  command->add_option("path", o.path, "the graph: a file, or with --format triple a folder")
+      ->required();
   command
-      ->add_option("--format", o.format,
-                   "json; onnx; triple: a folder with graph.dot, durations.txt and sizes.txt")
+      ->add_option(
+          "--format", o.format,
+          "form of the graph; triple: a folder with graph.dot, durations.txt and sizes.txt")
       ->required()
       ->check(CLI::IsMember({"json", "triple", "onnx"}));
   command
-      ->add_option("--devices", o.devices,
-                   "a number, or kinds and their memories: 2xgpu=16GiB,cpu=64GiB; each is linked "
-                   "to every other one")
+      ->add_option(
+          "--devices", o.devices,
+          "how many equal devices, or kinds with their memory, such as 2xgpu=16GiB,cpu=64GiB; "
+          "every device is linked to every other one")
       ->required();
-  command->add_option("--latency-us", o.latency_us, "of a link")
+  command->add_option("--latency-us", o.latency_us, "latency of a link, in microseconds")
       ->check(in_range(0, 1e6))
       ->capture_default_str();
-  command->add_option("--bandwidth-gbps", o.bandwidth_gbps, "of a link, GB/s")
+  command
+      ->add_option("--bandwidth-gbps", o.bandwidth_gbps,
+                   "bandwidth of a link, in gigabytes per second")
       ->check(in_range(1e-3, 1e6))
       ->capture_default_str();
-  command->add_option("--memory", o.memory, "of each device that states none, such as 16GiB")
+  command
+      ->add_option("--memory", o.memory,
+                   "memory of each device for which --devices states none, such as 16GiB")
       ->transform(size_value())
       ->default_str("no limit");
   command
       ->add_option(
           "--method", o.method,
-          "auto: the best of all; pardnn; metis; scotch; etf: each node where it starts first; "
-          "msct: the same, and favourite consumers follow their producers, by a linear programme; "
-          "chain: the optimum of a chain")
+          "auto: tries all and takes the best; pardnn, metis, scotch: partitions of the graph; "
+          "etf: "
+          "each operator goes where it starts earliest; msct: as etf, but some consumers stay with "
+          "their producer (chosen by a linear program); chain: the optimum for a chain of "
+          "operators")
       ->check(CLI::IsMember({"auto", "pardnn", "metis", "scotch", "etf", "msct", "chain"}))
       ->capture_default_str();
-  command->add_option("--svg", o.svg, "write the timeline of devices and links, a picture");
-  command->add_option("--dot", o.dot, "write the placed graph for Graphviz");
+  command->add_option("--svg", o.svg,
+                      "write a picture of the timeline of devices and links to this file");
+  command->add_option("--dot", o.dot, "write the placed graph to this file, for Graphviz");
   command->add_flag("--json", o.as_json, "print JSON");
   add_onnx_options(*command, o.onnx);
   command->callback([options] { run_place(*options); });

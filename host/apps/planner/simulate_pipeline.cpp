@@ -164,19 +164,21 @@ void run_simulate_pipeline(const PipelineOptions& options) {
 }
 
 void add_shape_options(CLI::App& command, PipelineOptions& o) {
-  command.add_option("--layers", o.layers, "of the decoder")
+  command.add_option("--layers", o.layers, "layers of the decoder")
       ->check(in_range(1, kMostPipelineLayers))
       ->default_str("48, or three per stage");
-  command.add_option("--width", o.shape.width, "of a layer")
+  command.add_option("--width", o.shape.width, "width of a layer, in values")
       ->check(in_range(1, 65'536))
       ->capture_default_str();
-  command.add_option("--tokens", o.shape.tokens, "of a sequence")
+  command.add_option("--tokens", o.shape.tokens, "tokens of a sequence")
       ->check(in_range(1, 1'048'576))
       ->capture_default_str();
-  command.add_option("--vocabulary", o.shape.vocabulary, "words of the output layer; 0: none")
+  command
+      .add_option("--vocabulary", o.shape.vocabulary,
+                  "words of the output layer (0: no output layer)")
       ->check(in_range(0, 1'048'576))
       ->capture_default_str();
-  command.add_option("--micro-batches", o.micro_batches, "of a step")
+  command.add_option("--micro-batches", o.micro_batches, "micro-batches of a step")
       ->check(in_range(1, 16'384))
       ->default_str("four per stage");
 }
@@ -190,21 +192,31 @@ void add_simulate_pipeline(CLI::App& app) {
   PipelineOptions& o = *options;
   command
       ->add_option("--workload", o.workload,
-                   "moe, pruning, freezing, sparse-attention, early-exit or mixture-of-depths")
+                   "what changes the work of the layers while the model trains")
       ->required()
       ->check(CLI::IsMember(
           {"moe", "pruning", "freezing", "sparse-attention", "early-exit", "mixture-of-depths"}));
-  command->add_option("--stages", o.stages, "of the pipeline")
+  command->add_option("--stages", o.stages, "stages of the pipeline")
       ->check(in_range(1, kMostPipelineStages))
       ->capture_default_str();
-  command->add_option("--method", o.method, "exact: from the start; diffusion: between neighbours")
+  command
+      ->add_option(
+          "--method", o.method,
+          "how layers are balanced again: exact: the best stages, computed anew; diffusion: moves "
+          "of layers between neighbouring stages")
       ->check(CLI::IsMember({"exact", "diffusion"}))
       ->capture_default_str();
   add_shape_options(*command, o);
-  command->add_option("--device", o.device, "of every stage, such as h100-sxm")
+  command
+      ->add_option(
+          "--device", o.device,
+          "device of every stage: a data sheet such as h100-sxm (`tandem simulate --list`)")
       ->capture_default_str();
-  command->add_option("--link", o.link, "between stages, such as 400gbe")->capture_default_str();
-  command->add_option("--seed", o.seed, "of routing and patterns that are drawn")
+  command
+      ->add_option("--link", o.link,
+                   "link between stages: a data sheet such as 400gbe (`tandem simulate --list`)")
+      ->capture_default_str();
+  command->add_option("--seed", o.seed, "seed of the random routing and patterns")
       ->check(count_value())
       ->capture_default_str();
   command->add_flag("--json", o.as_json, "print JSON");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `tandem serve`: the daemon. SIGTERM and SIGINT drain (running requests finish, new ones get 503);
-// a second one, or the end of --drain-seconds, stops at once (signal_watch.h).
+// a second one, or the end of --drain-seconds, ends what still runs with an error (signal_watch.h).
 #include <spdlog/fmt/ranges.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -44,7 +44,11 @@ std::string client_name(const std::string& name) {
   return result;
 }
 
-// A second signal while draining ends the wait.
+// Clients have this time to read the error that ends their requests; less than SignalWatch gives
+// the process after a second signal.
+constexpr std::chrono::seconds kLastAnswers{1};
+
+// A second signal while draining ends the wait. Clients that then read no more are not waited for.
 void drain(server::HttpServer& server, engine::Engine& engine, const SignalWatch& signals,
            int seconds) {
   const Deadline deadline = Deadline::after(std::chrono::seconds(seconds));
@@ -57,6 +61,7 @@ void drain(server::HttpServer& server, engine::Engine& engine, const SignalWatch
   while (!drained && !deadline.expired() && !signals.stops_now()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  server.end_requests(Deadline::after(kLastAnswers));
   server.stop();
   worker.join();
 }

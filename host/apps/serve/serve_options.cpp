@@ -110,7 +110,8 @@ void add_limit_options(CLI::App& command, ServeOptions& o) {
       ->capture_default_str()
       ->group("HTTP");
   server::http::Limits& limits = o.server.limits;
-  command.add_option("--max-connections", limits.max_connections, "clients at once")
+  command
+      .add_option("--max-connections", limits.max_connections, "maximum number of clients at once")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str()
       ->group("HTTP");
@@ -136,8 +137,8 @@ void add_limit_options(CLI::App& command, ServeOptions& o) {
 void add_patience_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--max-connections-per-address", o.server.limits.max_connections_per_address,
-                  "clients at once of one address (default: half of --max-connections; of this "
-                  "machine: all)")
+                  "maximum number of clients at once of one address (default: half of "
+                  "--max-connections; of this machine: all)")
       ->check(CLI::Range(1, 100000))
       ->group("HTTP");
   command
@@ -170,13 +171,13 @@ void add_request_options(CLI::App& command, ServeOptions& o) {
       ->group("HTTP");
   command
       .add_option("--max-choices", routes.request_limits.max_choices,
-                  "most choices of one request (prompts x n)")
+                  "maximum number of choices of one request (prompts x n)")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str()
       ->group("HTTP");
   command
       .add_option("--max-request-tokens", routes.request_limits.max_tokens,
-                  "most tokens that all choices of one request generate (0: no limit)")
+                  "maximum number of tokens that all choices of one request generate (0: no limit)")
       ->check(CLI::Range(0, 1 << 30))
       ->capture_default_str()
       ->group("HTTP");

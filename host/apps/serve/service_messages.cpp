@@ -40,6 +40,13 @@ server::FinishReason finish_reason(engine::FinishReason reason) {
   return server::FinishReason::kError;
 }
 
+std::vector<server::TokenLogprob> alternatives(const std::vector<model::TokenLogprob>& tokens) {
+  std::vector<server::TokenLogprob> result;
+  result.reserve(tokens.size());
+  for (const model::TokenLogprob& token : tokens) result.push_back({token.id, token.logprob});
+  return result;
+}
+
 std::vector<server::OutputToken> output_tokens(const std::vector<engine::TokenOutput>& tokens) {
   std::vector<server::OutputToken> result;
   result.reserve(tokens.size());
@@ -47,8 +54,7 @@ std::vector<server::OutputToken> output_tokens(const std::vector<engine::TokenOu
     server::OutputToken& output = result.emplace_back();
     output.id = token.id;
     output.logprob = token.logprob;
-    output.top.reserve(token.top.size());
-    for (const model::TokenLogprob& top : token.top) output.top.push_back({top.id, top.logprob});
+    output.top = alternatives(token.top);
   }
   return result;
 }
@@ -76,6 +82,7 @@ server::GenerationEvent server_event(engine::RequestEvent event, bool with_token
   result.text = std::move(event.text);
   if (with_tokens) result.tokens = output_tokens(event.tokens);
   result.prompt_logprobs = std::move(event.prompt_logprobs);
+  for (const auto& top : event.prompt_top) result.prompt_top.push_back(alternatives(top));
   if (event.finish) result.finish = finish_reason(*event.finish);
   result.error = std::move(event.error);
   result.prompt_tokens = event.prompt_tokens;

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "apps/command_words.h"
+#include "apps/exit_code.h"
 #include "apps/json_text.h"
 #include "apps/tensor/bench_kernels.h"
 #include "apps/tensor/kernel_option.h"
@@ -50,13 +51,33 @@ bool has_mode(const TensorBenchOptions& o) { return o.op == "mttkrp" || is_of_fi
 
 void check_places(const TensorBenchOptions& o) {
   if (!o.devices.empty() && o.op != "spmv") throw Error("tensor", "--devices is for --op spmv");
-  if (!o.devices.empty() && o.dtype != "f32") throw Error("tensor", "--devices multiply in f32");
+  if (!o.devices.empty() && o.dtype != "f32")
+    throw Error("tensor", "--devices multiplies in f32; leave out --dtype");
   if (o.partition == "adaptive" && (o.op != "mttkrp" || o.dtype != "f32")) {
     throw Error("tensor", "--partition adaptive is for --op mttkrp in f32");
   }
   if (o.kernels == "generated" && (!o.devices.empty() || o.partition == "adaptive")) {
     throw Error("tensor", "--devices and --partition adaptive have no generated kernels");
   }
+}
+
+// Of products over rows, each mode has one dense operand (attention: two), and each row its begin.
+void check_operands(const TensorBenchOptions& o, const sparse::CooTensor& tensor) {
+  if (is_of_fibres(o)) return;  // they look themselves
+  const double value = o.dtype == "f64" ? sizeof(double) : sizeof(float);
+  if (o.op == "mttkrp") return check_factor_memory(tensor, o.rank, value);
+  if (o.op == "spmm") return check_factor_memory(tensor, o.columns, value);
+  const auto rows = static_cast<double>(tensor.sizes[0]),
+             columns = static_cast<double>(tensor.sizes[1]);
+  const double begins = rows * sizeof(std::uint64_t);
+  if (o.op == "spmv") {
+    return check_dense_memory(begins + (rows + columns) * value, "vectors and begins of rows",
+                              "a matrix with fewer rows and columns");
+  }
+  const double operands = o.op == "sddmm" ? 1 : 2;
+  check_dense_memory(begins + operands * dense_bytes(tensor, o.columns, value),
+                     fmt::format("dense operands of {} columns", o.columns),
+                     "fewer columns, or a matrix with fewer rows and columns");
 }
 
 void check_bench(const TensorBenchOptions& o, const sparse::CooTensor& tensor) {
@@ -75,8 +96,7 @@ void check_bench(const TensorBenchOptions& o, const sparse::CooTensor& tensor) {
                               "; the tensor has the modes 0 to " +
                               std::to_string(tensor.order() - 1));
   }
-  if (is_of_fibres(o)) return;
-  check_factor_memory(tensor, o.op == "mttkrp" ? o.rank : o.op == "spmv" ? 1 : o.columns);
+  check_operands(o, tensor);
 }
 
 // The whole takes as long as the slowest part: predicted_ms. `ms` is host time, in which an
@@ -99,12 +119,15 @@ void add_devices(const KernelTimes& times, nlohmann::ordered_json& json) {
   json["devices"] = std::move(parts);
 }
 
+KernelTimes bench_times(const TensorBenchOptions& o, const sparse::CooTensor& tensor,
+                        ThreadPool& pool) {
+  if (!o.devices.empty()) return time_on_devices(o, tensor, pool);
+  if (o.partition == "adaptive") return time_adaptive(o, tensor, pool);
+  return is_of_fibres(o) ? time_fibres(o, tensor, pool) : time_kernel(o, tensor, pool);
+}
+
 nlohmann::ordered_json bench_json(const TensorBenchOptions& o, const sparse::CooTensor& tensor,
-                                  ThreadPool& pool) {
-  const KernelTimes times = !o.devices.empty()          ? time_on_devices(o, tensor, pool)
-                            : o.partition == "adaptive" ? time_adaptive(o, tensor, pool)
-                            : is_of_fibres(o)           ? time_fibres(o, tensor, pool)
-                                                        : time_kernel(o, tensor, pool);
+                                  const KernelTimes& times, ThreadPool& pool) {
   nlohmann::ordered_json json{{"file", o.path}, {"op", o.op}, {"mode", o.mode}};
   if (o.op == "mttkrp") {
     json["rank"] = o.rank;
@@ -137,7 +160,8 @@ void run_tensor_bench(const TensorBenchOptions& o) {
   sparse::CooTensor tensor = sparse::read_tensor(o.path, pool);
   check_bench(o, tensor);
   sparse::sum_duplicates(tensor, pool);
-  const nlohmann::ordered_json result = bench_json(o, tensor, pool);
+  const KernelTimes times = bench_times(o, tensor, pool);
+  const nlohmann::ordered_json result = bench_json(o, tensor, times, pool);
   if (o.json) {
     fmt::print("{}\n", json_text(result));
   } else {
@@ -150,21 +174,24 @@ void run_tensor_bench(const TensorBenchOptions& o) {
         o.op, o.dtype, result["ms"].get<double>(), pool.num_threads(),
         100 * result["of_read_bandwidth"].get<double>(), result["build_ms"].get<double>());
   }
+  end_output();  // before the devices close
 }
 
 // Which blocks and devices a product has.
 void add_bench_places(CLI::App& command, TensorBenchOptions& o) {
   command
-      .add_option("--partition", o.partition,
-                  "of mttkrp. morton: fixed blocks; adaptive: blocks of a tensor whose pattern may "
-                  "drift, with options tuned for its structure, which are kept")
+      .add_option(
+          "--partition", o.partition,
+          "how mttkrp divides the tensor: morton: into fixed blocks; adaptive: into blocks whose "
+          "options are tuned for the tensor and kept, as for one whose pattern drifts")
       ->check(CLI::IsMember({"morton", "adaptive"}))
       ->capture_default_str();
   command
-      .add_option("--devices", o.devices,
-                  "that share the rows of spmv, as \"cpu,xrt:0\", by predicted time: measured on "
-                  "the CPU and on GPUs, of cards by their model; on an emulated card `ms` tells "
-                  "nothing")
+      .add_option(
+          "--devices", o.devices,
+          "devices that share the rows of spmv by predicted time, such as cpu,xrt:0. Times are "
+          "measured on the CPU and on GPUs; those of cards come from a model, so the time of an "
+          "emulated card says nothing about a real one")
       ->delimiter(',')
       ->check(not_empty());
 }
@@ -174,11 +201,13 @@ void add_bench_places(CLI::App& command, TensorBenchOptions& o) {
 void add_tensor_bench(CLI::App& tensor) {
   CLI::App* command = tensor.add_subcommand("bench", "Measure a kernel on a tensor");
   auto o = std::make_shared<TensorBenchOptions>();
+  command->option_defaults()->always_capture_default();
   add_tensor_file(*command, o->path);
   command
       ->add_option(
           "--op", o->op,
-          "mttkrp: times the factors of all modes but one; ttv, ttm: times a vector or a dense "
+          "what is computed. mttkrp: times the factors of all modes but one; ttv, ttm: times a "
+          "vector or a dense "
           "matrix along one mode; of a matrix: spmv and spmm (times a vector, a dense matrix), "
           "sddmm (products of dense rows at its entries), fused-attention (sddmm, softmax and "
           "spmm)")
@@ -188,19 +217,21 @@ void add_tensor_bench(CLI::App& tensor) {
       ->check(in_range(1, 1024));
   command
       ->add_option("--columns", o->columns,
-                   "of the dense matrices of ttm, spmm, sddmm and fused-attention")
+                   "columns of the dense matrices of ttm, spmm, sddmm and fused-attention")
       ->check(in_range(1, 4096));
   command
-      ->add_option("--mode", o->mode,
-                   "of the result of mttkrp, or of the vector or matrix of ttv and ttm; from 0")
+      ->add_option(
+          "--mode", o->mode,
+          "the mode, from 0: of the result of mttkrp, or of the vector or matrix of ttv and ttm")
       ->check(count_value());
   command
-      ->add_option("--dtype", o->dtype,
-                   "of values and factors; bf16: of values, in products over rows and fibres")
+      ->add_option(
+          "--dtype", o->dtype,
+          "type of values and factors; bf16: of values only, in products over rows and fibres")
       ->check(CLI::IsMember({"f32", "f64", "bf16"}));
   add_tensor_kernels(*command, o->kernels);
   add_bench_places(*command, *o);
-  command->add_option("--seconds", o->seconds, "to repeat the kernel for")
+  command->add_option("--seconds", o->seconds, "seconds for which the kernel is repeated")
       ->check(in_range(0, 3600));
   command->add_flag("--json", o->json, "print JSON");
   add_tensor_threads(*command, o->threads);

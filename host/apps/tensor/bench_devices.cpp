@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "apps/emulated_cards.h"
 #include "apps/tensor/bench_kernels.h"
@@ -53,23 +54,40 @@ void check_names(const std::vector<std::string>& ids) {
   }
 }
 
-}  // namespace
-
-KernelTimes time_on_devices(const TensorBenchOptions& o, const sparse::CooTensor& tensor,
-                            ThreadPool& pool) {
-  check_names(o.devices);
-  provide_cards(o.devices, [](const std::string& text) { spdlog::warn("{}", text); });
-  std::vector<std::unique_ptr<device::Device>> devices;
-  std::vector<std::unique_ptr<device::SparseUnit>> units;
-  for (const std::string& id : o.devices) {
-    devices.push_back(device::open_device(id, {.num_threads = o.threads}));
-    units.push_back(device::make_sparse_unit(*devices.back()));
+struct SharedProduct {
+  explicit SharedProduct(const TensorBenchOptions& o) {
+    std::vector<std::unique_ptr<device::SparseUnit>> units;
+    for (const std::string& id : o.devices) {
+      devices.push_back(device::open_device(id, {.num_threads = o.threads}));
+      units.push_back(device::make_sparse_unit(*devices.back()));
+    }
+    all = device::share_sparse_rows(std::move(units));
   }
-  const auto all = device::share_sparse_rows(std::move(units));
+
+  std::vector<std::unique_ptr<device::Device>> devices;
+  std::unique_ptr<device::SparseUnit> all;
+};
+
+// Keeps the devices until it is told, because they wait for calls that have not returned.
+class ErrorOfDevices final : public DeviceError {
+ public:
+  ErrorOfDevices(const DeviceError& error, std::shared_ptr<void> devices)
+      : DeviceError(error), devices_(std::move(devices)) {}
+
+ private:
+  std::shared_ptr<void> devices_;
+};
+
+KernelTimes time_product(const TensorBenchOptions& o, const sparse::CooTensor& tensor,
+                         const std::shared_ptr<SharedProduct>& shared, ThreadPool& pool) {
   KernelTimes times;
+  times.devices = shared;
+  device::SparseUnit* const all = shared->all.get();
   const Stopwatch building;
-  const auto matrix = sparse::row_matrix<float>(tensor, pool);
-  all->load({matrix.columns, matrix.begins, matrix.indices.data(), matrix.values.data()},
+  const auto owner =
+      std::make_shared<const sparse::RowMatrix<float>>(sparse::row_matrix<float>(tensor, pool));
+  const sparse::RowMatrix<float>& matrix = *owner;
+  all->load({matrix.columns, matrix.begins, matrix.indices.data(), matrix.values.data(), owner},
             next_deadline());
   times.build_ms = building.ms();
   sparse::Random random(1);
@@ -91,6 +109,20 @@ KernelTimes time_on_devices(const TensorBenchOptions& o, const sparse::CooTensor
         std::to_string(std::llround(100 * rows / static_cast<double>(matrix.rows))) + " %";
   }
   return times;
+}
+
+}  // namespace
+
+KernelTimes time_on_devices(const TensorBenchOptions& o, const sparse::CooTensor& tensor,
+                            ThreadPool& pool) {
+  check_names(o.devices);
+  provide_cards(o.devices, [](const std::string& text) { spdlog::warn("{}", text); });
+  const auto shared = std::make_shared<SharedProduct>(o);
+  try {
+    return time_product(o, tensor, shared, pool);
+  } catch (const DeviceError& error) {
+    throw ErrorOfDevices(error, shared);
+  }
 }
 
 }  // namespace tandem::apps

@@ -6,6 +6,7 @@
 // Threads: one caller; `pool` runs the kernels. Errors: those of the kernels' formats.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,7 +40,10 @@ struct KernelTimes {
   double choice_ms = 0;   // the rest of the search for a kernel: loading and measuring, before `ms`
   std::size_t bytes = 0;  // all bytes that are read or written, each counted once
   std::vector<device::SparsePart> parts;  // of the devices that share the rows
-  int grid_bits = 0;                      // of an adaptive partition
+  // Those devices. They close once the result is printed, because they wait for calls that have not
+  // returned.
+  std::shared_ptr<void> devices;
+  int grid_bits = 0;  // of an adaptive partition
   std::size_t rounds = 0;
   double error = 0;  // of the parts, from sums in f64, as a part of the sum of magnitudes
 };

@@ -127,15 +127,19 @@ void add_tensor_convert(CLI::App& tensor) {
   CLI::App* command =
       tensor.add_subcommand("convert", "Write a tensor in another form or order of entries");
   auto o = std::make_shared<ConvertOptions>();
+  command->option_defaults()->always_capture_default();
   add_tensor_file(*command, o->from);
   command
       ->add_option("out", o->to,
-                   "file to write, as its name ends: .tns, .mtx (Matrix Market), .gz behind it")
+                   "file to write; the end of its name says the form: .tns, .mtx (Matrix Market), "
+                   ".tns.gz or "
+                   ".mtx.gz")
       ->required();
   command
-      ->add_option("--order", o->order,
-                   "of the entries: along a curve, or as in the file; only with 'file' duplicates "
-                   "are not summed")
+      ->add_option(
+          "--order", o->order,
+          "order of the entries: by indices, along a curve, or as in the file; duplicates are "
+          "summed, except with 'file'")
       ->check(CLI::IsMember({"lexicographic", "morton", "hilbert", "file"}));
   command->add_flag("--header", o->header,
                     "begin a .tns file with a line of the order and a line of the sizes; without "

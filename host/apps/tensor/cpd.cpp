@@ -38,7 +38,7 @@ void run_cpd(const CpdOptions& o) {
   ThreadPool pool(o.threads);
   sparse::CooTensor tensor = sparse::read_tensor(o.path, pool);
   sparse::sum_duplicates(tensor, pool);
-  check_factor_memory(tensor, o.rank);
+  check_factor_memory(tensor, o.rank, sizeof(double));
   const Stopwatch watch;
   sparse::GeneratedKernels generated(kernel_cache_options());
   const sparse::CpModel model =
@@ -71,11 +71,12 @@ void run_cpd(const CpdOptions& o) {
 void add_tensor_cpd(CLI::App& tensor) {
   CLI::App* command = tensor.add_subcommand("cpd", "Decompose a tensor into outer products");
   auto o = std::make_shared<CpdOptions>();
+  command->option_defaults()->always_capture_default();
   add_tensor_file(*command, o->path);
-  command->add_option("--rank", o->rank, "outer products")->check(in_range(1, 256));
-  command->add_option("--iterations", o->iterations, "of alternating least squares")
+  command->add_option("--rank", o->rank, "number of outer products")->check(in_range(1, 256));
+  command->add_option("--iterations", o->iterations, "iterations of alternating least squares")
       ->check(in_range(1, 100000));
-  command->add_option("--seed", o->seed, "of the first factors")->check(count_value());
+  command->add_option("--seed", o->seed, "seed of the first factors")->check(count_value());
   add_tensor_kernels(*command, o->kernels);
   command->add_flag("--json", o->json, "print JSON");
   add_tensor_threads(*command, o->threads);

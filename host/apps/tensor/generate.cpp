@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -29,12 +30,27 @@ struct TensorGenerateOptions {
   int threads = 0;
 };
 
-sparse::TensorPlan sibling_of(const std::string& path) {
+nlohmann::json json_of(const std::string& path) {
+  const auto fail = [&](int error) {
+    throw Error("generate", "cannot read '" + path + "': " + std::strerror(error));
+  };
+  std::error_code code;
+  if (std::filesystem::is_directory(path, code)) fail(EISDIR);
   std::ifstream file(path);
-  if (!file) throw Error("generate", "cannot read '" + path + "': " + std::strerror(errno));
-  const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
+  if (!file) fail(errno);
+  nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
   if (json.is_discarded()) throw Error("generate", "'" + path + "' is not JSON");
-  return sparse::plan_sibling(sparse::features_from_json(json));
+  return json;
+}
+
+sparse::TensorPlan sibling_of(const std::string& path) {
+  const nlohmann::json json = json_of(path);
+  try {
+    return sparse::plan_sibling(sparse::features_from_json(json));
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    throw Error("generate", "'" + path + "': " + text.substr(text.find("] ") + 2));
+  }
 }
 
 sparse::TensorPlan plan_of(const TensorGenerateOptions& o) {
@@ -83,25 +99,33 @@ void add_tensor_generate(CLI::App& tensor) {
   CLI::App* command =
       tensor.add_subcommand("generate", "Make a sparse tensor with stated features");
   auto o = std::make_shared<TensorGenerateOptions>();
-  command->add_option("sizes", o->sizes, "of the modes, such as 1000 1000 1000")
+  command->add_option("sizes", o->sizes, "sizes of the modes, such as 1000 1000 1000")
       ->check(count_value());
-  command->add_option("--density", o->density, "entries as a share of the cells (0.001)");
+  command->add_option("--density", o->density,
+                      "share of the cells that have an entry (default: 0.001)");
   command->add_option("--fiber-density", o->fiber_density,
-                      "fibers of the last mode that have entries, as a share of all such fibers; "
-                      "without it as chance would have it");
-  command->add_option("--slice-density", o->slice_density,
-                      "slices of the last two modes that have entries, as a share of all such "
-                      "slices; without it as chance would have it");
+                      "share of the fibers of the last mode that have entries (default: as many as "
+                      "independent random entries would meet)");
+  command->add_option(
+      "--slice-density", o->slice_density,
+      "share of the slices of the last two modes that have entries (default: as many as "
+      "independent random entries would meet)");
   command->add_option("--cv-fibers", o->cv_fibers,
                       "coefficient of variation of the fibers in a slice, over slices with "
                       "entries");
   command->add_option("--cv-nonzeros", o->cv_nonzeros,
                       "coefficient of variation of the entries in a fiber, over fibers with "
                       "entries");
-  command->add_option("--like", o->like,
-                      "take all of this from a file of `tandem tensor features --json`");
-  command->add_option("--seed", o->seed, "of the random numbers")->check(count_value());
-  command->add_option("--out", o->out, "file to write, as its name ends: .tns, .mtx, .gz behind it")
+  command->add_option(
+      "--like", o->like,
+      "take sizes and all these features from a file of `tandem tensor features --json`");
+  command->add_option("--seed", o->seed, "seed of the random numbers")
+      ->check(count_value())
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--out", o->out,
+          "file to write; the end of its name says the form: .tns, .mtx, .tns.gz or .mtx.gz")
       ->required();
   command->add_flag("--header", o->header, "begin a .tns file with its order and sizes");
   command->add_flag("--json", o->json, "print counts and times as JSON");

@@ -23,10 +23,10 @@ constexpr std::uint64_t kLeastMemory = std::uint64_t{64} << 10;
 
 void add_tensor_memory(CLI::App& command, std::uint64_t& memory) {
   command
-      .add_option(
-          "--memory", memory,
-          "for entries, such as 2GiB; more are sorted in temporary files in TMPDIR (0: half "
-          "of what is free)")
+      .add_option("--memory", memory,
+                  "memory for entries, such as 2GiB (0: half of what is free); larger tensors are "
+                  "sorted in "
+                  "temporary files in $TMPDIR")
       ->transform(size_value());
 }
 

@@ -23,9 +23,9 @@ std::size_t tensor_memory(std::uint64_t option);
 struct LargeTensor {
   LargeTensor(const std::string& path, std::size_t memory_bytes, ThreadPool& pool);
 
-  // The entries in chunks, or as one, with modes in their order.
+  // Calls `take` with all entries: in sorted chunks from disk, or once with the tensor in memory.
   void visit(sparse::ExternalOrder::Visit take);
-  // For one more order beside this.
+  // The memory and folder for sorting the entries once more while this object exists.
   sparse::SortMemory part() const;
 
   std::size_t memory_bytes;

@@ -43,14 +43,14 @@ void add_tensor_spy(CLI::App& tensor) {
   CLI::App* command =
       tensor.add_subcommand("spy", "Draw the positions of the entries in two modes");
   auto o = std::make_shared<SpyOptions>();
+  command->option_defaults()->always_capture_default();
   add_tensor_file(*command, o->path);
   command->add_option("--modes", o->modes, "the mode of the rows and that of the columns, from 0")
       ->delimiter(',')
       ->expected(2)
       ->check(count_value());
-  command->add_option("--rows", o->rows, "fields from top to bottom")->check(in_range(1, 2000));
-  command->add_option("--columns", o->columns, "fields from left to right")
-      ->check(in_range(1, 2000));
+  command->add_option("--rows", o->rows, "rows of the drawing")->check(in_range(1, 2000));
+  command->add_option("--columns", o->columns, "columns of the drawing")->check(in_range(1, 2000));
   command->add_option("--svg", o->svg, "write a drawing here instead of text");
   add_tensor_threads(*command, o->threads);
   command->callback([o] { run_spy(*o); });

@@ -38,19 +38,26 @@ void add_header(sparse::WriteOptions& options) {
   options.format = sparse::TextFormat::kTnsWithHeader;
 }
 
-void check_factor_memory(const sparse::CooTensor& tensor, std::size_t columns) {
+double dense_bytes(const sparse::CooTensor& tensor, std::size_t columns, double value_bytes) {
   const std::size_t padded =
       (columns + sparse::kFactorStep - 1) / sparse::kFactorStep * sparse::kFactorStep;
-  double bytes = 0;
-  for (const std::uint64_t size : tensor.sizes) {
-    bytes += 3.0 * sizeof(double) * static_cast<double>(size) * static_cast<double>(padded);
-  }
+  double rows = 0;
+  for (const std::uint64_t size : tensor.sizes) rows += static_cast<double>(size);
+  return rows * static_cast<double>(padded) * value_bytes;
+}
+
+void check_dense_memory(double bytes, const std::string& what, const std::string& advice) {
   const auto left = static_cast<double>(available_memory().left_bytes);
   if (bytes <= left) return;
-  throw Error("tensor",
-              fmt::format("factors of {} columns take up to {:.1f} GB here, and {:.1f} GB "
-                          "are left; give fewer columns, or a tensor of shorter modes",
-                          columns, bytes / 1e9, left / 1e9));
+  throw Error("tensor", fmt::format("{} take up to {:.1f} GB here, and {:.1f} GB are left; give {}",
+                                    what, bytes / 1e9, left / 1e9, advice));
+}
+
+void check_factor_memory(const sparse::CooTensor& tensor, std::size_t columns, double value_bytes) {
+  constexpr double kCopies = 3;  // the factors, and the threads' partial sums
+  check_dense_memory(kCopies * dense_bytes(tensor, columns, value_bytes),
+                     fmt::format("factors of {} columns", columns),
+                     "fewer columns, or a tensor of shorter modes");
 }
 
 void save_tensor(const sparse::CooTensor& tensor, const std::string& path,

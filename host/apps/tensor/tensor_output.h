@@ -39,9 +39,14 @@ std::string sizes_words(const std::vector<std::uint64_t>& sizes);
 // Adds the header that --header requests. Errors: Error if the format has its own header.
 void add_header(sparse::WriteOptions& options);
 
-// Throws Error unless the factors of all modes fit into memory twice, because the threads also need
-// memory for partial sums.
-void check_factor_memory(const sparse::CooTensor& tensor, std::size_t columns);
+// A row of padded columns for each index of each mode.
+double dense_bytes(const sparse::CooTensor& tensor, std::size_t columns, double value_bytes);
+
+// Throws Error("tensor", "WHAT take up to .. GB here, ..; give ADVICE") unless they fit into
+// memory.
+void check_dense_memory(double bytes, const std::string& what, const std::string& advice);
+// For the factors of all modes, and what the threads need beside them for partial sums.
+void check_factor_memory(const sparse::CooTensor& tensor, std::size_t columns, double value_bytes);
 
 // Writes a tensor or a text. The file appears complete, or not at all.
 void save_tensor(const sparse::CooTensor& tensor, const std::string& path,

@@ -17,7 +17,8 @@ int run(int argc, char** argv) {
   const auto add_commands = [&](CLI::App& app) { apps::add_trace_comm(app, code); };
   const int parsed = apps::run_program({.description = "Draws who sends how much to whom.",
                                         .version = TANDEM_VERSION,
-                                        .add_commands = add_commands},
+                                        .add_commands = add_commands,
+                                        .name = apps::called_as(argv)},
                                        {argv + 1, argv + argc}, std::cerr);
   return parsed != 0 ? parsed : code;
 }

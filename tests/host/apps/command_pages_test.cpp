@@ -38,14 +38,17 @@ class CommandPagesTest : public testing::Test {
   case "$*" in
     "elsewhere --help") echo "Options:
   -h,--help                   Print
-  --time TEXT:{model,none}    as --log-level
+  --time {model,none}         as --log-level
+  --long-list-of-words
+      {one,two,
+      three}                  words on two lines
   --out TEXT                  a file
   --strict                    a flag
 
 Subcommands:
   deep                        Deeper" ;;
     "elsewhere deep --help") echo "Options:
-  --depth INT:{1,2}           how deep" ;;
+  --depth {1,2}               how deep [1 to 2]" ;;
     *) return 2 ;;
   esac
 }
@@ -70,7 +73,7 @@ TEST_F(CommandPagesTest, AManualHasEveryOptionOfTheCommand) {
   EXPECT_THAT(page, HasSubstr(".TH \"tandem\\-serve\" 1 \"\" \"tandem 9.8\""));
   EXPECT_THAT(page, HasSubstr("\\fB\\-m, \\-\\-model\\fR"));
   EXPECT_THAT(page, HasSubstr("\n\\&.begins with a dot and has a \\e\n"));
-  EXPECT_THAT(page, HasSubstr("\\-\\-kv\\-dtype"));
+  EXPECT_THAT(page, HasSubstr("\\-\\-kv\\-dtype\\fR \\fI{f16,i8}\\fR\ntype\n"));
   EXPECT_THAT(page, HasSubstr(".SS Model"));
 }
 
@@ -117,6 +120,7 @@ TEST_F(CommandPagesTest, BashAsksAnotherProgramForItsWords) {
   EXPECT_EQ(completed("tandem elsewhere --st"), "--strict");
   EXPECT_EQ(completed("tandem elsewhere --time \"\""), "model none");
   EXPECT_EQ(completed("tandem elsewhere --time n"), "none");
+  EXPECT_EQ(completed("tandem elsewhere --long-list-of-words \"\""), "one two three");
   EXPECT_EQ(completed("tandem elsewhere --out \"\""), "") << "a file";
   EXPECT_THAT(completed("tandem elsewhere --strict \"\""), HasSubstr("deep"))
       << "a flag takes none";

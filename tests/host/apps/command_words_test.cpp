@@ -112,6 +112,16 @@ TEST(CommandWords, ErrorsNameTheHelpOfTheirCommand) {
   }
 }
 
+TEST(CommandWords, ErrorsNameTheProgramThatWasCalled) {
+  CLI::App app("", "tandem-planner");
+  try {
+    app.parse("--nonsense");
+    FAIL() << "there is no such option";
+  } catch (const CLI::ParseError& error) {
+    EXPECT_THAT(parse_error_text(app, error), HasSubstr("see `tandem-planner --help`"));
+  }
+}
+
 TEST(CommandWords, ErrorsNameTheHelpOfTheirSubcommand) {
   CLI::App app("", "tandem");
   std::string operation;

@@ -61,6 +61,17 @@ TEST(DraftChoice, TheFirstTokenThatDiffersIsNamed) {
               HasSubstr("token 3 is 'e', in the model 'd'"));
 }
 
+TEST(DraftChoice, AFileThatCannotBeReadIsNamedWithItsOption) {
+  RuntimeOptions options;
+  options.draft = "/nonexistent.gguf";
+  try {
+    const DraftChoice choice(options);
+    FAIL() << "it was read";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("--draft"), HasSubstr("/nonexistent.gguf")));
+  }
+}
+
 TEST(DraftChoice, LookupIsNoFile) {
   EXPECT_FALSE(names_draft_model(""));
   EXPECT_FALSE(names_draft_model("lookup"));

@@ -76,7 +76,7 @@ TEST_F(CardReport, WhatIsNoFindingIsToldWithItsLine) {
 
 TEST_F(CardReport, TheTextHasPlaceWaitsDepthsAndAdvice) {
   write(kDeadlockLine + "\n" + kDeadlockLine + "\n");
-  EXPECT_EQ(finding_text(read().at(0)),
+  EXPECT_EQ(finding_text(read().at(0), ""),
             "/ws/src/k.cpp:12: error: deadlock in kernel 'trial', unit 'trial_1' (2 times): "
             "nobody, 100% stuck\n"
             "    process 'give' waits for space in stream 'head', which holds 8 of 8: "
@@ -85,9 +85,31 @@ TEST_F(CardReport, TheTextHasPlaceWaitsDepthsAndAdvice) {
             "    what to do: " +
                 card_advice("deadlock") + "\n");
   write(kLeftLine + "\n");
-  EXPECT_EQ(finding_text(read().at(0)),
+  EXPECT_EQ(finding_text(read().at(0), ""),
             "warning: leftover_tokens in kernel 'trial': 2 values\n    what to do: " +
                 card_advice("leftover_tokens") + "\n");
+}
+
+TEST_F(CardReport, TheTextNamesFilesOfTheFolderWithoutIt) {
+  std::string line = kDeadlockLine;
+  line.replace(line.find("nobody, 100% stuck"), 18, "see /ws/a.h:3 and /ws/../ws/b.h and x/ws/c.h");
+  write(line + "\n");
+  const std::string text = finding_text(read().at(0), "/ws");
+  EXPECT_TRUE(text.starts_with("src/k.cpp:12: error: deadlock")) << text;
+  EXPECT_NE(text.find("8 of 8: src/k.cpp:12\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("see a.h:3 and ../ws/b.h and x/ws/c.h"), std::string::npos) << text;
+  EXPECT_TRUE(finding_text(read().at(0), "/w").starts_with("/ws/src/k.cpp:12:"));
+  EXPECT_TRUE(finding_text(read().at(0), "/ws/sr").starts_with("/ws/src/k.cpp:12:"));
+}
+
+TEST_F(CardReport, ARingWithoutValuesIsNotAdvisedToHaveDepths) {
+  std::string ring = kDeadlockLine;
+  ring.replace(ring.find("{\"head\": 64}"), 12, "{}");
+  write(ring + "\n");
+  const CardFinding finding = read().at(0);
+  EXPECT_NE(card_advice(finding).find("no depths help"), std::string::npos);
+  EXPECT_NE(finding_text(finding, "").find(card_advice(finding)), std::string::npos);
+  EXPECT_EQ(findings_json({finding}).at("findings").at(0).at("advice"), card_advice(finding));
 }
 
 TEST_F(CardReport, EveryKindHasAdvice) {
@@ -99,6 +121,22 @@ TEST_F(CardReport, EveryKindHasAdvice) {
     EXPECT_FALSE(card_advice(kind).empty()) << kind;
   }
   EXPECT_EQ(card_advice("another"), "");
+}
+
+// One kind has several causes, so its advice must suit each of them.
+TEST_F(CardReport, TheAdviceSuitsEveryCauseOfItsKind) {
+  for (const auto& [kind, words] : {std::pair{"race", "wait() between runs"},
+                                    {"out_of_bounds", "or bound the loop"},
+                                    {"out_of_bounds", "look for a negative index"},
+                                    {"race", "barrier() between work-items"},
+                                    {"missing_wait", "call run.wait() before the sync"},
+                                    {"missing_wait", "only if it returns ERT_CMD_STATE_COMPLETED"},
+                                    {"deadlock", "inside a kernel #pragma HLS stream"},
+                                    {"deadlock", "between kernels stream_connect=FROM:TO:DEPTH"},
+                                    {"never_ends", "a loop, or an access to a stream"}}) {
+    EXPECT_NE(card_advice(kind).find(words), std::string::npos) << kind << ": " << words;
+  }
+  EXPECT_EQ(card_advice("never_ends").find("place"), std::string::npos) << "often none is known";
 }
 
 TEST_F(CardReport, AnAnnotationEscapesAndNamesFilesOfTheWorkspace) {

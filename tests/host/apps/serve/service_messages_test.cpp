@@ -70,6 +70,7 @@ engine::RequestEvent engine_event() {
   event.text = "text";
   event.tokens = {{11, -0.5f, {{11, -0.5f}, {12, -1.5f}}}, {13, -2.5f, {}}};
   event.prompt_logprobs = {-0.25f, -0.75f};
+  event.prompt_top = {{{31, -0.25f}, {32, -1.25f}}, {{33, -0.5f}}};
   event.finish = engine::FinishReason::kError;
   event.error = "why";
   event.prompt_tokens = 21;
@@ -91,6 +92,11 @@ TEST(ServiceMessages, AnEventKeepsItsFields) {
   EXPECT_EQ(event.tokens[1].id, 13);
   EXPECT_TRUE(event.tokens[1].top.empty());
   EXPECT_EQ(event.prompt_logprobs, (std::vector<float>{-0.25f, -0.75f}));
+  ASSERT_EQ(event.prompt_top.size(), 2u);
+  ASSERT_EQ(event.prompt_top[0].size(), 2u);
+  EXPECT_EQ(event.prompt_top[0][1].id, 32);
+  EXPECT_EQ(event.prompt_top[0][1].logprob, -1.25f);
+  EXPECT_EQ(event.prompt_top[1].at(0).id, 33);
   EXPECT_EQ(event.finish, server::FinishReason::kError);
   EXPECT_EQ(event.error, "why");
   EXPECT_EQ(event.prompt_tokens, 21);

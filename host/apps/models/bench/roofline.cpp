@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sums over a model's tensors.
-#include "apps/bench/roofline.h"
+#include "apps/models/bench/roofline.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows from words and back.
-#include "apps/bench/rows.h"
+#include "apps/models/bench/rows.h"
 
 #include <algorithm>
 #include <charconv>

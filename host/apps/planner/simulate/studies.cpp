@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tables and JSON of the studies.
-#include "apps/simulate/studies.h"
+#include "apps/planner/simulate/studies.h"
 
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
-#include "apps/simulate/study_drawings.h"
+#include "apps/planner/simulate/study_drawings.h"
 #include "common/error.h"
 #include "common/text_parts.h"
 #include "simulation/reproduce/reproduce.h"

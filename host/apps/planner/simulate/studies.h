@@ -6,7 +6,7 @@
 // fit.
 #pragma once
 
-#include "apps/simulate/simulate_options.h"
+#include "apps/planner/simulate/simulate_options.h"
 #include "simulation/serving/load.h"
 
 namespace tandem::apps {

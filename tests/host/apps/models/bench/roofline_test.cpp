@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The limit arithmetic of `tandem bench` on a model small enough to count by hand.
-#include "apps/bench/roofline.h"
+#include "apps/models/bench/roofline.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 //
 // The loop of one row. The speed probe and other programs evict the caches, so an untimed step
 // follows them.
-#include "apps/bench/measure.h"
+#include "apps/models/bench/measure.h"
 
 #include <algorithm>
 #include <chrono>

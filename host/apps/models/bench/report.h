@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/bench/measure.h"
+#include "apps/models/bench/measure.h"
 
 namespace tandem::apps::bench {
 

@@ -13,7 +13,7 @@
 
 #include <optional>
 
-#include "apps/bench/rows.h"
+#include "apps/models/bench/rows.h"
 #include "device/device.h"
 #include "model/model.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of `tandem bench`: parsed from words, clipped to a context, and named.
-#include "apps/bench/rows.h"
+#include "apps/models/bench/rows.h"
 
 #include <gtest/gtest.h>
 

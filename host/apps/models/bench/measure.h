@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/bench/rig.h"
+#include "apps/models/bench/rig.h"
 
 namespace tandem::apps::bench {
 

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/bench/roofline.h"
-#include "apps/bench/rows.h"
+#include "apps/models/bench/roofline.h"
+#include "apps/models/bench/rows.h"
 #include "apps/runtime.h"
 #include "engine/executor/executor.h"
 #include "engine/kv_cache/kv_cache.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Forms of a result. The table and the drawing show what the JSON has.
-#include "apps/simulate/simulate_report.h"
+#include "apps/planner/simulate/simulate_report.h"
 
 #include <spdlog/fmt/fmt.h>
 

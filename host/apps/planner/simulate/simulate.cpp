@@ -10,9 +10,9 @@
 #include <fstream>
 
 #include "apps/planner/command.h"
-#include "apps/simulate/simulate_options.h"
-#include "apps/simulate/simulate_report.h"
-#include "apps/simulate/studies.h"
+#include "apps/planner/simulate/simulate_options.h"
+#include "apps/planner/simulate/simulate_report.h"
+#include "apps/planner/simulate/studies.h"
 #include "common/error.h"
 
 namespace tandem::apps {

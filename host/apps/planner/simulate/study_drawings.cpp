@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fields of squares and bars.
-#include "apps/simulate/study_drawings.h"
+#include "apps/planner/simulate/study_drawings.h"
 
 #include <spdlog/fmt/fmt.h>
 

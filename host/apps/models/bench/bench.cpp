@@ -12,10 +12,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "apps/bench/measure.h"
-#include "apps/bench/report.h"
-#include "apps/bench/rig.h"
 #include "apps/command_words.h"
+#include "apps/models/bench/measure.h"
+#include "apps/models/bench/report.h"
+#include "apps/models/bench/rig.h"
 #include "apps/models/command.h"
 #include "common/error.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Words of the command line to options of a simulation.
-#include "apps/simulate/simulate_options.h"
+#include "apps/planner/simulate/simulate_options.h"
 
 #include <filesystem>
 #include <fstream>
@@ -59,28 +59,39 @@ DType kv_type(const std::string& type) {
 }
 
 void add_what(CLI::App& command, SimulateOptions& o) {
-  command.add_option("--model", o.model, "a preset (--list), or a model file or folder");
-  command.add_option(
-      "--devices", o.devices,
-      "such as l40s+4*u55c, 2*h100-sxm/nvlink4+cpu:200, 8x(l40s+4*u55c@pcie4x8), or a "
-      "file of 'tandem devices --measure --json'");
-  auto* load = command.add_option("--load", o.load,
-                                  "batch:N, poisson:RATE or burst:N, then ,prompt=N ,output=A..B "
-                                  ",requests=N ,seconds=S ,every=S");
-  command.add_option("--trace", o.trace, "CSV with arrival, prompt and output of every request")
+  command.add_option("--model", o.model,
+                     "the model: a preset (see --list), a model file or a folder");
+  command.add_option("--devices", o.devices,
+                     "the devices: presets such as l40s+4*u55c, 2*h100-sxm/nvlink4+cpu:200, "
+                     "8x(l40s+4*u55c@pcie4x8), or a "
+                     "file of 'tandem devices --measure --json'");
+  auto* load = command.add_option(
+      "--load", o.load,
+      "the requests: batch:N, poisson:RATE (per second) or burst:N, and behind it any of "
+      ",prompt=TOKENS ,output=LEAST..MOST ,requests=N ,seconds=S ,every=S");
+  command
+      .add_option(
+          "--trace", o.trace,
+          "the requests from a CSV file: arrival (in seconds), prompt and output (in tokens)")
       ->excludes(load);
   command
       .add_option("--reproduce", o.reproduce,
-                  "published results by the same code: hpu, neo, lamina")
+                  "repeat the results of a publication with this simulator")
       ->check(CLI::IsMember({"hpu", "neo", "lamina"}));
-  command.add_flag("--suggest", o.suggest,
-                   "which devices serve the load at least cost; --devices l40s,u55c limits them");
-  command.add_flag("--map", o.map,
-                   "where the units of --devices pay: batch, context, group, KV type");
+  command.add_flag(
+      "--suggest", o.suggest,
+      "find the devices that serve the load at the least cost; --devices l40s,u55c names the "
+      "kinds to try");
+  command.add_flag(
+      "--map", o.map,
+      "show for which batch, context, query group and KV type the units of --devices pay");
   command.add_flag("--design", o.design,
-                   "what each part of the design gains on the load, switched off in turn");
-  command.add_flag("--list", o.list, "list the presets of models, devices and links with sources");
-  command.add_option("--seed", o.seed, "of the load")->check(count_value())->capture_default_str();
+                   "show what each part of the design gains on the load, by switching it off");
+  command.add_flag("--list", o.list,
+                   "list the presets of models, devices and links, with their sources");
+  command.add_option("--seed", o.seed, "seed of the load")
+      ->check(count_value())
+      ->capture_default_str();
   command.add_flag("--json", o.json, "print JSON");
   command.add_option("--csv", o.csv, "write the result to this file as CSV");
   command.add_option("--svg", o.svg, "draw the result to this file");
@@ -94,15 +105,21 @@ void add_how(CLI::App& command, SimulateOptions& o) {
       ->check(CLI::IsMember({"f16", "bf16", "i8", "f8"}))
       ->capture_default_str();
   command
-      .add_option("--attention", o.attention,
-                  "auto: by predicted time; own: the compute device; units: the others")
+      .add_option(
+          "--attention", o.attention,
+          "where attention runs: own: on the compute device; units: on the other devices; auto: "
+          "where the predicted time is less")
       ->check(CLI::IsMember({"auto", "own", "units"}))
       ->capture_default_str();
-  command.add_option("--sub-batches", o.sub_batches, "auto: by predicted time in every step")
+  command
+      .add_option(
+          "--sub-batches", o.sub_batches,
+          "parts into which a step is divided; auto: what the predicted time of each step favours")
       ->check(CLI::IsMember({"auto", "1", "2"}))
       ->capture_default_str();
   command
-      .add_option("--placement", o.placement, "what is dealt over units: whole sequences, or pages")
+      .add_option("--placement", o.placement,
+                  "what is distributed over the units: whole sequences, or pages")
       ->check(CLI::IsMember({"sequences", "pages"}))
       ->capture_default_str();
   command.add_option("--early-query", o.early_query, "units get queries before keys and values")
@@ -111,19 +128,23 @@ void add_how(CLI::App& command, SimulateOptions& o) {
 }
 
 void add_limits(CLI::App& command, SimulateOptions& o) {
-  command.add_option("--page-tokens", o.page_tokens)
+  command.add_option("--page-tokens", o.page_tokens, "tokens of a KV page")
       ->check(in_range(1, 4096))
       ->capture_default_str();
   command.add_option("--max-running", o.max_running, "sequences at once on a server")
       ->check(in_range(1, 65536))
       ->capture_default_str();
-  command.add_option("--max-step-tokens", o.max_step_tokens, "rows of a step")
+  command
+      .add_option("--max-step-tokens", o.max_step_tokens,
+                  "maximum number of rows (tokens) of a step")
       ->check(in_range(1, 65536))
       ->capture_default_str();
-  command.add_option("--host-us", o.host_us, "time of the host per step")
+  command.add_option("--host-us", o.host_us, "microseconds that the host takes per step")
       ->check(in_range(0, 1e6))
       ->capture_default_str();
-  command.add_option("--target-ttft-ms", o.target_ttft_ms, "of --suggest: p99 of the first token")
+  command
+      .add_option("--target-ttft-ms", o.target_ttft_ms,
+                  "with --suggest: milliseconds in which 99 % of the first tokens must come")
       ->check(in_range(0.001, 1e9))
       ->capture_default_str();
   command

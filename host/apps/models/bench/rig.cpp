@@ -2,7 +2,7 @@
 //
 // Drives the executor directly. The engine's KvCache allocates the pages, so --placement has the
 // same meaning as for the daemon.
-#include "apps/bench/rig.h"
+#include "apps/models/bench/rig.h"
 
 #include <algorithm>
 #include <chrono>

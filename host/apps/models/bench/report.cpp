@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Text and JSON of a bench run.
-#include "apps/bench/report.h"
+#include "apps/models/bench/report.h"
 
 #include <spdlog/fmt/fmt.h>
 
