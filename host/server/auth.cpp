@@ -61,6 +61,13 @@ struct KeyLines {
   bool has_unhashed = false;
 };
 
+// "[key]" or "name=value": a file of tables without its first line would make its other lines keys,
+// which anyone can guess. The padding of a key in base64 is no value.
+bool looks_like_table(std::string_view entry) {
+  const std::size_t value = entry.find_first_not_of('=', std::min(entry.find('='), entry.size()));
+  return entry.front() == '[' || value != std::string_view::npos;
+}
+
 // One key per line. The text of a key never gets into a message.
 KeyLines read_key_lines(const std::string& text, const std::string& path) {
   KeyLines result;
@@ -71,6 +78,10 @@ KeyLines read_key_lines(const std::string& text, const std::string& path) {
     if (entry.empty() || entry.front() == '#') continue;
     if (!std::all_of(entry.begin(), entry.end(), [](char c) { return c > ' ' && c < '\x7f'; })) {
       fail_key_file(path, number, "a key must be printable ASCII without blanks");
+    }
+    if (looks_like_table(entry)) {
+      fail_key_file(path, number,
+                    "this is a part of a table, not a key; the first line of a table is [[key]]");
     }
     if (entry.starts_with(kHashPrefix)) {
       const auto hash = parse_key_hash(entry);

@@ -83,7 +83,7 @@ struct GenerationRequest {
   std::vector<TokenId> stop_tokens;  // besides the model's end-of-generation tokens
   bool ignore_eos = false;           // end-of-generation tokens are ordinary
   std::optional<int> top_logprobs;   // alternatives per token; none: events carry no tokens
-  bool prompt_logprobs = false;      // also for every prompt token but the first
+  bool prompt_logprobs = false;      // scores every prompt token but the first, too
   bool continues_text = true;        // false: the output starts a separate text (chat)
   std::string
       caller;  // name of the API key; identifies the caller for fair shares and cached prefixes
@@ -107,8 +107,9 @@ struct GenerationEvent {
   std::string text;                    // new text, whole UTF-8 sequences
   std::vector<OutputToken> tokens;     // new tokens, where the request has top_logprobs
   std::vector<float> prompt_logprobs;  // once, with the first event
-  std::optional<FinishReason> finish;  // with the last event
-  std::string error;                   // with kError
+  std::vector<std::vector<TokenLogprob>> prompt_top;  // with them, where top_logprobs > 0
+  std::optional<FinishReason> finish;                 // with the last event
+  std::string error;                                  // with kError
   int prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
   double queue_seconds = 0;  // from submit() to the first step, with `finish`
 };

@@ -11,9 +11,11 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "common/counted.h"
 #include "common/error.h"
 #include "server/descriptor_limit.h"
 #include "server/http/listener.h"
@@ -196,28 +198,40 @@ std::vector<std::string> HttpServer::urls() const {
   return result;
 }
 
+// Each file that is right is taken, whatever the others are.
 void HttpServer::reload() {
-  const bool keys_fit = reload_keys();
-  impl_->reload();
-  if (!keys_fit) throw Error("server", "the previous API keys stay valid; correct their file");
-}
-
-bool HttpServer::reload_keys() {
-  const std::string& file = impl_->options.routes.key_file;
-  try {
+  constexpr std::string_view kModule = "[server] ";
+  std::string faults;
+  const auto attempt = [&](const auto& read) {
+    try {
+      read();
+    } catch (const Error& error) {
+      std::string_view text = error.what();
+      if (text.starts_with(kModule)) text.remove_prefix(kModule.size());
+      faults += (faults.empty() ? "" : "; ") + std::string(text);
+    }
+  };
+  attempt([&] {
     const std::size_t count = impl_->routes.reload_keys();
-    if (count > 0) spdlog::info("[server] {} API keys from '{}' are now valid", count, file);
-    return true;
-  } catch (const Error& error) {
-    spdlog::error("{}; the previous keys stay valid", error.what());
-    return false;
-  }
+    if (count == 0) return;
+    spdlog::info("[server] {} from '{}' may be used now", counted(count, "API key"),
+                 impl_->options.routes.key_file);
+  });
+  attempt([&] { impl_->reload(); });
+  if (!faults.empty()) throw Error("server", faults);
 }
 
 bool HttpServer::drain(Deadline deadline) {
   if (impl_->stopped) return true;
   impl_->listener->stop_accepting();
   impl_->listener->drain_connections();
+  return impl_->listener->wait_until_empty(deadline);
+}
+
+bool HttpServer::end_requests(Deadline deadline) {
+  if (impl_->stopped) return true;
+  impl_->listener->stop_accepting();
+  impl_->listener->end_exchanges();
   return impl_->listener->wait_until_empty(deadline);
 }
 

@@ -4,8 +4,8 @@
 //
 // It generates text only through GenerationService. Its threads never block: a slow client has a
 // bounded buffer, and if a client closes, its request is cancelled. The constructor binds, so the
-// port is then known. start(), drain() and stop() are called from one controlling thread. The
-// service must outlive the server, and may call its sinks after the server's end.
+// port is then known. start(), drain(), end_requests() and stop() are called from one controlling
+// thread. The service must outlive the server, and may call its sinks after the server's end.
 #pragma once
 
 #include <cstdint>
@@ -50,16 +50,18 @@ class HttpServer {
   std::vector<std::string> urls() const;
 
   // Reads the key file again, and certificate and key for new connections. Throws Error("server",
-  // ...) if one of them is invalid; the previous ones then stay. Any thread may call it.
+  // ...), which names every file that is invalid; what was read from it before then stays. Requests
+  // in progress keep their key. Any thread may call it.
   void reload();
 
-  // Reads the key file again and logs the result. False: the file is wrong, and the keys do not
-  // change. Requests in progress keep their key. Any thread may call it.
-  bool reload_keys();
-
   // Accepts no new connections, closes idle ones, and waits for exchanges in progress. True when no
-  // connection is left; false when the deadline passes first (then call stop()).
+  // connection is left; false when the deadline passes first (then call end_requests() and stop()).
   bool drain(Deadline deadline);
+
+  // Ends each request in progress in its protocol: a stream gets an error event, `[DONE]` and its
+  // end, a plain request gets 503. Waits until the clients have closed. False when the deadline
+  // passes first. May be called while another thread waits in drain().
+  bool end_requests(Deadline deadline);
 
   // Closes all connections, cancels their requests, ends the threads. May be called twice, and
   // while another thread waits in drain().

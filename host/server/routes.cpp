@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The route table and the order of checks: path, preflight, key, method, content type.
+// The order of checks: path, preflight, key, method, content type.
 #include "server/routes.h"
 
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
 
-#include "common/error.h"
 #include "common/log_event.h"
-#include "common/text_parts.h"
-#include "server/http/wire.h"
 #include "server/openai/api_error.h"
 #include "server/openai/endpoints.h"
 #include "server/openai/text_endpoints.h"
+#include "server/route_answers.h"
+#include "server/route_table.h"
 #include "server/web/web_page.h"
 
 namespace tandem::server {
@@ -22,86 +20,7 @@ namespace {
 
 using openai::ApiError;
 
-enum class RouteId {
-  kLive,
-  kReady,
-  kHealth,
-  kMetrics,
-  kStatus,
-  kStatusRequests,
-  kModels,
-  kModel,
-  kCompletions,
-  kChat,
-  kTokenize,
-  kDetokenize,
-  kPageState,
-  kPage,
-  kAdminRequests,
-  kAdminCancel,
-  kAdminDrain,
-  kAdminLogLevel,
-  kAdminLog,
-  kAdminConfig,
-  kAdminReports
-};
-
-struct Route {
-  RouteId id;
-  const char* label;
-  bool is_post;
-  Role role = Role::kUse;  // that a key needs
-};
-
-constexpr std::array kRoutes = {
-    Route{RouteId::kLive, "/livez", false},
-    Route{RouteId::kReady, "/readyz", false},
-    Route{RouteId::kHealth, "/health", false},
-    Route{RouteId::kMetrics, "/metrics", false, Role::kMetrics},
-    Route{RouteId::kStatus, "/status", false, Role::kMetrics},
-    Route{RouteId::kStatusRequests, "/status/requests", false, Role::kMetrics},
-    Route{RouteId::kModels, "/v1/models", false},
-    Route{RouteId::kModel, "/v1/models/{id}", false},
-    Route{RouteId::kCompletions, "/v1/completions", true},
-    Route{RouteId::kChat, "/v1/chat/completions", true},
-    Route{RouteId::kTokenize, "/tokenize", true},
-    Route{RouteId::kDetokenize, "/detokenize", true},
-    Route{RouteId::kPageState, "/ui/state", false, Role::kMetrics},
-    Route{RouteId::kPage, "/ui", false},
-    Route{RouteId::kAdminRequests, "/admin/requests", false, Role::kAdmin},
-    Route{RouteId::kAdminCancel, "/admin/cancel", true, Role::kAdmin},
-    Route{RouteId::kAdminDrain, "/admin/drain", true, Role::kAdmin},
-    Route{RouteId::kAdminLogLevel, "/admin/log-level", true, Role::kAdmin},
-    Route{RouteId::kAdminLog, "/admin/log", false, Role::kAdmin},
-    Route{RouteId::kAdminConfig, "/admin/config", false, Role::kAdmin},
-    Route{RouteId::kAdminReports, "/admin/card-reports", false, Role::kAdmin},
-};
-
-constexpr std::string_view kModelPrefix = "/v1/models/";
 constexpr std::string_view kAccessPath = "/ui/access";
-
-const Route* find_route(std::string_view path) {
-  for (const Route& route : kRoutes) {
-    if (path == route.label && route.id != RouteId::kModel) return &route;
-    if (route.id == RouteId::kPage && is_web_path(path)) return &route;
-    if (route.id == RouteId::kModel && path.size() > kModelPrefix.size() &&
-        path.starts_with(kModelPrefix)) {
-      return &route;
-    }
-  }
-  return nullptr;
-}
-
-bool is_probe_route(const Route* route) {
-  return route != nullptr && (route->id == RouteId::kLive || route->id == RouteId::kReady ||
-                              route->id == RouteId::kHealth);
-}
-
-// Routes that pages and monitors poll.
-bool is_watch_route(const Route* route) {
-  return is_probe_route(route) ||
-         (route != nullptr && !route->is_post && route->role != Role::kUse);
-}
 
 // The answer of a probe: {"status": ...}.
 http::Response status_response(bool good, const char* otherwise) {
@@ -111,53 +30,10 @@ http::Response status_response(bool good, const char* otherwise) {
   return response;
 }
 
-std::string allowed_methods(const Route& route) {
-  return route.is_post ? "POST, OPTIONS" : "GET, HEAD, OPTIONS";
-}
-
-bool is_json(std::string_view content_type) {
-  return http::equals_ignoring_case(trimmed(cut_at(content_type, ';').first, " \t"),
-                                    "application/json");
-}
-
 http::Response plain(std::string body, std::string content_type = "application/json") {
   http::Response response;
   response.body = std::move(body);
   response.content_type = std::move(content_type);
-  return response;
-}
-
-std::optional<http::Response> refused_type(const http::Request& request) {
-  const auto refuse = [](const std::string& message) {
-    return openai::error_response(ApiError(415, message, "", "unsupported_media_type"));
-  };
-  if (!is_json(request.header("content-type"))) {
-    return refuse("send the body as 'Content-Type: application/json'");
-  }
-  const std::string_view encoding = request.header("content-encoding");
-  if (encoding.empty() || http::equals_ignoring_case(encoding, "identity")) return std::nullopt;
-  return refuse("the body's Content-Encoding is '" + std::string(encoding) +
-                "'; send it without compression");
-}
-
-http::Response empty_with(std::vector<http::Header> headers) {
-  http::Response response;
-  response.status = 204;
-  response.headers = std::move(headers);
-  return response;
-}
-
-http::Response nothing_at(const std::string& path) {
-  return openai::error_response(ApiError(404, "there is nothing at " + path, "", "unknown_url"));
-}
-
-http::Response key_refused(bool has_key, bool asks_browser) {
-  auto response = openai::error_response(
-      ApiError(401,
-               has_key ? "the API key of 'Authorization' is not valid here"
-                       : "this server needs an API key: send 'Authorization: Bearer KEY'",
-               "", "invalid_api_key"));
-  if (asks_browser) response.headers = {ask_for_key()};
   return response;
 }
 
@@ -181,33 +57,6 @@ openai::RequestLimits request_limits(const RouteOptions& options) {
 const char* role_name(Role role) {
   if (role == Role::kMetrics) return "metrics";
   return role == Role::kAdmin ? "admin" : "use";
-}
-
-http::Response limit_reached(const std::string& key, const LimitReached& reached) {
-  const std::string seconds = std::to_string(reached.retry_after_seconds);
-  http::Response response = openai::error_response(ApiError(
-      429,
-      "the key '" + key + "' is limited to " + reached.limit + "; try again in " + seconds + " s",
-      "", "rate_limit_exceeded"));
-  std::erase_if(response.headers,
-                [](const http::Header& header) { return header.name == "Retry-After"; });
-  response.headers.push_back({"Retry-After", seconds});
-  return response;
-}
-
-// Answers OPTIONS; refuses a method that the route lacks, and a body that is not declared as JSON.
-std::optional<http::Response> check_method(const Route& route, const http::Request& request) {
-  if (request.method == "OPTIONS") return empty_with({{"Allow", allowed_methods(route)}});
-  const bool fits = route.is_post ? request.method == "POST"
-                                  : request.method == "GET" || request.method == "HEAD";
-  if (!fits) {
-    auto response = openai::error_response(
-        ApiError(405, request.path + " takes " + allowed_methods(route) + ", not " + request.method,
-                 "", "method_not_allowed"));
-    response.headers.push_back({"Allow", allowed_methods(route)});
-    return response;
-  }
-  return route.is_post ? refused_type(request) : std::nullopt;
 }
 
 }  // namespace
@@ -447,6 +296,7 @@ http::Response Routes::one_model(std::string_view id) const {
 void Routes::add_headers(http::Request& request, http::Response& response) {
   RequestRecord& record = record_of(request);
   record.set_status(response.status);
+  record.set_error(response.error);
   if (response.status == 429) refusal_delay_.apply(record.caller(), response);
   response.headers.push_back({"X-Request-Id", record.id()});
   if (options_.cors_origin.empty() || is_closed_to_origins(request)) return;

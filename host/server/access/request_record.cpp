@@ -48,6 +48,8 @@ const char* name_of(CutShort reason) {
       return "cancelled";
     case CutShort::kDeadline:
       return "deadline";
+    case CutShort::kStopped:
+      return name_of(http::ExchangeEnd::kServerClosed);
     case CutShort::kFailed:
       break;
   }
@@ -147,6 +149,16 @@ void RequestRecord::note_cut_short(CutShort reason) {
   if (!cut_short_) cut_short_ = reason;
 }
 
+void RequestRecord::set_error(std::string word) {
+  const std::lock_guard lock(mutex_);
+  error_ = std::move(word);
+}
+
+std::string RequestRecord::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
 const char* RequestRecord::outcome(http::ExchangeEnd how) const {
   const std::lock_guard lock(mutex_);
   return cut_short_ ? name_of(*cut_short_) : name_of(how);
@@ -178,8 +190,10 @@ void RequestRecord::log_line(LogLevel level, std::uint64_t bytes, const char* ou
   if (!identity_.peer.empty()) fields.push_back({"client", identity_.peer});
   fields.insert(fields.end(), {{"method", identity_.method},
                                {"route", identity_.route},
-                               {"status", std::int64_t{status_}},
-                               {"bytes", static_cast<std::int64_t>(bytes)}});
+                               {"status", std::int64_t{status_}}});
+  const std::string word = error();
+  if (!word.empty()) fields.push_back({"error", word});
+  fields.push_back({"bytes", static_cast<std::int64_t>(bytes)});
   if (num_generations() > 0) {
     fields.insert(fields.end(), {{"prompt_tokens", std::int64_t{prompt_tokens_}},
                                  {"completion_tokens", std::int64_t{completion_tokens_}},

@@ -43,6 +43,7 @@ enum class CutShort {
   kCancelled,  // by an operator
   kDeadline,   // the time limit of a request has passed
   kFailed,     // the service failed after the stream had begun
+  kStopped,    // the server stops, and has told the client
 };
 
 class RequestRecord {
@@ -68,6 +69,7 @@ class RequestRecord {
   void add_tokens(int prompt, int completion);
   void set_queue_seconds(double seconds);  // the longest time is kept
   void set_status(int status) { status_ = status; }
+  void set_error(std::string word);  // of the error that the client got; see openai::error_word()
 
   // An operator ends the request: marks it and returns its generations.
   std::vector<GenerationId> cancel();
@@ -87,6 +89,7 @@ class RequestRecord {
 
  private:
   const char* outcome(http::ExchangeEnd how) const;
+  std::string error() const;
   void log_line(LogLevel level, std::uint64_t bytes, const char* outcome) const;
 
   const RequestIdentity identity_;
@@ -100,6 +103,7 @@ class RequestRecord {
   Caller caller_;
   bool has_place_ = false, cancelled_ = false;
   std::optional<CutShort> cut_short_;
+  std::string error_;
   std::vector<GenerationId> generations_;
 };
 

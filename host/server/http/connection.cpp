@@ -65,6 +65,17 @@ void Connection::drain() {
   });
 }
 
+void Connection::end_exchange() {
+  asio::post(stream_->get_executor(), [self = shared_from_this()] {
+    self->draining_ = true;
+    if (self->phase_ <= Phase::kIdle) return self->close(ExchangeEnd::kServerClosed);
+    if (self->phase_ == Phase::kReading) {
+      return self->refuse(self->hooks_->error_response(503, "the server is stopping"), false);
+    }
+    if (const auto pending = self->pending_) pending->server_stops();
+  });
+}
+
 void Connection::abort() { close_soon(ExchangeEnd::kServerClosed); }
 
 std::chrono::milliseconds Connection::idle_timeout() const {

@@ -7,8 +7,8 @@
 // (pipelined) request. End of file means that the client has closed, and its answer is abandoned. A
 // client that waits for an answer must therefore not shut down its sending side. Unsent bytes are
 // limited. A client that takes no byte for stall_timeout, or reaches the limit, is dropped.
-// Threads: start, drain, abort and poster from any thread; all else on the socket's strand.
-// Ownership: pending socket operations and a handled request keep the connection alive.
+// Threads: start, drain, end_exchange, abort and poster from any thread; all else on the socket's
+// strand. Ownership: pending socket operations and a handled request keep the connection alive.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -57,8 +57,9 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   ~Connection() override;
 
   void start();
-  void drain();  // close when the exchange in progress, if any, is done
-  void abort();  // close now; the exchange ends as kServerClosed
+  void drain();         // close when the exchange in progress, if any, is done
+  void end_exchange();  // as drain(), and the exchange in progress is answered with an error now
+  void abort();         // close now; the exchange ends as kServerClosed
 
   const Request& request() const override { return request_; }
   std::string take_body() override { return std::exchange(request_.body, {}); }

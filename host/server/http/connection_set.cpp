@@ -91,14 +91,18 @@ std::vector<std::shared_ptr<Connection>> ConnectionSet::live() const {
 }
 
 // The connections are released after the lock: the last owner of one calls remove().
+std::vector<std::shared_ptr<Connection>> ConnectionSet::begin_to_drain() {
+  const std::lock_guard lock(mutex_);
+  draining_ = true;
+  return live();
+}
+
 void ConnectionSet::drain() {
-  std::vector<std::shared_ptr<Connection>> connections;
-  {
-    const std::lock_guard lock(mutex_);
-    draining_ = true;
-    connections = live();
-  }
-  for (const auto& connection : connections) connection->drain();
+  for (const auto& connection : begin_to_drain()) connection->drain();
+}
+
+void ConnectionSet::end_exchanges() {
+  for (const auto& connection : begin_to_drain()) connection->end_exchange();
 }
 
 void ConnectionSet::abort() {

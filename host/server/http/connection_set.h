@@ -43,6 +43,7 @@ class ConnectionSet {
   void remove(std::uint64_t id);
 
   void drain();
+  void end_exchanges();
   void abort();
   bool wait_until_empty(Deadline deadline);  // false when the deadline passed first
 
@@ -56,6 +57,7 @@ class ConnectionSet {
   std::string reason_to_turn_away(const PeerAddress& peer) const;
   std::shared_ptr<Connection> take_oldest_reserved();
   std::vector<std::shared_ptr<Connection>> live() const;
+  std::vector<std::shared_ptr<Connection>> begin_to_drain();
 
   const Limits limits_;
   std::mutex mutex_;

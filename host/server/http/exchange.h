@@ -53,6 +53,7 @@ struct Response {
   std::string content_type = "application/json";
   std::vector<Header> headers;
   std::string body;
+  std::string error;                   // of a refusal: its machine-readable word, for the log
   std::shared_ptr<const void> held;    // destroyed when the client has taken the answer or is gone
   std::chrono::milliseconds delay{0};  // respond() sends the answer after this time
 };
@@ -73,6 +74,8 @@ class PendingAnswer {
  public:
   virtual ~PendingAnswer() = default;
   virtual void abandon() = 0;  // the client has closed
+  // The server's time is over: end the answer at once with an error. Called on the strand.
+  virtual void server_stops() = 0;
 };
 
 class Exchange {

@@ -42,6 +42,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void stop_accepting();
 
   void drain_connections() { connections_->drain(); }
+  void end_exchanges() { connections_->end_exchanges(); }
   void abort_connections() { connections_->abort(); }
   bool wait_until_empty(Deadline deadline) { return connections_->wait_until_empty(deadline); }
 

@@ -82,11 +82,22 @@ std::vector<tcp::acceptor> listen_on_all(asio::io_context& io,
   }
 }
 
+namespace {
+
+// "[::1]", as in a URL -> "::1". "[]" stays: no name would mean every address.
+std::string without_brackets(const std::string& host) {
+  if (!host.starts_with('[') || !host.ends_with(']') || host.size() < 3) return host;
+  return host.substr(1, host.size() - 2);
+}
+
+}  // namespace
+
 std::vector<Acceptor> listen_on_host(asio::io_context& io, const std::string& host,
                                      std::uint16_t port) {
   try {
-    const auto found = tcp::resolver(io).resolve(
-        host, std::to_string(port), tcp::resolver::passive | tcp::resolver::numeric_service);
+    const auto found =
+        tcp::resolver(io).resolve(without_brackets(host), std::to_string(port),
+                                  tcp::resolver::passive | tcp::resolver::numeric_service);
     std::vector<tcp::endpoint> endpoints;
     for (const auto& entry : found) endpoints.push_back(entry.endpoint());
     std::vector<Acceptor> acceptors;

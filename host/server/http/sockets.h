@@ -26,8 +26,8 @@ using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::generic::stream
 std::vector<boost::asio::ip::tcp::acceptor> listen_on_all(
     boost::asio::io_context& io, std::vector<boost::asio::ip::tcp::endpoint> endpoints);
 
-// Listens on every address of `host`; port 0 takes a free one. Throws Error("server", ...) naming
-// both.
+// Listens on every address of `host`, such as "::1" or "[::1]"; port 0 takes a free one. Throws
+// Error("server", ...) naming both.
 std::vector<Acceptor> listen_on_host(boost::asio::io_context& io, const std::string& host,
                                      std::uint16_t port);
 

@@ -46,7 +46,7 @@ void AnswerBuilder::take(std::size_t index, GenerationEvent& event, std::string&
     throw ApiError(500, "generation failed: " + event.error);
   }
   if (event.finish == FinishReason::kCancelled) {
-    throw ApiError(503, "the server cancelled this request because it is stopping");
+    throw ApiError(503, "the server cancelled this request because it is stopping", "", "stopping");
   }
   has_output_ = true;
   AnswerPiece piece;
@@ -76,8 +76,7 @@ void AnswerBuilder::echo(std::size_t index, const GenerationEvent& event, Answer
   const PlannedPrompt& prompt = plan_.prompts[plan_.prompt_of(index)];
   append_escaped(piece.text, prompt.echo);
   if (!prompt.echo_logprobs) return;
-  choices_[index].completion_logprobs->add_prompt(prompt.request.prompt, event.prompt_logprobs,
-                                                  prompt.echo);
+  choices_[index].completion_logprobs->add_prompt(prompt.request.prompt, event, prompt.echo);
 }
 
 void AnswerBuilder::add_logprobs(Choice& choice, const std::vector<OutputToken>& tokens) {

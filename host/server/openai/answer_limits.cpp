@@ -36,7 +36,7 @@ Size size_of(const GenerationPlan& plan) {
     const std::uint64_t entries =
         plan.logprobs ? 1 + static_cast<std::uint64_t>(prompt.request.top_logprobs.value_or(0)) : 0;
     std::uint64_t echoed = prompt.echo.size();
-    if (prompt.echo_logprobs) echoed += prompt.request.prompt.size() * kPromptEntryBytes;
+    if (prompt.echo_logprobs) echoed += prompt.request.prompt.size() * entries * kPromptEntryBytes;
     const std::uint64_t generated =
         plan.stream ? 0 : tokens * (kTextBytes + entries * entry_bytes(plan));
     size.tokens = std::max(size.tokens, tokens);

@@ -25,12 +25,22 @@ std::string shortened(std::string text) {
 
 }  // namespace
 
+std::string text_for_client(const std::exception& error) {
+  const std::string text = error.what();
+  const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string::npos;
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
 ApiError not_admitted(SubmitStatus status, int retry_after_seconds) {
   ApiError error = status == SubmitStatus::kStopping
                        ? ApiError(503, "the server is stopping; try again later", "", "stopping")
                        : ApiError(429, "the queue is full; try again later", "", "queue_full");
   error.retry_after_seconds = retry_after_seconds;
   return error;
+}
+
+std::string error_word(const ApiError& error) {
+  return error.code.empty() ? error_type(error.status) : error.code;
 }
 
 std::string error_body(const ApiError& error) {
@@ -50,6 +60,7 @@ http::Response error_response(const ApiError& error) {
   http::Response response;
   response.status = error.status;
   response.body = error_body(error);
+  response.error = error_word(error);
   if (error.status == 401) response.headers.push_back({"WWW-Authenticate", "Bearer"});
   if (error.status == 429 || error.status == 503) {
     response.headers.push_back({"Retry-After", std::to_string(error.retry_after_seconds)});

@@ -5,6 +5,7 @@
 // Thrown while a request is read, and caught on the same thread, which answers with it.
 #pragma once
 
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -29,8 +30,15 @@ struct ApiError : std::runtime_error {
   int retry_after_seconds = 1;  // with 429 and 503
 };
 
+// The text of an error without the module that it begins with, of which clients know nothing:
+// "[sampler] top_p must be in 0..1" -> "top_p must be in 0..1".
+std::string text_for_client(const std::exception& error);
+
 // 503 if the service is stopping, 429 if the queue is full. Not for kAccepted.
 ApiError not_admitted(SubmitStatus status, int retry_after_seconds);
+
+// The word by which programs know the error: its code, otherwise its type.
+std::string error_word(const ApiError& error);
 
 // {"error": {"message", "type", "param", "code"}}; the type follows from the status.
 std::string error_body(const ApiError& error);

@@ -40,7 +40,7 @@ std::string range_text(const NumberRange& range) {
 }  // namespace
 
 void fail_field(const std::string& path, const std::string& problem) {
-  throw ApiError(400, "'" + path + "' " + problem, path);
+  throw ApiError(400, "'" + path + "' " + problem, path, "invalid_value");
 }
 
 void ignore_field(const std::string& path, const std::string& problem,

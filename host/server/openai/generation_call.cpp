@@ -110,7 +110,7 @@ void GenerationCall::submit(std::vector<Submission> choices) {
   try {
     result = service.submit(std::move(choices));
   } catch (const Error& error) {
-    throw ApiError(400, error.what());
+    throw ApiError(400, text_for_client(error));
   }
   if (result.status != SubmitStatus::kAccepted) {
     throw not_admitted(result.status, service.retry_after_seconds());
@@ -208,14 +208,14 @@ bool GenerationCall::write_events(std::vector<QueuedEvent>& events, bool expired
         throw cancelled_by_operator(*record_);
       }
       builder_->take(choice, event, out);
-      if (out.size() >= kPieceBytes) send(std::exchange(out, {}));
+      if (out.size() >= kPieceBytes) send(out);
     }
     if (expired && !builder_->complete()) cut_short(out);
     if (builder_->complete()) return finish(std::exchange(out, {})), false;
-    send(std::exchange(out, {}));
+    send(out);
     return true;
   } catch (const ApiError& error) {
-    send(std::move(out));
+    send(out);
     fail(error);
   } catch (const std::exception& error) {
     spdlog::error("[server] an answer failed: {}", error.what());
@@ -239,8 +239,11 @@ void GenerationCall::cut_short(std::string& out) {
   builder_->cut_short(out);
 }
 
-void GenerationCall::send(std::string text) {
-  if (text.empty()) return;
+// By reference: g++ 12 warns of the move of a text of which it knows that it is long.
+void GenerationCall::send(std::string& out) {
+  if (out.empty()) return;
+  std::string text;
+  text.swap(out);
   const auto write = [this](http::Exchange& exchange, const std::string& data) {
     silent_ = false;
     exchange.write(data);
@@ -257,7 +260,7 @@ void GenerationCall::finish(std::string out) {
   dead_ = true;
   if (plan_.stream) {
     builder_->append_end(out);
-    send(std::move(out));
+    send(out);
     on_strand([this](http::Exchange& exchange) {
       over_ = true;
       exchange.end_stream();
@@ -277,16 +280,19 @@ void GenerationCall::finish(std::string out) {
 // What still runs is cancelled with the call, which its answer ends.
 void GenerationCall::fail(const ApiError& error) {
   dead_ = true;
-  on_strand([this, error](http::Exchange& exchange) {
-    over_ = true;
-    if (!streaming_) return exchange.respond(error_response(error));
-    record_->note_cut_short(CutShort::kFailed);
-    std::string out;
-    AnswerFormat::append_error_event(out, error_body(error));
-    AnswerFormat::append_done_event(out);
-    exchange.write(out);
-    exchange.end_stream();
-  });
+  on_strand([this, error](http::Exchange&) { end_with(error); });
+}
+
+void GenerationCall::end_with(const ApiError& error) {
+  over_ = true;
+  if (!streaming_) return exchange_.respond(error_response(error));
+  record_->note_cut_short(CutShort::kFailed);
+  record_->set_error(error_word(error));
+  std::string out;
+  AnswerFormat::append_error_event(out, error_body(error));
+  AnswerFormat::append_done_event(out);
+  exchange_.write(out);
+  exchange_.end_stream();
 }
 
 // `act` may use this call.
@@ -306,6 +312,13 @@ void GenerationCall::arm_heartbeat() {
       self->arm_heartbeat();
     });
   });
+}
+
+void GenerationCall::server_stops() {
+  if (over_) return;
+  dead_ = true;
+  record_->note_cut_short(CutShort::kStopped);
+  end_with(not_admitted(SubmitStatus::kStopping, context_->service.retry_after_seconds()));
 }
 
 void GenerationCall::abandon() {

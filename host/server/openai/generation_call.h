@@ -43,6 +43,7 @@ class GenerationCall final : public http::PendingAnswer,
   GenerationCall(http::Exchange& exchange, std::shared_ptr<const ApiContext> context);
   ~GenerationCall() override;
   void abandon() override;
+  void server_stops() override;
 
  private:
   struct QueuedEvent {
@@ -64,9 +65,10 @@ class GenerationCall final : public http::PendingAnswer,
   bool write_events(std::vector<QueuedEvent>& events, bool expired);  // false: the call is over
   void cut_short(std::string& out);
 
-  void send(std::string text);
+  void send(std::string& out);  // and empties it
   void finish(std::string out);
   void fail(const ApiError& error);
+  void end_with(const ApiError& error);  // on the strand
   void on_strand(Act act);
   void arm_heartbeat();
 

@@ -78,7 +78,8 @@ void read_neutral_fields(FieldReader& fields, int num_choices) {
   read_neutral(fields, kNeutral);
   const auto best_of = fields.integer("best_of", 1, 1 << 20);
   if (best_of && *best_of != 1 && *best_of != num_choices) {
-    fail_field("best_of", "is not supported by this server unless it equals 'n'");
+    fail_field("best_of", "must be 1 or equal to 'n' (here " + std::to_string(num_choices) +
+                              "): this server returns every choice that it generates");
   }
 }
 

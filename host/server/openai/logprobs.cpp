@@ -94,7 +94,8 @@ void CompletionLogprobs::begin_token(std::string_view bytes) {
 }
 
 void CompletionLogprobs::add_prompt(const std::vector<TokenId>& tokens,
-                                    const std::vector<float>& logprobs, std::string_view text) {
+                                    const GenerationEvent& event, std::string_view text) {
+  const std::vector<float>& logprobs = event.prompt_logprobs;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const std::string bytes = service_->token_bytes(tokens[i]);
     const std::string_view covered = covered_part(text, bytes);
@@ -102,10 +103,13 @@ void CompletionLogprobs::add_prompt(const std::vector<TokenId>& tokens,
     begin_token(lacks_space && !covered.empty() ? covered : std::string_view(bytes));
     if (i > 0 && i - 1 < logprobs.size()) {
       append_number(logprobs_, finite(logprobs[i - 1]));
+      const bool has_top = i - 1 < event.prompt_top.size();
+      append_top({tokens[i], logprobs[i - 1],
+                  has_top ? event.prompt_top[i - 1] : std::vector<TokenLogprob>()});
     } else {
       logprobs_ += "null";
+      tops_ += "null";
     }
-    tops_ += "null";
     offset_ += count_code_points(covered);
     text.remove_prefix(covered.size());
   }

@@ -40,10 +40,10 @@ class CompletionLogprobs {
  public:
   CompletionLogprobs(const GenerationService& service, int num_top);
 
-  // Adds the echoed prompt: the first token has no log-probability, and no token has alternatives.
-  // `logprobs`: [tokens - 1]. `text`: the echo. A token outside of it, such as BOS, has width 0. An
+  // Adds the echoed prompt with the scores of `event`, [tokens - 1]: the first token has none.
+  // `text`: the echo. A token outside of it, such as BOS, has width 0. An
   // artificial leading space that the echo lacks is left out.
-  void add_prompt(const std::vector<TokenId>& tokens, const std::vector<float>& logprobs,
+  void add_prompt(const std::vector<TokenId>& tokens, const GenerationEvent& event,
                   std::string_view text);
   void add(const std::vector<OutputToken>& tokens);
   std::size_t bytes() const;

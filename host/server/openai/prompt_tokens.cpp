@@ -31,9 +31,9 @@ std::vector<TokenId> guarded(const Tokenize& tokenize, const GenerationService& 
     refuse_length("at least " + std::to_string(error.at_least_tokens), service.max_request_tokens(),
                   param);
   } catch (const ChatTemplateFault& fault) {  // another conversation, or a plain prompt, may work
-    throw ApiError(422, fault.what(), {}, "chat_template_unusable");
+    throw ApiError(422, text_for_client(fault), {}, "chat_template_unusable");
   } catch (const Error& error) {  // the tokenizer or the template refuses this text
-    throw ApiError(400, error.what(), param);
+    throw ApiError(400, text_for_client(error), param);
   }
 }
 

@@ -28,6 +28,8 @@ using json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostTokens = std::size_t{1} << 20;  // of one request
 
+constexpr int kRetrySeconds = 1;  // after 503
+
 using Work = std::string (*)(const std::string& body, const ApiContext& context);
 
 // One request on the pool. The exchange keeps it; only the strand touches the exchange.
@@ -35,6 +37,9 @@ class PooledAnswer final : public http::PendingAnswer {
  public:
   explicit PooledAnswer(http::Exchange& exchange) : exchange_(exchange) {}
   void abandon() override { over_ = true; }
+  void server_stops() override {
+    respond(error_response(not_admitted(SubmitStatus::kStopping, kRetrySeconds)));
+  }
 
   void respond(http::Response response) {
     if (!std::exchange(over_, true)) exchange_.respond(std::move(response));
@@ -116,7 +121,7 @@ std::vector<TokenId> tokens_of(FieldReader& fields, const ApiContext& context) {
   } catch (const PromptTooLong&) {
     fail_field(name, "has more than " + std::to_string(kMostTokens) + " tokens");
   } catch (const Error& error) {
-    throw ApiError(400, error.what(), name);
+    throw ApiError(400, text_for_client(error), name);
   }
 }
 

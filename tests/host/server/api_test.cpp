@@ -171,6 +171,19 @@ TEST(Api, EchoWithoutOutputScoresThePrompt) {
   EXPECT_TRUE(running.service.requests().at(0).prompt_logprobs);
 }
 
+TEST(Api, EchoGivesTheAlternativesOfThePrompt) {
+  RunningServer running;
+  HttpClient client(running.port());
+  for (const bool stream : {false, true}) {
+    const Reply reply = client.post(
+        "/v1/completions",
+        completion_body({{"echo", true}, {"logprobs", 2}, {"max_tokens", 0}, {"stream", stream}}));
+    const Json body = stream ? test::sse_objects(reply.body).at(0) : reply.json();
+    EXPECT_EQ(body["choices"][0]["logprobs"]["top_logprobs"],
+              Json::parse(R"([null, {"h": -0.25, "i": -1.25}, {"i": -0.25, "j": -1.25}])"));
+  }
+}
+
 TEST(Api, EchoesAPromptOfTokens) {
   RunningServer running;
   HttpClient client(running.port());

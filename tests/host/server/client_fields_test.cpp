@@ -142,15 +142,28 @@ TEST(ClientFields, PartsAreCheckedOneByOne) {
   EXPECT_EQ(refused({{{"text", "a"}, {"parse_special", 1}}}), "prompt[0].parse_special");
 }
 
+TEST(ClientFields, RefusalsOfTheEngineAndTheTemplateNameNoModule) {
+  RunningServer running({.unhappy_prompt = "bad"});
+  HttpClient client(running.port());
+  const Reply reply = client.post("/v1/completions", completion_body({{"prompt", "bad"}}));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(error_of(reply)["message"], "this request could never be served");
+  const Json messages = Json::array({{{"role", "assistant"}, {"content", "a"}}});
+  EXPECT_EQ(
+      error_of(client.post("/v1/chat/completions", Json({{"messages", messages}})))["message"],
+      "the conversation must not begin with the assistant");
+}
+
 TEST(ClientFields, TextThatCannotBeTokenisedIs400) {
   RunningServer running({.untokenisable = "bad"});
   HttpClient client(running.port());
   const Reply reply = client.post("/v1/completions", completion_body({{"prompt", "bad"}}));
   EXPECT_EQ(reply.status, 400);
   EXPECT_EQ(error_of(reply)["param"], "prompt");
-  EXPECT_NE(reply.body.find("cannot be tokenised"), std::string::npos);
+  EXPECT_EQ(error_of(reply)["message"], "this text cannot be tokenised") << "without a module";
   const Reply tokens = client.post("/tokenize", Json({{"content", "bad"}}));
   EXPECT_EQ(tokens.status, 400);
+  EXPECT_EQ(error_of(tokens)["message"], "this text cannot be tokenised");
   EXPECT_EQ(error_of(tokens)["param"], "content");
 }
 

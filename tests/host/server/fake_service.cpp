@@ -255,6 +255,13 @@ bool FakeService::step(Active& active, server::GenerationEvent& event) {
   }
   if (!std::exchange(active.told_prompt, true) && request.prompt_logprobs) {
     event.prompt_logprobs.assign(request.prompt.size() - 1, -0.25f);
+    const int num_top = request.top_logprobs.value_or(0);
+    for (std::size_t i = 1; num_top > 0 && i < request.prompt.size(); ++i) {
+      auto& top = event.prompt_top.emplace_back();
+      for (int j = 0; j < num_top; ++j) {
+        top.push_back({(request.prompt[i] + j) % kVocab, -0.25f - static_cast<float>(j)});
+      }
+    }
   }
   const int token = next_token(active);
   const auto& stops = request.stop_tokens;

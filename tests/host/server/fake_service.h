@@ -6,7 +6,7 @@
 // FakeBehaviour::reply, byte by byte, then the end; with ignore_eos it repeats. A request with a
 // temperature above 0 draws letters that depend on its seed alone instead. One thread serves all
 // requests in turn, one token each, as the engine does. Log-probabilities: -0.5 for the token, then
-// -1.5, -2.5, ... for the ids that follow it; -0.25 for every prompt token.
+// -1.5, -2.5, ... for the ids that follow it; for prompt tokens the same from -0.25.
 #pragma once
 
 #include <atomic>

@@ -32,7 +32,7 @@ TEST(JsonText, BytesThatAreNotUtf8AreReplaced) {
             "\"a" + mark + "b\"");
   EXPECT_EQ(as_json("\xe2\x82"), "\"" + mark + "\"");
   EXPECT_EQ(as_json("\xed\xa0\x80").find('\xed'), std::string::npos) << "a surrogate";
-  EXPECT_NO_THROW((void)nlohmann::json::parse(as_json("\xc0\xaf\xf8\x80")));
+  EXPECT_TRUE(nlohmann::json::accept(as_json("\xc0\xaf\xf8\x80")));
 }
 
 TEST(JsonText, NumbersReadBackExactly) {

@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/error.h"
 #include "host/server/server_fixture.h"
 #include "server/http/connection_set.h"
 
@@ -56,6 +57,16 @@ TEST(Listener, ListensOnEveryAddressAtOnePort) {
   const std::uint16_t port = acceptors.front().local_endpoint().port();
   for (const char* address : addresses) EXPECT_TRUE(connects(io, at(address, port))) << address;
   EXPECT_FALSE(connects(io, at("127.0.0.3", port)));
+}
+
+TEST(Listener, TakesAnAddressInBracketsAsAUrlHasIt) {
+  asio::io_context io;
+  if (!has_ipv6(io)) GTEST_SKIP() << "needs IPv6";
+  auto acceptors = listen_on_host(io, "[::1]", 0);
+  ASSERT_EQ(acceptors.size(), 1u);
+  EXPECT_TRUE(connects(io, at("::1", local_address(acceptors.front()).port)));
+  EXPECT_THROW(listen_on_host(io, "[", 0), Error);
+  EXPECT_THROW(listen_on_host(io, "[]", 0), Error) << "not every address of the machine";
 }
 
 TEST(Listener, LeavesOutAnAddressOfAnotherMachine) {

@@ -57,12 +57,26 @@ TEST(Logprobs, CompletionsWithoutAlternativesReportNone) {
 TEST(Logprobs, EchoedPromptAlignsWithItsText) {
   test::FakeService service;
   CompletionLogprobs logprobs(service, 0);
-  logprobs.add_prompt({test::FakeService::kBos, ' ', 'a', 'b'}, {-1, -2, -3}, "ab");
+  GenerationEvent event;
+  event.prompt_logprobs = {-1, -2, -3};
+  logprobs.add_prompt({test::FakeService::kBos, ' ', 'a', 'b'}, event, "ab");
   logprobs.add({{'c', -4, {}}});
   const json report = taken(logprobs);
   EXPECT_EQ(report["tokens"], json({"<s>", " ", "a", "b", "c"}));
   EXPECT_EQ(report["token_logprobs"], json({nullptr, -1.0, -2.0, -3.0, -4.0}));
   EXPECT_EQ(report["text_offset"], json({0, 0, 0, 1, 2}));
+}
+
+TEST(Logprobs, AnEchoedTokenHasItsAlternatives) {
+  test::FakeService service;
+  CompletionLogprobs logprobs(service, 1);
+  GenerationEvent event;
+  event.prompt_logprobs = {-1, -2};
+  event.prompt_top = {{{'a', -1}}, {{'x', -0.5f}}};
+  logprobs.add_prompt({test::FakeService::kBos, 'a', 'b'}, event, "ab");
+  logprobs.add({{'c', -4, {{'d', -3}}}});
+  EXPECT_EQ(taken(logprobs)["top_logprobs"],
+            json::parse(R"([null, {"a": -1.0}, {"x": -0.5, "b": -2.0}, {"d": -3.0, "c": -4.0}])"));
 }
 
 // Its token 200 is "_Once" with the artificial space of SentencePiece.
@@ -75,7 +89,9 @@ struct SpacedService final : test::FakeService {
 TEST(Logprobs, AnEchoedTokenHasNoSpaceThatTheTextLacks) {
   SpacedService service;
   CompletionLogprobs logprobs(service, 0);
-  logprobs.add_prompt({test::FakeService::kBos, 200, 200}, {-1, -2}, "Once Once");
+  GenerationEvent event;
+  event.prompt_logprobs = {-1, -2};
+  logprobs.add_prompt({test::FakeService::kBos, 200, 200}, event, "Once Once");
   const json report = taken(logprobs);
   EXPECT_EQ(report["tokens"], json({"<s>", "Once", " Once"}));
   EXPECT_EQ(report["text_offset"], json({0, 0, 4}));

@@ -10,6 +10,7 @@
 
 #include "host/server/server_fixture.h"
 #include "server/http/connection_set.h"
+#include "server/openai/endpoints.h"
 
 namespace tandem::server {
 namespace {
@@ -157,6 +158,12 @@ TEST(Limits, ConnectionsThatAreTurnedAwayAreBoundedToo) {
   std::size_t given = 0;
   for (int i = 0; i < 1000; ++i) given += set.admit({}).has_value() ? 1 : 0;
   EXPECT_EQ(given, 1 + 2 * http::ConnectionSet::kReserved);
+}
+
+TEST(Probes, LostDevicesDegradeAHealthyServerAndAnUnhealthyOneStaysUnhealthy) {
+  EXPECT_EQ(openai::health_body(true, {}), R"({"status":"ok"})");
+  EXPECT_EQ(openai::health_body(true, {"card"}), R"({"lost":["card"],"status":"degraded"})");
+  EXPECT_EQ(openai::health_body(false, {"card"}), R"({"lost":["card"],"status":"unhealthy"})");
 }
 
 }  // namespace

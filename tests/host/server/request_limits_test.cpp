@@ -86,6 +86,17 @@ TEST(RequestLimits, APlainAnswerThatMayBeTooLargeIsRefusedWithItsNumbers) {
             200);
 }
 
+TEST(RequestLimits, APlainAnswerOfExactlyTheLimitIsMade) {
+  RunningServer running({}, with_limits({.max_answer_bytes = 2 * 40 * 8}));  // 8 bytes a token
+  HttpClient client(running.port());
+  const auto status_of = [&](int tokens) {
+    return client.post("/v1/chat/completions", chat_body({{"n", 2}, {"max_tokens", tokens}}))
+        .status;
+  };
+  EXPECT_EQ(status_of(40), 200);
+  EXPECT_EQ(status_of(41), 400);
+}
+
 TEST(RequestLimits, AnEchoOfManyChoicesIsRefusedAlsoInAStream) {
   RunningServer running({.max_request_tokens = 1 << 20},
                         with_limits({.max_answer_bytes = 100'000}));
@@ -102,6 +113,23 @@ TEST(RequestLimits, AnEchoOfManyChoicesIsRefusedAlsoInAStream) {
   EXPECT_TRUE(running.service.requests().empty());
 }
 
+TEST(RequestLimits, TheAlternativesOfAnEchoCount) {
+  RunningServer running({.max_request_tokens = 1 << 20},
+                        with_limits({.max_answer_bytes = 100'000}));
+  HttpClient client(running.port());
+  const auto status_of = [&](int logprobs) {
+    return client
+        .post("/v1/completions", completion_body({{"prompt", std::string(500, 'x')},
+                                                  {"max_tokens", 1},
+                                                  {"echo", true},
+                                                  {"logprobs", logprobs},
+                                                  {"stream", true}}))
+        .status;
+  };
+  EXPECT_EQ(status_of(1), 200);
+  EXPECT_EQ(status_of(5), 400);
+}
+
 TEST(RequestLimits, APlainAnswerThatGrowsTooLargeIsEndedAndCancelled) {
   RunningServer running({.max_request_tokens = 1 << 20, .hold_after = 500, .padding_bytes = 4000},
                         with_limits({.max_answer_bytes = 1'000'000}));
@@ -111,6 +139,17 @@ TEST(RequestLimits, APlainAnswerThatGrowsTooLargeIsEndedAndCancelled) {
   expect_400(reply, {"1000000 bytes", "stream"});
   EXPECT_TRUE(running.service.wait_until_idle());
   EXPECT_EQ(running.service.num_cancelled(), 1u);
+}
+
+// 220 tokens with 4 kB of text each fit without log-probabilities.
+TEST(RequestLimits, LogProbabilitiesOfAPlainChatCountForItsSize) {
+  RunningServer running({.padding_bytes = 4000}, with_limits({.max_answer_bytes = 1'000'000}));
+  HttpClient client(running.port());
+  Json body = chat_body({{"ignore_eos", true}, {"max_tokens", 220}});
+  EXPECT_EQ(client.post("/v1/chat/completions", body).status, 200);
+  body.set("logprobs", true);
+  body.set("top_logprobs", 20);
+  expect_400(client.post("/v1/chat/completions", body), {"1000000 bytes", "stream"});
 }
 
 TEST(RequestLimits, AllAnswersThatWaitForTheirReadersHaveOneBound) {

@@ -262,6 +262,24 @@ TEST(RequestParser, AcceptsFieldsThatChangeNothing) {
             "accepted");
 }
 
+TEST(RequestParser, AnotherBestOfIsRefusedWithTheNumberOfChoices) {
+  try {
+    parsed({{"n", 2}, {"best_of", 3}});
+    ADD_FAILURE() << "accepted";
+  } catch (const ApiError& error) {
+    EXPECT_STREQ(error.what(),
+                 "'best_of' must be 1 or equal to 'n' (here 2): this server returns every choice "
+                 "that it generates");
+  }
+}
+
+TEST(RequestParser, BestOfOneIsTheDefaultForAnyNumberOfChoices) {
+  EXPECT_EQ(parse_completion_request(completion({{"n", 2}, {"best_of", 1}}).dump(),
+                                     {"fake", 258, {}, false})
+                .options.num_choices,
+            2);
+}
+
 // Of a request to a server that is not strict.
 GenerationOptions options_of(const Json& extra, std::optional<int> best_priority = {}) {
   RequestContext context{"fake", 258, {}, false};

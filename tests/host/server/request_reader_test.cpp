@@ -85,6 +85,15 @@ TEST(RequestReader, ReportsTheHeadBeforeTheBody) {
   EXPECT_EQ(reader.request().body, "hi");
 }
 
+TEST(RequestReader, NobodyWaitsWithABodyThatIsEmpty) {
+  RequestReader reader{Limits{}};
+  std::size_t consumed = 0;
+  const std::string head =
+      "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n";
+  EXPECT_EQ(reader.consume(head, &consumed), ReadState::kHead);
+  EXPECT_FALSE(reader.expects_continue());
+}
+
 TEST(RequestReader, ToleratesEmptyLinesBeforeARequest) {
   EXPECT_EQ(read("\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", 1).state, ReadState::kComplete);
 }
@@ -197,13 +206,17 @@ TEST(Wire, TakesAbsoluteTargets) {
   EXPECT_TRUE(split_target("*", &path, &query));
   EXPECT_FALSE(split_target("", &path, &query));
   EXPECT_FALSE(split_target("a", &path, &query));
+  EXPECT_FALSE(split_target(std::string_view("/%41").substr(0, 3), &path, &query))
+      << "what stands behind it is another's";
 }
 
 TEST(Wire, HeaderValuesCannotStartAnotherHeader) {
   Response response;
   response.headers.push_back({"X", "a\r\nEvil: 1"});
-  EXPECT_NE(response_head(response, Framing::kLength, true).find("X: a  Evil: 1\r\n"),
-            std::string::npos);
+  response.headers.push_back({"Y", std::string("b\0c", 3)});
+  const std::string head = response_head(response, Framing::kLength, true);
+  EXPECT_NE(head.find("X: a  Evil: 1\r\n"), std::string::npos);
+  EXPECT_NE(head.find("Y: b c\r\n"), std::string::npos);
 }
 
 }  // namespace

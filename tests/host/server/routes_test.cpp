@@ -128,6 +128,9 @@ TEST(Api, AConfiguredOriginMayAskAndUse) {
   EXPECT_EQ(refused.headers.at("access-control-allow-origin"), "https://app.example");
   const Reply other = client.get("/health", "Origin: https://evil.example\r\n");
   EXPECT_FALSE(other.headers.contains("access-control-allow-origin"));
+  for (const Reply& reply : {refused, other, client.get("/health")}) {
+    EXPECT_EQ(reply.headers.at("vary"), "Origin") << "a cache keeps the answers apart";
+  }
 }
 
 }  // namespace

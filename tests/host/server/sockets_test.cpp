@@ -167,6 +167,16 @@ TEST(InheritedSockets, OtherFilesAreRefused) {
   for (const int descriptor : {pipe[0], pipe[1], unbound}) ::close(descriptor);
 }
 
+TEST(ServerOptions, TheLeastHeaderAndTheMostThreadsAreAllowed) {
+  ServerOptions options;
+  options.limits.max_header_bytes = 1024;
+  options.num_workers = options.num_io_threads = 256;
+  EXPECT_TRUE(problems(options).empty());
+  options.limits.max_header_bytes = 1023;
+  options.num_workers = 257;
+  EXPECT_EQ(problems(options).size(), 2u);
+}
+
 // The server's end of a client's connection: this process has both.
 int server_end(int client) {
   sockaddr_in own{};

@@ -222,6 +222,27 @@ TEST(Stream, OneLargePieceIsNoSlowClient) {
   EXPECT_EQ(chunks.at(0)["choices"][0]["text"], prompt + "O");
 }
 
+// The large piece was of the request before.
+TEST(Stream, ALargePieceExcusesOnlyItsOwnStream) {
+  ServerOptions options;
+  options.limits.max_stream_buffer_bytes = 64 * 1024;
+  const CapturedLog log;
+  RunningServer running({.max_request_tokens = 1 << 21, .padding_bytes = 4000}, options);
+  HttpClient slow(running.port(), 4096);
+  const Json large = completion_body({{"prompt", std::string(1'500'000, 'x')},
+                                      {"stream", true},
+                                      {"echo", true},
+                                      {"max_tokens", 1}});
+  EXPECT_EQ(slow.post("/v1/completions", large).status, 200);
+  slow.send(post_request(
+      "/v1/completions",
+      completion_body({{"stream", true}, {"ignore_eos", true}, {"max_tokens", 1 << 19}}).dump()));
+  EXPECT_TRUE(eventually([&] { return running.service.num_cancelled() == 1; }));
+  const std::string text = log.text(), sign = "dropping a client that left ";
+  ASSERT_NE(text.find(sign), std::string::npos);
+  EXPECT_LT(std::stol(text.substr(text.find(sign) + sign.size())), 1'000'000);
+}
+
 TEST(Stream, AClientThatStallsIsDroppedByTheDeadline) {
   ServerOptions options;
   options.limits.max_stream_buffer_bytes = std::size_t{1} << 30;

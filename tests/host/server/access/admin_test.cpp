@@ -99,6 +99,13 @@ TEST(Admin, ListsRequestsInProgressWithTheirCounts) {
   EXPECT_TRUE(test::eventually([&] { return listed().size() == 0; }));
 }
 
+TEST(Admin, CancelNeverMeansARequestOfAnOperator) {
+  RunningServer running({}, open_to_loopback());
+  HttpClient client(running.port());
+  const std::string body = Json{{"id", "own"}}.dump();
+  EXPECT_EQ(client.post("/admin/cancel", body, "X-Request-Id: own\r\n").status, 404);
+}
+
 TEST(Admin, CancelEndsTheRequestOfThatIdAndNoOther) {
   const test::CapturedLog log;
   RunningServer running(held_after(3), open_to_loopback());

@@ -65,6 +65,15 @@ TEST(ApiKeys, ALineMayHoldAHashInsteadOfTheKey) {
   EXPECT_THAT(refusal_of("good\nsha256:12ab\n"), HasSubstr("line 2"));
 }
 
+TEST(ApiKeys, LinesOfATableWhoseFirstLineIsWrongAreNoKeys) {
+  const std::string problem =
+      "this is a part of a table, not a key; the first line of a table is [[key]]";
+  EXPECT_THAT(refusal_of("[key]\nname=\"alice\"\n"), HasSubstr("line 1: " + problem));
+  EXPECT_THAT(refusal_of("# people\n\nname=\"alice\"\n"), HasSubstr("line 3: " + problem));
+  EXPECT_THAT(refusal_of("good\nrole='admin'\n"), HasSubstr("line 2: " + problem));
+  EXPECT_EQ(refusal_of("c2VjcmV0IGtleQ==\n"), "accepted") << "base64";
+}
+
 TEST(ApiKeys, TablesGiveNameRolesAndLimits) {
   const KeyFile file("# people\n" +
                      key_table("alice", "a",

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "common/error.h"
+#include "host/server/captured_log.h"
 #include "host/server/key_file.h"
 #include "host/server/server_fixture.h"
 #include "server/access/key_usage.h"
@@ -25,6 +26,7 @@ using test::KeyFile;
 using test::Reply;
 using test::RunningServer;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct KeyedServer {
   explicit KeyedServer(const std::string& tables, test::FakeBehaviour behaviour = {})
@@ -88,6 +90,17 @@ TEST(KeyUsage, TokensBeyondTheLimitArePaidBackByWaiting) {
   EXPECT_TRUE(usage.begin(limits));
   clock.advance(seconds(1));
   EXPECT_FALSE(usage.begin(limits));
+}
+
+TEST(KeyUsage, NothingIsOwedOnceALimitIsGone) {
+  VirtualClock clock;
+  KeyUsage usage(clock);
+  KeyLimits limits;
+  limits.requests_per_minute = 1;
+  EXPECT_FALSE(usage.begin(limits));
+  EXPECT_TRUE(usage.begin(limits));
+  EXPECT_FALSE(usage.begin({}));
+  EXPECT_FALSE(usage.begin(limits)) << "a limit that comes back begins anew";
 }
 
 TEST(KeyUsage, ARefusedRequestCostsNothing) {
@@ -310,8 +323,14 @@ TEST(Keys, AReloadUnderLoadLosesNoRequestAndKeepsStreamsRunning) {
   EXPECT_THAT(events, HasSubstr("[DONE]")) << "the key is gone, its stream ends in order";
   EXPECT_EQ(server.complete("c").status, 200);
   server.file.write("two words\n");
-  EXPECT_FALSE(server.running.server->reload_keys());
-  EXPECT_THROW(server.running.server->reload(), Error) << "whoever asks for all is told";
+  const test::CapturedLog log;
+  try {
+    server.running.server->reload();
+    ADD_FAILURE() << "two words are no key";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("line 1: a key must be printable ASCII without blanks"));
+  }
+  EXPECT_THAT(log.text(), Not(HasSubstr("line 1"))) << "who is told once logs it";
   EXPECT_EQ(server.complete("c").status, 200);
 }
 

@@ -195,6 +195,7 @@ TEST(RequestLog, EveryEndHasItsName) {
   EXPECT_EQ(outcome_of(http::ExchangeEnd::kComplete, CutShort::kCancelled), "cancelled");
   EXPECT_EQ(outcome_of(http::ExchangeEnd::kClientGone, CutShort::kDeadline), "deadline");
   EXPECT_EQ(outcome_of(http::ExchangeEnd::kComplete, CutShort::kFailed), "failed");
+  EXPECT_EQ(outcome_of(http::ExchangeEnd::kComplete, CutShort::kStopped), "server_closed");
 }
 
 TEST(RequestLog, TheFirstReasonToCutARequestShortCounts) {
@@ -242,6 +243,36 @@ TEST(RequestLog, AServerThatStopsIsSaidToHaveClosed) {
   EXPECT_EQ(outcomes["half"], "server_closed");
 }
 
+// The word of the error object: its code, or its type where it has none.
+TEST(RequestLog, ARefusalIsNamed) {
+  const CapturedLog log;
+  RunningServer running({.max_waiting = 1, .most_choices = 8});
+  HttpClient client(running.port());
+  client.get("/none");
+  client.get("/v1/completions");
+  client.post("/v1/completions", std::string("{"));
+  client.post("/v1/completions", completion_body({{"top_p", 7}}));
+  client.post("/v1/completions", completion_body({{"model", "other"}}));
+  client.post("/v1/completions", completion_body({{"n", 2}}));
+  EXPECT_EQ(client.post("/v1/completions", completion_body()).status, 200);
+  const std::vector<Json> lines = log.requests(7);
+  const char* const words[] = {"unknown_url",   "method_not_allowed", "invalid_request_error",
+                               "invalid_value", "model_not_found",    "queue_full"};
+  for (std::size_t i = 0; i < std::size(words); ++i) EXPECT_EQ(lines[i]["error"], words[i]) << i;
+  EXPECT_FALSE(lines.back().contains("error"));
+}
+
+TEST(RequestLog, AnErrorInTheMiddleOfAStreamIsNamed) {
+  const CapturedLog log;
+  RunningServer running({.fail_after = 3});
+  HttpClient client(running.port());
+  EXPECT_EQ(client.post("/v1/completions", completion_body({{"stream", true}})).status, 200);
+  const Json line = log.requests(1).at(0);
+  EXPECT_EQ(line["status"], 200);
+  EXPECT_EQ(line["error"], "server_error");
+  EXPECT_EQ(line["outcome"], "failed");
+}
+
 TEST(RequestLog, PathsOfClientsCannotForgeLines) {
   const CapturedLog log(LogFormat::kText, true);
   RunningServer running;
@@ -253,8 +284,8 @@ TEST(RequestLog, PathsOfClientsCannotForgeLines) {
   EXPECT_THAT(log.text(), Not(HasSubstr("\x1b")));
   EXPECT_THAT(log.text(), Not(HasSubstr("\n2026-01-01 info forged")));
   EXPECT_THAT(log.text(), ContainsRegex("info \\[server\\] request id=evil client=127.0.0.1 "
-                                        "method=GET route=other status=404 bytes=[0-9]+ "
-                                        "seconds=[0-9.]+ outcome=complete\n"));
+                                        "method=GET route=other status=404 error=unknown_url "
+                                        "bytes=[0-9]+ seconds=[0-9.]+ outcome=complete\n"));
 }
 
 TEST(RequestLog, GenerationsAreNamedAtDebug) {
