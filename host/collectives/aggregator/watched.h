@@ -2,8 +2,8 @@
 //
 // WatchedAggregator: a borrowed aggregator during one call, with the CPU as fallback.
 //
-// On a DeviceError merge() does the work, and the fallback is counted: the report shows a device
-// that is not used. Statistics count from the construction; the CPU's part is in the fallbacks.
+// On a DeviceError merge() does the work, and the fallback is counted, so the report shows that the
+// device was not used. Statistics count from the construction; the CPU's part is in the fallbacks.
 // Threads: one. Cost: none beyond the aggregator's.
 #pragma once
 

@@ -47,8 +47,8 @@ class CostSum {
 double peers_inside(const Problem& problem);
 bool one_node(const Problem& problem);
 
-// Bytes with the frame of a message with `entries` of a (local) domain of `units`. blocks: of 256
-// values with an entry; 0: a uniform support.
+// Bytes, frame included, of a message with `entries` entries of a (local) domain of `units` units.
+// blocks: the number of blocks of 256 values that have an entry; 0: entries are spread evenly.
 double sparse_message_bytes(const Problem& problem, double units, double entries,
                             double blocks = 0);
 double dense_message_bytes(const Problem& problem, double units);
@@ -61,8 +61,8 @@ struct OwnerBytes {
 OwnerBytes over_owners(double amount, int num_owners, double imbalance, double limit,
                        const std::function<double(double)>& message_bytes);
 
-// Expected imbalance if `entries` entries are divided at random among `num_owners` owners: the
-// bound of the specs.
+// Expected imbalance if `entries` entries are divided at random among n owners:
+// 1 + sqrt(2 n ln(n) / entries), at most n.
 double hash_imbalance(double entries, int num_owners);
 
 // Expected entries in the union of `ranks` ranks (interpolated between whole numbers).

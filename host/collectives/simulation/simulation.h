@@ -35,8 +35,8 @@ struct SimulationOptions {
   DType wire = DType::kF32;
   std::uint64_t seed = 1;
   std::uint64_t memory_bytes = std::uint64_t{2} << 30;
-  // Called before each scheme runs with its name, its number from 1, and the number of schemes; may
-  // be empty.
+  // Called before each scheme runs, with its name, its number from 1, and the number of schemes.
+  // The dense ring, with which all are compared, runs first and once. May be empty.
   std::function<void(const std::string& scheme, std::size_t number, std::size_t count)> progress;
 };
 

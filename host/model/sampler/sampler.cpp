@@ -209,11 +209,7 @@ SampledToken Sampler::sample(std::span<const float> logits, std::optional<int> n
   SampledToken token;
   token.id = state.draw(biased, best_finite(biased));  // a bias may have taken the last finite one
   if (state.penalises()) ++state.seen[token.id].generated;
-  if (!num_top) return token;
-  const double norm = log_sum_exp(logits);
-  token.logprob = static_cast<float>(cleaned(logits[static_cast<std::size_t>(token.id)]) - norm);
-  if (*num_top > 0) token.top = most_likely(logits, *num_top, norm);
-  return token;
+  return num_top ? scored(logits, token.id, *num_top) : token;
 }
 
 std::optional<PlainDraw> Sampler::plain_draw() {
@@ -230,9 +226,17 @@ std::optional<PlainDraw> Sampler::plain_draw() {
 
 void Sampler::accept_draw() { state_->next_bits.reset(); }
 
-float log_probability(std::span<const float> logits, TokenId id) {
+SampledToken scored(std::span<const float> logits, TokenId id, int num_top) {
   TANDEM_CHECK_OP(static_cast<std::size_t>(id), <, logits.size());
-  return static_cast<float>(cleaned(logits[static_cast<std::size_t>(id)]) - log_sum_exp(logits));
+  const double norm = log_sum_exp(logits);
+  SampledToken token{id, 0, {}};
+  token.logprob = static_cast<float>(cleaned(logits[static_cast<std::size_t>(id)]) - norm);
+  if (num_top > 0) token.top = most_likely(logits, num_top, norm);
+  return token;
+}
+
+float log_probability(std::span<const float> logits, TokenId id) {
+  return scored(logits, id, 0).logprob;
 }
 
 }  // namespace tandem::model

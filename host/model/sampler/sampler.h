@@ -79,7 +79,9 @@ class Sampler {
   std::unique_ptr<State> state_;
 };
 
-// log-softmax of one row at one id, in double.
+// The log-probability of `id` in one row, and the `num_top` most likely tokens with theirs: the
+// log-softmax, in double.
+SampledToken scored(std::span<const float> logits, TokenId id, int num_top);
 float log_probability(std::span<const float> logits, TokenId id);
 
 }  // namespace tandem::model

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pre-tokenizer expressions and their matching by PCRE2 (UTF, Unicode properties, JIT).
-//
-// White space is spelt out as Unicode's White_Space property, because PCRE2's \s adds U+180E.
-// Expressions of files are written for Oniguruma; what differs is translated or refused.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "model/tokenizer/pre_tokenizer.h"
 
@@ -13,11 +10,10 @@
 
 #include "common/error.h"
 #include "common/utf8.h"
+#include "model/tokenizer/oniguruma_expression.h"
 
 namespace tandem::model {
 namespace {
-
-#define TANDEM_SPACE R"(\t-\r\x{85}\p{Z})"
 
 constexpr const char* kGpt2 =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" TANDEM_SPACE "\\p{L}\\p{N}]+|[" TANDEM_SPACE
@@ -97,90 +93,6 @@ Code compile(std::string_view expression, std::uint32_t options) {
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);  // without JIT it is slower, not wrong
   return code;
 }
-
-// An expression for Oniguruma (Ruby's syntax) as PCRE2 reads it the same way. Escapes and groups
-// that are not known to mean the same in both are refused.
-class Translation {
- public:
-  explicit Translation(std::string_view expression) : in_(expression) {}
-
-  std::string run() {
-    for (; at_ < in_.size(); ++at_) {
-      const std::string_view rest = in_.substr(at_);
-      if (rest[0] == '\\' && rest.size() > 1) {
-        ++at_;
-        take_escape(in_[at_]);
-      } else if (in_class_) {
-        take_in_class(rest);
-      } else {
-        if (rest[0] == '(') check_group(rest);
-        if (rest[0] == '[') in_class_ = true;
-        out_ += rest[0];
-      }
-    }
-    return std::move(out_);
-  }
-
- private:
-  [[noreturn]] static void fail(const std::string& what) {
-    throw Error("tokenizer", "pre-tokenizer expression: " + what);
-  }
-
-  void take_escape(char escaped) {
-    static constexpr std::string_view kSame = "dDnrtf";
-    const bool is_word = (escaped >= '0' && escaped <= '9') || (escaped >= 'a' && escaped <= 'z') ||
-                         (escaped >= 'A' && escaped <= 'Z');
-    const std::string_view rest = in_.substr(at_);
-    const bool has_braces =
-        rest.starts_with("x{") || rest.starts_with("p{") || rest.starts_with("P{");
-    if (escaped == 's') {
-      out_ += in_class_ ? TANDEM_SPACE : "[" TANDEM_SPACE "]";
-    } else if (escaped == 'S' && !in_class_) {
-      out_ += "[^" TANDEM_SPACE "]";
-    } else if (escaped == 'h') {  // a hexadecimal digit
-      out_ += in_class_ ? "0-9a-fA-F" : "[0-9a-fA-F]";
-    } else if (escaped == 'H' && !in_class_) {
-      out_ += "[^0-9a-fA-F]";
-    } else if (!is_word || kSame.find(escaped) != std::string_view::npos || has_braces) {
-      out_ += {'\\', escaped};
-    } else {
-      fail(std::string("the escape \\") + escaped + " is not supported" +
-           (in_class_ ? " within a character class" : ""));
-    }
-  }
-
-  void take_in_class(std::string_view rest) {
-    if (rest.starts_with("[:")) {
-      const std::size_t end = std::min(rest.find(":]"), rest.size());
-      out_ += rest.substr(0, end);
-      at_ += end - 1;
-      return;
-    }
-    if (rest[0] == '[') fail("classes within a character class are not supported");
-    if (rest.starts_with("&&")) {
-      fail("intersections within a character class are not supported");
-    }
-    if (rest[0] == ']') in_class_ = false;
-    out_ += rest[0];
-  }
-
-  // Options that hold to the end of a group end elsewhere there, but for one at the very start.
-  void check_group(std::string_view rest) const {
-    static constexpr std::string_view kKnown[] = {
-        "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:"};
-    if (rest.size() > 1 && rest[1] != '?' && rest[1] != '*') return;
-    const bool is_known =
-        std::any_of(std::begin(kKnown), std::end(kKnown),
-                    [&](std::string_view known) { return rest.starts_with(known); });
-    if (is_known || (at_ == 0 && rest.starts_with("(?i)"))) return;
-    fail("groups that begin with '" + std::string(rest.substr(0, 3)) + "' are not supported");
-  }
-
-  std::string_view in_;
-  std::size_t at_ = 0;
-  bool in_class_ = false;
-  std::string out_;
-};
 
 // A part of the text that an expression matched, or a gap.
 struct Piece {
@@ -348,7 +260,7 @@ PreTokenizer::PreTokenizer(const std::vector<Split>& splits) : impl_(std::make_u
                                    std::to_string(kMaxExpression) + " bytes of UTF-8");
     }
     Code code = split.is_literal ? compile(split.expression, PCRE2_UTF | PCRE2_LITERAL)
-                                 : compile(Translation(split.expression).run(),
+                                 : compile(translated_expression(split.expression),
                                            kCompileOptions | PCRE2_MULTILINE);
     impl_->steps.push_back({std::move(code), split.behaviour, split.is_inverted});
   }

@@ -3,11 +3,11 @@
 // choose_batch: chooses how many sequences run at once, and the share of their tokens per unit.
 //
 // More sequences share one read of the weights, but a slow unit with too many tokens delays every
-// step. The number with the most tokens per second wins, over the whole lives of the sequences.
-// Prompts go through the dense layers beside decode rows; each chunk attends to earlier chunks on
-// the units that hold them. The tried numbers grow by a factor of about 1.2. Twice as many
-// sequences must gain 0.7 %, or the smaller number wins. Threads: pure functions. Errors: none.
-// Cost: tens of choose_mode() calls.
+// step. The number with the most tokens per second wins, from the first prompt token of a sequence
+// to its last output. Prompts go through the dense layers beside decode rows; each chunk attends to
+// earlier chunks on the units that hold them. The tried numbers grow by a factor of about 1.2.
+// Twice as many sequences must gain 0.7 %, or the smaller number wins. Threads: pure functions.
+// Errors: none. Cost: tens of choose_mode() calls.
 #pragma once
 
 #include "planner/mode/choose_mode.h"

@@ -217,16 +217,16 @@ MaybeDims pad_dims(const OnnxCall& call) {
   const MaybeDims pads = numbers_of(call, "pads", 1);
   if (call.input(0) == nullptr || !pads || call.node.inputs.size() > 3) return std::nullopt;
   OnnxDims dims = call.input(0)->dims;
-  if (pads->size() != 2 * dims.size()) call.refuse("'pads' are not two per axis");
+  if (pads->size() != 2 * dims.size()) call.refuse("'pads' does not have two numbers per axis");
   for (std::size_t i = 0; i < dims.size(); ++i) {
     for (const std::int64_t pad : {(*pads)[i], (*pads)[dims.size() + i]}) {
       if (std::abs(std::clamp(pad, -kMostOnnxElements - 1, kMostOnnxElements + 1)) >
           kMostOnnxElements) {
-        call.refuse("'pads' has " + std::to_string(pad));
+        call.refuse("'pads' has " + std::to_string(pad) + ", which is too large");
       }
       dims[i] += pad;
     }
-    if (dims[i] < 0) call.refuse("'pads' take more than there is");
+    if (dims[i] < 0) call.refuse("'pads' remove more than the input has");
   }
   return dims;
 }
@@ -280,7 +280,7 @@ std::vector<std::optional<OnnxDims>> split_dims(const OnnxCall& call) {
     sizes = OnnxDims(count, part);
     sizes->back() = std::max<std::int64_t>(0, from[axis] - part * (parts - 1));
   }
-  if (sizes->size() != count) call.refuse("'split' has not one size per output");
+  if (sizes->size() != count) call.refuse("'split' does not have one size per output");
   for (std::size_t i = 0; i < count; ++i) {
     if ((*sizes)[i] < 0 || (*sizes)[i] > from[axis]) call.refuse("'split' is more than there is");
     dims[i] = from;
@@ -312,8 +312,8 @@ std::optional<OnnxDims> numbers_of(const OnnxCall& call, std::string_view name, 
 std::size_t axis_in(const OnnxCall& call, std::int64_t axis, std::size_t rank) {
   const auto size = static_cast<std::int64_t>(rank);
   if (axis < -size || axis >= size) {
-    call.refuse("axis " + std::to_string(axis) + " is not there: there are " +
-                std::to_string(size));
+    call.refuse("axis " + std::to_string(axis) + " does not exist; the input has " +
+                std::to_string(size) + " axes");
   }
   return static_cast<std::size_t>(axis < 0 ? axis + size : axis);
 }

@@ -32,7 +32,10 @@ std::string text_of(const MachineSpec& machine) {
     return count > 1 ? std::to_string(count) + "*" : std::string();
   };
   std::string text = number(machine.compute.count) + machine.compute.sheet.name;
-  for (const UnitSpec& unit : machine.units) text += "+" + number(unit.count) + unit.sheet.name;
+  for (const UnitSpec& unit : machine.units) {
+    text += '+';
+    text += number(unit.count) + unit.sheet.name;
+  }
   if (machine.num_servers == 1) return text;
   return std::to_string(machine.num_servers) + "x(" + text + ")";
 }

@@ -49,7 +49,7 @@ std::string this_node() {
   std::string node(name.data(), static_cast<std::size_t>(length));
   std::array<char, 64> link{};
   const auto size = readlink("/proc/self/ns/net", link.data(), link.size());
-  if (size > 0) node += "/" + std::string(link.data(), static_cast<std::size_t>(size));
+  if (size > 0) node.append("/").append(link.data(), static_cast<std::size_t>(size));
   return node;
 }
 

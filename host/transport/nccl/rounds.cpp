@@ -136,7 +136,7 @@ Rounds::Round Rounds::choose() {
   const auto add = [&](std::vector<Transfer>& transfers, int peer) {
     transfers.push_back({peer, at, kPieceBytes});
     at += kPieceBytes;
-    waited_for_ += " " + std::to_string(peer);
+    waited_for_.append(" ").append(std::to_string(peer));
   };
   const int world = static_cast<int>(outgoing_.size());
   for (int peer = 0; peer < world; ++peer) {

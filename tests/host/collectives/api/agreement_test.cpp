@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/agreement.h"
+#include "collectives/reduction.h"
 #include "host/collectives/api/groups.h"
 
 namespace tandem::collectives::test {
@@ -36,6 +37,17 @@ struct Arguments {
   std::vector<float> values = {1, 2};
   SparseView view() const { return SparseView::of(indices, values, 10); }
 };
+
+TEST(Agreement, RanksPerNodeCountsMoreThanTheNamesOfNodes) {
+  Agreement agreement;
+  agreement.nodes = {7, 7, 9, 7};
+  ReduceOptions options;
+  EXPECT_EQ(node_of_rank(agreement, options), (std::vector<int>{0, 0, 1, 0}));
+  options.ranks_per_node = 1;
+  EXPECT_EQ(node_of_rank(agreement, options), (std::vector<int>{0, 1, 2, 3}));
+  options.ranks_per_node = 2;
+  EXPECT_EQ(node_of_rank(agreement, options), (std::vector<int>{0, 0, 1, 1}));
+}
 
 TEST(Agreement, RefusesMemoryThatTheHostCannotRead) {
   const Arguments own;
@@ -290,6 +302,18 @@ TEST(Agreement, FusedTensorsMustMatch) {
                         sparse_allreduce_fused(group, views);
                       },
                       {"rank 1: tensor 1: entry 1 has index 3"});
+}
+
+TEST(Agreement, FusedTensorsHaveOneIndexType) {
+  const Arguments own;
+  expect_agreed_error(2,
+                      [&](Group& group) {
+                        std::vector<SparseView> views(2, own.view());
+                        views[1].index_type = IndexType::kU64;
+                        views[1].num_entries = 0;
+                        sparse_allreduce_fused(group, views);
+                      },
+                      {"tensor 1 has another width, type or index type than tensor 0"});
 }
 
 TEST(Agreement, TakesTheStepsOfItsHeader) {

@@ -225,6 +225,16 @@ TEST(Codec, RefusesIndicesThatDoNotAscend) {
   }
 }
 
+TEST(Codec, RefusesBlocksThatDoNotAscend) {
+  const SparseVector vector = test::vector_of({3000, 1}, DType::kF32, {5, 600});  // blocks 0 and 2
+  const ByteBuffer message = encoded(vector, Codec::kBlocks, DType::kF32);
+  for (const std::uint32_t wrong : {0u, 12u}) {
+    ByteBuffer broken = message;
+    std::memcpy(broken.data() + 16 + 4, &wrong, 4);
+    expect_refused(broken, vector.domain(), DType::kF32);
+  }
+}
+
 TEST(Codec, RefusesCountsThatTheMessageCannotHold) {
   const SparseVector vector = test::vector_of({kWideUnits, 1}, DType::kF32, {1, 2});
   for (const Codec codec : {Codec::kCoo32, Codec::kCoo16, Codec::kDelta}) {

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "collectives/scheme/cost_model.h"
+#include "collectives/scheme/owner_exchange.h"
 #include "collectives/scheme/scheme.h"
 #include "host/collectives/scheme/supports.h"
 #include "support/ranks.h"
@@ -329,6 +330,37 @@ TEST(SchemeTraffic, PushAndPullOfHashedOwnersHaveTheirOwnImbalances) {
   const double headers = 2 * 15 * (kFrameBytes + 16);
   EXPECT_NEAR(cost.bytes_received, received + headers, 0.005 * received);
   EXPECT_NEAR(cost.bytes_sent, sent + headers, 0.005 * sent);
+}
+
+TEST(SchemeTraffic, TheRankWithMostEntriesPushesMost) {
+  Problem problem;
+  problem.world = 4;
+  problem.domain = {1000, 1};
+  const OwnerProblem owners = {.num_owners = 4, .own_entries = 100, .union_entries = 300};
+  const PhaseCost even = push_cost(problem, owners);
+  problem.entry_imbalance = 1.5;
+  const PhaseCost uneven = push_cost(problem, owners);
+  EXPECT_NEAR(uneven.sent, 1.5 * even.sent, 1e-9);
+  EXPECT_EQ(uneven.total, even.total);
+}
+
+TEST(SchemeTraffic, RanksThatShareACoreComputeOneAfterTheOther) {
+  Problem problem;
+  problem.world = 4;
+  LinkModel link;
+  for (const bool shared : {false, true}) {
+    link.bandwidth_is_shared = shared;
+    CostSum sum(problem, link);
+    sum.compute(2);
+    EXPECT_EQ(sum.result().seconds, shared ? 8 : 2);
+  }
+}
+
+TEST(SchemeTraffic, AnOwnerHoldsNoMoreThanItsUnits) {
+  const auto same = [](double amount) { return amount; };
+  EXPECT_EQ(over_owners(100, 4, 3, 1000, same).busiest, 75);
+  EXPECT_EQ(over_owners(100, 4, 3, 40, same).busiest, 40);
+  EXPECT_EQ(over_owners(100, 4, 3, 40, same).mean, 25);
 }
 
 TEST(SchemeTraffic, CostsGrowWithEveryCount) {

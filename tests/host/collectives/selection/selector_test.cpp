@@ -218,6 +218,32 @@ TEST(Selector, RunsTheModelsAgainOnlyWhenCountsMove) {
   EXPECT_EQ(one.num_costs(), 3);
 }
 
+TEST(Selector, OldTimesOfASchemeAreForgotten) {
+  FixedCost only("only", 3);
+  Selectors all(2, {&only});
+  for (int call = 0; call < 48; ++call) {
+    all.call();
+    all.took(call < 40 ? 3.0 : 1.0);
+  }
+  all.call();
+  EXPECT_EQ(all.of(0).ranking().front().measured_s, 1.0);
+}
+
+// One sample may be noise, but a scheme that took ten times as long is not tried again at once.
+TEST(Selector, AHopelessSchemeIsTriedAgainOnlyAfterAnotherProfile) {
+  FixedCost best("best", 1.0), other("other", 1.1);
+  Selectors all(2, {&best, &other});
+  int tried = 0;
+  for (int call = 0; call < 200; ++call) {
+    const std::string chosen = all.call();
+    tried += chosen == "other" ? 1 : 0;
+    all.took(chosen == "best" ? 4.0 : 40.0);
+    if (call != 60) continue;
+    EXPECT_EQ(tried, 1) << "the next profile is made in call 65";
+  }
+  EXPECT_EQ(tried, 2);
+}
+
 TEST(Selector, DoesNotExploreWhenThePredictionHolds) {
   FixedCost best("best", 1.0), other("other", 1.05);
   Selectors all(2, {&best, &other});
@@ -254,6 +280,7 @@ TEST(Selector, ScalesTheProfileWithTheEntriesInBetween) {
   all.workload().density = 0.0124;
   EXPECT_EQ(all.call(), "flat");
   EXPECT_NEAR(all.of(0).problem().union_entries[1], 1240, 1e-6);
+  EXPECT_EQ(all.of(0).problem().union_blocks[1], 391) << "more are not there";
 }
 
 TEST(Selector, NamesTheRankWhoseHeaderIsGarbage) {

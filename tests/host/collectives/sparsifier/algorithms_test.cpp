@@ -199,6 +199,12 @@ TEST(DeftPlan, GivesAllOfKWhateverTheNorms) {
             std::vector<std::uint64_t>(6, 1));
 }
 
+TEST(DeftPlan, ALayerOfExactlyOneRanksShareStaysWhole) {
+  const auto fragments = fragments_of(std::vector<std::uint64_t>{250, 750}, 4);
+  ASSERT_EQ(fragments.size(), 5u);
+  EXPECT_EQ(fragments[0].size(), 250u);
+}
+
 TEST(DeftPlan, SpreadsTheWorkOverAllBins) {
   std::vector<std::uint64_t> layers(40, 100);
   const auto fragments = fragments_of(layers, 4);

@@ -62,6 +62,17 @@ TEST(RopeScaling, YarnKeepsFastDimensionsAndInterpolatesSlowOnes) {
   EXPECT_FLOAT_EQ(rope.magnitude, static_cast<float>(0.1 * std::log(16.0) + 1.0));
 }
 
+// 32 turns do not fit a context of 100 tokens even at the fastest pair.
+TEST(RopeScaling, YarnKeepsTheFastestPairWhereTheContextIsShort) {
+  const RopeConfig rope = scaled_rope({.kind = RopeScaling::kYarn,
+                                       .num_dims = 64,
+                                       .base = 10000.0f,
+                                       .factor = 16.0f,
+                                       .original_context = 100});
+  EXPECT_FLOAT_EQ(rope.inverse_frequencies[0], 1.0f);
+  EXPECT_LT(rope.inverse_frequencies[1], std::pow(10000.0f, -2.0f / 64));
+}
+
 TEST(RopeScaling, YarnWithFactorOneChangesNothing) {
   const RopeConfig rope = scaled_rope({.kind = RopeScaling::kYarn,
                                        .num_dims = 64,

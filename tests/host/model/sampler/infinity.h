@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The logit beyond all others.
+// Infinity: a logit above all others. Minus infinity: a token that is never chosen.
 #pragma once
 
 #include <limits>

@@ -52,6 +52,13 @@ std::vector<TokenId> ranked(const std::vector<double>& p) {
   return ids;
 }
 
+TEST(Candidates, MinPKeepsThoseThatReachExactlyThatShareOfTheBest) {
+  const std::vector<float> logits = {1, 3, 3, 2};
+  Candidates candidates(logits, 1.0f, 0);
+  candidates.keep_min_p(1.0f);
+  EXPECT_THAT(candidates.ids(), testing::UnorderedElementsAre(1, 2));
+}
+
 TEST(Candidates, KeepWhatTheNaiveDefinitionsKeep) {
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {

@@ -44,6 +44,7 @@ TEST(StopMatcher, FinishReleasesAPrefixThatNeverCompleted) {
   StopMatcher matcher({"</s>"});
   EXPECT_EQ(matcher.push("a</"), "a");
   EXPECT_EQ(matcher.finish(), "</");
+  EXPECT_EQ(matcher.push("s>"), "s>") << "no stop text goes on behind an end";
   EXPECT_FALSE(matcher.stopped());
 }
 

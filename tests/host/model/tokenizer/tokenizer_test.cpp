@@ -238,6 +238,14 @@ TEST(BpeTokenizer, MergesByRankWithinWords) {
   EXPECT_EQ(tokenizer->token_bytes(259), " a");
 }
 
+// Some vocabularies hold texts that are not in the alphabet of bytes.
+TEST(BpeTokenizer, ATokenOutsideTheAlphabetStandsForItsOwnText) {
+  const auto tokenizer = make(bpe({"\xe2\x82\xac", "a\xe2\x82\xac", "\xc4\xa0x"}, {}));
+  EXPECT_EQ(tokenizer->token_bytes(256), "\xe2\x82\xac");
+  EXPECT_EQ(tokenizer->token_bytes(257), "a\xe2\x82\xac");
+  EXPECT_EQ(tokenizer->token_bytes(258), " x") << "two bytes that mean a blank";
+}
+
 TEST(BpeTokenizer, EncodesAnyBytes) {
   const auto tokenizer = make(bpe({}, {}));
   std::string all;

@@ -64,6 +64,14 @@ TEST(Schedule, ALinkCarriesOneTensorAtATimeWhileTheLatencyOverlaps) {
               ElementsAre(0, (1 + 4 + 5) * kUs, (1 + 6 + 5) * kUs));
 }
 
+TEST(Schedule, AProducerSendsToTheConsumerWithTheLongestWayFirst) {
+  const OperatorGraph graph({node_named("a", 1), node_named("short", 1), node_named("long", 10)},
+                            {edge_of(0, 1, 4), edge_of(0, 2, 6)});
+  Evaluator evaluator(graph, slow_links(2, 5));
+  EXPECT_THAT(evaluator.run({0, 1, 1}).start_ps,
+              ElementsAre(0, (1 + 6 + 5 + 10) * kUs, (1 + 6 + 5) * kUs));
+}
+
 TEST(Schedule, ASharedTensorGoesToADeviceOnce) {
   const std::vector<OperatorNode> nodes = {node_named("a", 1, 8), node_named("b", 2),
                                            node_named("c", 1)};

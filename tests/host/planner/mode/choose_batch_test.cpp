@@ -45,6 +45,14 @@ TEST(ChooseBatch, ASlowUnitHoldsUpNobody) {
   EXPECT_EQ(choose_batch(machine, outlook).rows, 64) << "its own memory is as fast for all";
 }
 
+// Two sub-batches would give 0.8 % more tokens.
+TEST(ChooseBatch, ASimplerModeThatIsHardlyWorseIsTaken) {
+  Outlook outlook{250, 340, 64, 384};
+  outlook.room = {kPlenty, kPlenty};
+  const BatchChoice choice = batch_of(machine_with({2e-6}, 7.5e-4), outlook, 60);
+  EXPECT_EQ(choice.mode.mode, StepMode::kShares);
+}
+
 // 47 sequences fit the own memory; the next number at a ratio of 1.2 would leave part of it empty.
 TEST(ChooseBatch, TriesTheNumberThatTheOwnMemoryHolds) {
   const MachineModel machine = machine_with({1e-3});

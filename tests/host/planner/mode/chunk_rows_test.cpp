@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "host/planner/mode/machines.h"
 
 namespace tandem::planner {
@@ -24,6 +26,16 @@ TEST(ChunkRows, AreTheMostThatEndInTime) {
     EXPECT_EQ(chunk_rows(machine, decode, {16, 2000, target}), best) << target;
     EXPECT_GT(best, 16);
   }
+}
+
+TEST(ChunkRows, MayTakeExactlyTheTarget) {
+  const MachineModel machine = machine_with({});
+  const SubBatch decode{8, 8, 0, {{8, 4000, 4000}}};
+  SubBatch step = decode;
+  step.rows += 300, step.causal_pairs = 300 * 301 / 2.0;
+  const double target = step_time(machine, std::vector{step}).total;
+  EXPECT_EQ(chunk_rows(machine, decode, {16, 2000, target}), 300);
+  EXPECT_EQ(chunk_rows(machine, decode, {16, 2000, std::nextafter(target, 0)}), 299);
 }
 
 TEST(ChunkRows, AreFewerBehindManyTokens) {

@@ -141,5 +141,14 @@ TEST(StepTime, IsThatOfAWalkThroughEveryLayer) {
   EXPECT_GT(num_whole, 50);
 }
 
+TEST(StepTime, EarlyQueriesThatGainNothingAreNotSent) {
+  MachineModel machine = machine_with({1e-6});
+  machine.early_share = 0.5, machine.units[1].early_submit_s = 1e-6;
+  const SubBatch own = decode_rows(8, {{8, 1000, 0}, {}});
+  EXPECT_FALSE(step_time(machine, std::vector{own}).early_queries) << "nothing is elsewhere";
+  const SubBatch card = decode_rows(8, {{}, {8, 1000, 0}});
+  EXPECT_TRUE(step_time(machine, std::vector{card}).early_queries);
+}
+
 }  // namespace
 }  // namespace tandem::planner

@@ -173,7 +173,8 @@ TEST(OnnxOperators, AxesAreRearranged) {
   EXPECT_THAT(dims_of({"Squeeze", {{1, 3, 1}}, "", {{-1}}}), ElementsAre(1, 3));
   EXPECT_THAT(dims_of({"Unsqueeze", {{3}}, "", {{0, 2}}}), ElementsAre(1, 3, 1));
   EXPECT_THAT(dims_of({"Unsqueeze", {{3}}, ints_attribute("axes", {1}), {}}), ElementsAre(3, 1));
-  EXPECT_THAT(refused_operator({"Unsqueeze", {{3}}, "", {{5}}}), HasSubstr("axis 5 is not there"));
+  EXPECT_THAT(refused_operator({"Unsqueeze", {{3}}, "", {{5}}}),
+              HasSubstr("axis 5 does not exist; the input has 2 axes"));
   EXPECT_THAT(dims_of({"Gather", {{9, 4}, {2, 3}}, "", {}}), ElementsAre(2, 3, 4));
   EXPECT_THAT(dims_of({"Expand", {{3, 1}}, "", {{2, 1, 6}}}), ElementsAre(2, 3, 6));
   EXPECT_THAT(dims_of({"Pad", {{3, 4}}, "", {{1, 0, 2, -1}}}), ElementsAre(6, 3));

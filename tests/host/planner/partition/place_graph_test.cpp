@@ -322,6 +322,26 @@ TEST(LocalSearch, ImprovesAnAlternatingChain) {
   EXPECT_EQ(improve_placement(graph, links, slice_graph(graph, links), start, options), found);
 }
 
+TEST(LocalSearch, KeepsTheMemoryThatItsStartKeeps) {
+  std::mt19937_64 random(23);
+  int num_searched = 0;
+  for (int round = 0; round < 80; ++round) {
+    const OperatorGraph graph = random_graph({9, 25, true, false}, random);
+    DeviceLinks links = slow_links(2, 1);
+    links.memory_bytes = 35 + 5 * (round % 12);
+    PlacedGraph start;
+    const auto place = [&] { start = place_graph(graph, links, PlaceMethod::kEarliest); };
+    if (!message_of(place).empty()) continue;
+    ++num_searched;
+    ImproveOptions options;
+    options.steps = 300;
+    const Placement found =
+        improve_placement(graph, links, slice_graph(graph, links), start.placement, options);
+    ASSERT_LE(std::ranges::max(evaluated_peaks(graph, links, found)), links.memory_bytes) << round;
+  }
+  EXPECT_GT(num_searched, 30);
+}
+
 // The tensor counts for each of 40 consumers, beyond what 64 bits hold.
 TEST(MemoryRepairTest, ALargeTensorOfManyConsumersMovesThem) {
   constexpr std::int64_t kTensor = kMostGraphBytes / 4, kResident = 1000;

@@ -93,6 +93,12 @@ TEST(OptimizerDense, SgdHasTheBitsOfTheScalarLoopInEveryForm) {
   expect_reference(Sgd{.momentum = 0.9, .nesterov = true, .weight_decay = 0.1});
 }
 
+TEST(OptimizerDense, TheDecayOfSgdWithAStepRateFollowsTheLearningRate) {
+  const SgdFactors factors = factors_of(Sgd{.weight_decay = 0.1, .step_rate = 0.5}, {1, 0.02, 1});
+  EXPECT_FLOAT_EQ(factors.rate, 0.5f);
+  EXPECT_FLOAT_EQ(factors.decay, 0.004f) << "times the rate: 0.1 times 0.02";
+}
+
 // Long enough that the copy is written past the caches.
 TEST(OptimizerDense, ALongCopyHasTheSameBits) {
   const std::size_t count = (std::size_t{1} << 21) + 5;

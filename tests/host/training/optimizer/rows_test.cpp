@@ -108,6 +108,16 @@ TEST(OptimizerRows, EveryRuleHasTheBitsOfTheScalarLoopAndSumsRepeatedRowsFirst) 
   }
 }
 
+TEST(OptimizerRows, RepeatedRowsInOrderAreSummedToo) {
+  const Table table{50, 3};
+  const Rows rows = {3, 3, 7};
+  const Values gradient = random_values(rows.size() * 3, 9);
+  for (const UpdateRule& rule : kRowRules) {
+    EXPECT_EQ(bits_of(update_table(table, rule, rows, gradient).weights),
+              bits_of(expect_table(table, rule, rows, gradient).weights));
+  }
+}
+
 TEST(OptimizerRows, ManyRowsOnThreadsHaveTheSameBits) {
   const Table table{5000, 33};
   std::mt19937 random(5);

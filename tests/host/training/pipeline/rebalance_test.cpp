@@ -153,6 +153,15 @@ struct Even {
   }
 };
 
+TEST(Repacking, WhatGainsNothingIsNotDone) {
+  Even even;
+  even.question.repack = 0.45;
+  for (LayerProfile& layer : even.question.layers) layer.bytes = 0;
+  ASSERT_TRUE(choose_stages(even.question)) << "a migration costs nothing";
+  even.question.steps = 0;
+  EXPECT_FALSE(choose_stages(even.question)) << "and gains nothing";
+}
+
 TEST(Repacking, TakesTheFewestRanksThatAreFastEnough) {
   Even even;  // a step takes (4 + ranks - 1) * 8 / ranks s: 14 of four ranks, 20 of two
   EXPECT_FALSE(choose_stages(even.question));

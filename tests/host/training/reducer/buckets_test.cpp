@@ -68,6 +68,16 @@ TEST(GradientBuckets, GoBackwardsFirstAndThenInTheOrderInWhichGradientsArrivedAt
   }));
 }
 
+// The first bucket has at most 1 MiB, so that its exchange begins early; the others have the size
+// that was asked for.
+TEST(GradientBuckets, TheFirstBucketIsSmall) {
+  expect_all_done(run_groups(1, [&](Group& group) {
+    Reducer reducer(group, plain_options("dense", 1));
+    const Shapes shapes = {{"x", {300'000}}, {"y", {300'000}}, {"z", {200'000}}, {"w", {200'000}}};
+    EXPECT_EQ(GradientBuckets(reducer, std::uint64_t{64} << 20, shapes).num_buckets(), 2u);
+  }));
+}
+
 TEST(GradientBuckets, BeginWithAnOrderOfBefore) {
   expect_all_done(run_groups(2, [&](Group& group) {
     std::vector<std::uint32_t> order;

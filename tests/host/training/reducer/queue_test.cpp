@@ -45,6 +45,18 @@ TEST(CallQueue, RunsCallsInTheOrderOfTheirTickets) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
 }
 
+TEST(CallQueue, TheLastCallOfAStepHidesEveryCallOfTheStepThatRunsBehindIt) {
+  CallQueue queue(HiddenUntil::kLast);
+  TimedCall first, last;
+  queue.submit(first.call(1, false));
+  first.has_begun.get_future().wait();
+  const Ticket ticket = queue.submit(last.call(1, true));
+  first.may_end.set_value();
+  last.may_end.set_value();
+  queue.wait(ticket, Deadline::never());
+  EXPECT_EQ(last.times.get_future().get().hidden_seconds, 0) << "all of it came after the last";
+}
+
 TEST(CallQueue, RunsWhatIsQueuedBeforeItEnds) {
   int count = 0;
   {

@@ -86,6 +86,22 @@ TEST(SparsityTrial, TakesTurnsAndStaysSparseWhereSparseStepsAreFaster) {
   }));
 }
 
+// The first step of each kind may wait for memory and connections.
+TEST(SparsityTrial, TheFirstPairDoesNotCount) {
+  expect_all_done(run_groups(1, [](Group& group) {
+    SparsityTrial trial;
+    Clock::TimePoint now{};
+    for (int step = 0; step <= kTrialSteps; ++step) {
+      trial.step_begins(static_cast<std::uint64_t>(step), now);
+      trial.sparsifies(group, static_cast<std::uint64_t>(step), {});
+      const int length = step < 2 ? 0 : step;  // 3, 5 ... 17 ms of the sparse ones
+      now += std::chrono::milliseconds(step % 2 == 1 ? length : 1000);
+    }
+    EXPECT_EQ(trial.outcome().payoff, Payoff::kSparse);
+    EXPECT_DOUBLE_EQ(trial.outcome().sparse_seconds, 0.011) << "with 0 ms it would be 9 ms";
+  }));
+}
+
 TEST(SparsityTrial, EndsDenseWhereSparseStepsAreSlowerAndSendsWhatWasKeptBack) {
   expect_all_done(run_groups(2, [](Group& group) {
     Rank rank(group, {microseconds(500), microseconds(2000)});

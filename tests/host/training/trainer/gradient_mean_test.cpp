@@ -57,7 +57,8 @@ TEST(GradientMean, NumbersAndGradientsAreMeansOverRanks) {
   });
 }
 
-// For 0.3 / density steps; a number that is given is obeyed, gradients have none.
+// For 0.3 / density steps from a density of 0.01 on; a number that is given is obeyed, gradients
+// have none.
 TEST(GradientMean, DirectionsOfANamedSparsifierBeginDense) {
   test::run_ranks(2, [&](std::unique_ptr<transport::Transport> transport) {
     collectives::Group group(std::move(transport));
@@ -80,6 +81,8 @@ TEST(GradientMean, DirectionsOfANamedSparsifierBeginDense) {
     EXPECT_EQ(dense_steps({.choice = choice, .dense_below = 64}), 6);
     EXPECT_EQ(dense_steps({.choice = choice, .dense_below = 64, .warmup_steps = 2}), 2);
     EXPECT_EQ(dense_steps({.choice = choice, .steps = false, .dense_below = 64}), 0);
+    EXPECT_EQ(dense_steps({.choice = parse_reduce("exdyna@0.01"), .dense_below = 64}), 9);
+    EXPECT_EQ(dense_steps({.choice = parse_reduce("exdyna@0.009"), .dense_below = 64}), 0);
   });
 }
 

@@ -57,6 +57,13 @@ TEST(Windows, DependOnTheSeedAlone) {
   EXPECT_GT(different, 400);
 }
 
+TEST(Windows, ATextOfOneWindowGivesItInEveryEpoch) {
+  const Windows windows(10, 10, 7);
+  EXPECT_EQ(windows.per_epoch(), 1u);
+  EXPECT_NO_THROW(windows.require(1));
+  for (std::uint64_t sample = 0; sample < 5; ++sample) EXPECT_EQ(windows.begin(sample), 0u);
+}
+
 TEST(Windows, RefuseATextShorterThanAStep) {
   const Windows windows(100, 10, 1);
   EXPECT_NO_THROW(windows.require(9));

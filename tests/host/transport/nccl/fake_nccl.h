@@ -25,7 +25,7 @@ FakeCounts& fake_counts();
 // The memory of a rank behind an ncclWindow_t.
 std::byte* fake_window_memory(void* window, int rank);
 
-// `step` is called until it returns true; the next one of the stream comes then.
+// `step` is called again and again until it returns true. Then the stream's next step begins.
 void fake_enqueue(cudaStream_t stream, std::function<bool()> step);
 
 }  // namespace tandem
