@@ -10,7 +10,7 @@ demo_packages=(
   libxrt-dev libxrt1 opencl-c-headers curl jq bsdextrautils
 )
 tandem_packages=(
-  "${demo_packages[@]}" ccache git ca-certificates python3 libdnnl-dev clang gcc-12-plugin-dev libgtest-dev libgmock-dev
+  "${demo_packages[@]}" ccache git ca-certificates python3 libdnnl-dev clang llvm-14-dev gcc-12-plugin-dev libgtest-dev libgmock-dev
   libboost-filesystem-dev lsb-release  # what XRT's own package brings, so Makefiles for it link and ask
   ocl-icd-opencl-dev opencl-headers pocl-opencl-icd tcl pybind11-dev libpython3-dev
   libopenmpi-dev openmpi-bin iproute2 libgloo-dev libmetis-dev libscotch-dev coinor-libclp-dev libsqlite3-dev

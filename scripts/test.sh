@@ -42,7 +42,10 @@ run_tests() {
   fi
   say "testing $*"
   # Four more than processors: the long tests compute in a third of their time and wait in the rest.
-  ctest --preset "$1" -j "$(($(nproc) + 4))" "${@:2}"
+  local results="$PWD/build/$1/test-results.xml" failed=0
+  ctest --preset "$1" -j "$(($(nproc) + 4))" --output-junit "$results" "${@:2}" || failed=$?
+  [ $failed -eq 0 ] || python3 scripts/failures.py "$results"
+  return $failed
 }
 
 case $mode in

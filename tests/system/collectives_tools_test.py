@@ -269,13 +269,19 @@ class SimulateTest(unittest.TestCase):
         self.assertGreater(ratio["balanced_parallelism"], 1)
 
     def test_says_what_it_simulates_while_it_does(self):
-        process = subprocess.run([str(TANDEM), "simulate-collectives", "--world", "4", "--elements", "1000", "--schemes", "dense_ring"],
-                                 capture_output=True, text=True)
-        self.assertIn("simulating dense_ring (2 of 2)", process.stderr)
+        for schemes, rows in (("ok_topk,dense_ring", ["ok_topk", "dense_ring"]), ("ok_topk", ["ok_topk"])):
+            process = subprocess.run([str(TANDEM), "simulate-collectives", "--world", "4", "--elements", "1000", "--schemes", schemes, "--json"],
+                                     capture_output=True, text=True)
+            self.assertEqual(process.stderr, "simulating dense_ring, with which all schemes are compared (1 of 2)\nsimulating ok_topk (2 of 2)\n")
+            self.assertEqual([line["scheme"] for line in json_lines(process.stdout)], rows)
 
     def test_a_published_model_is_known_by_name(self):
         text = run("simulate-collectives", "--model", "deepfm", "--world", 8, "--memory-gib", 0.05)
         self.assertIn("balanced_parallelism", text)
+
+    def test_an_unknown_codec_is_named_with_the_known_ones(self):
+        self.assertIn("no codec is called 'zip'; there are: auto, coo32",
+                      run("simulate-collectives", "--codec", "zip", "--world", 4, "--elements", 1000, code=2))
 
     def test_an_unknown_model_is_named_with_the_known_ones(self):
         error = run("simulate-collectives", "--model", "skynet", "--world", 4, code=2)

@@ -3,7 +3,9 @@
 # The command line as an operator meets it: errors, help, configuration, cards by their ids, memory limits.
 import json
 import os
+import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -41,12 +43,53 @@ class ErrorTest(unittest.TestCase):
                         ("simulate-collectives",), ("sparsify-bench",), ("train",)):
             self.expect(*command, "--seed", "-1", words="--seed: '-1' is not a number from 0;")
         self.expect("serve", "--kv-memory", "4 apples", words="'4 apples' is not a size")
+        self.expect("generate", "--prompt", "x", "--attention", "cpu", "--kv-memory", "1KiB", "--log-level", "error", words="raise --kv-memory")
         self.expect("generate", words="--prompt is required")
         self.expect(words="name a command")
 
     def test_options_of_the_log_may_precede_a_command_of_another_program(self):
         for command in ("card", "map", "tensor", "train", "sparsify-bench", "trace-comm"):
             self.expect("--log-level", "debug", command, "--nonsense", words=f"--nonsense; see `tandem {command} --help`")
+
+    def test_other_options_before_a_command_of_another_program_are_refused_with_its_name(self):
+        self.expect("--seed", "1", "map", words="--seed stands before 'map'; write it behind, where the program tandem-planner reads it")
+        self.expect("--config=x.toml", "train", words="--config stands before 'train'; write it behind, where the program tandem-train reads it")
+        self.assertEqual(run("--help", "map").stdout, run("map", "--help").stdout)
+
+    def test_a_missing_program_is_told_with_how_to_get_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "bin" / "tandem"
+            program.parent.mkdir()
+            shutil.copy(TANDEM, program)
+            for command, name, component in (("map", "tandem-planner", "serving"), ("card", "tandem-emulation", "fpga"), ("tensor", "tandem-tensor", "serving"),
+                                             ("bench", "tandem-models", "serving"), ("train", "tandem-train", "training"),
+                                             ("stencil", "tandem-collectives", "collectives"), ("trace-comm", "tandem-trace-comm", "serving")):
+                process = subprocess.run([program, command, "--help"], capture_output=True, text=True)
+                self.assertEqual(process.returncode, 2, process.stderr)
+                self.assertIn(f"cannot run {program.parent}/{name}: No such file or directory; install it with "
+                              f"`cmake --install BUILD --component {component}`", process.stderr)
+            (Path(folder) / "CMakeCache.txt").touch()
+            process = subprocess.run([program, "map", "--help"], capture_output=True, text=True)
+            self.assertIn(f"build it with `cmake --build {folder} --target tandem-planner`", process.stderr)
+
+    def test_every_program_runs_alone_by_its_own_name(self):
+        commands = {"tandem-emulation": ("card", "xclbin"), "tandem-models": ("bench", "perplexity", "quantize"), "tandem-tensor": ("tensor",),
+                    "tandem-planner": ("balance", "map", "place", "simulate", "simulate-pipeline"), "tandem-train": ("train",),
+                    "tandem-collectives": ("allreduce-bench", "simulate-collectives", "sparsify-bench", "stencil"), "tandem-trace-comm": ("trace-comm",)}
+        for name, its_commands in commands.items():
+            with self.subTest(program=name):
+                call = lambda *words, name=name: subprocess.run([BUILD / "bin" / name, *words], capture_output=True, text=True, timeout=60)
+                text = call("--help").stdout
+                self.assertIn(f"Usage: {name} [OPTIONS] SUBCOMMAND", text)
+                for command in its_commands:
+                    self.assertRegex(text, rf"\n  {command} ")
+                    self.assertIn(f"Usage: {name} {command} [OPTIONS]", call(command, "--help").stdout)
+                    self.assertIn(f"Usage: tandem {command} [OPTIONS]", run(command, "--help").stdout)
+                self.assertEqual(call("--version").stdout, run("--version").stdout)
+                for words, error in ((("nonsense",), "unknown command 'nonsense'"), (("--nonsense",), "unknown option --nonsense"), ((), "name a command")):
+                    process = call(*words)
+                    self.assertEqual(process.returncode, 2, process.stderr)
+                    self.assertIn(f"{error}; see `{name} --help`", process.stderr)
 
     def test_an_error_of_any_program_is_json_where_the_log_is(self):
         missing = f"{__file__}/none"
@@ -57,6 +100,15 @@ class ErrorTest(unittest.TestCase):
                 process = run("--log-format", "json", "--log-level", level, *command)
                 self.assertEqual(process.returncode, 2, process.stderr)
                 self.assertIn(__file__, json.loads(process.stderr)["message"])
+
+    def test_output_that_is_lost_on_a_full_disk_is_an_error(self):
+        text = ("perplexity", "--file", __file__, "--attention", "cpu", "--json")
+        for command in (("generate", "--prompt", "Once", "-n", "4", "--attention", "cpu"), ("key", "--name", "a"), ("devices", "--json"), ("--help",),
+                        ("simulate", "--list"), text):
+            with self.subTest(command=command), open("/dev/full", "w", encoding="utf-8") as full:
+                process = subprocess.run([TANDEM, *command], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+                self.assertEqual(process.returncode, 2, process.stderr)
+                self.assertIn("[output] cannot write standard output", process.stderr)
 
     def test_an_empty_model_is_not_the_demo_model(self):
         self.expect("generate", "--prompt", "x", "--model", "", words="--model: is empty")
@@ -85,6 +137,81 @@ class ErrorTest(unittest.TestCase):
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertIn("--quantize q8_0 has no effect", process.stderr)
         self.assertIn("--cuda-kernels has no effect", process.stderr)
+
+
+class BadInputTest(unittest.TestCase):
+    def test_every_subcommand_has_help(self):
+        for command in ("serve", "generate", "perplexity", "devices", "xclbin"):
+            process = run(command, "--help")
+            self.assertEqual(process.returncode, 0)
+            self.assertIn("Usage", process.stdout)
+
+    def test_hostile_model_files_end_with_code_2_and_name_the_file(self):
+        good = (BUILD / "share" / "tandem" / "models" / "tandem-stories-q8_0.gguf").read_bytes()
+        with tempfile.TemporaryDirectory() as directory:
+            for name, data in {
+                "empty.gguf": b"",
+                "magic.gguf": b"GGML" + good[4:],
+                "cut.gguf": good[: len(good) // 2],
+                "count.gguf": good[:8] + b"\xff" * 16 + good[24:],
+            }.items():
+                path = Path(directory) / name
+                path.write_bytes(data)
+                process = run("generate", "--prompt", "x", "--model", path)
+                self.assertEqual(process.returncode, 2, name + process.stderr)
+                self.assertIn(name, process.stderr)
+
+    def test_bad_arguments_end_with_code_2(self):
+        for arguments in (["generate"], ["generate", "--prompt", "x", "--temperature", "-1"],
+                          ["generate", "--prompt", "x", "--attention", "abacus"], ["frobnicate"],
+                          ["generate", "--prompt", "x", "--attention", "cpu,cpu"],
+                          ["generate", "--prompt", "x", "--kv-memory", "-1"],
+                          ["generate", "--prompt", "x", "--seed", "-1"],
+                          ["perplexity", "--file", "/tmp"],
+                          ["perplexity", "--file", sys.executable],
+                          ["perplexity", "--file", __file__, "--context", "2"]):
+            process = run(*arguments)
+            self.assertEqual(process.returncode, 2, f"{arguments}: {process.stderr}")
+            self.assertTrue(process.stderr)
+            self.assertEqual(process.stdout, "", f"{arguments} printed before it failed")
+
+    def test_a_card_that_is_not_there_is_told_from_a_missing_runtime(self):
+        there = run("generate", "--prompt", "x", "--attention", "xrt:5", environment=card_environment())
+        self.assertEqual(there.returncode, 2)
+        self.assertIn("set TANDEM_CARDS=6", there.stderr)
+        elsewhere = {**os.environ, "XILINX_XRT": "/nowhere"}
+        missing = run("generate", "--prompt", "x", "--attention", "xrt:0", environment=elsewhere)
+        self.assertEqual(missing.returncode, 2)
+        self.assertIn("setup script", missing.stderr)
+
+    def test_a_configuration_file_sets_options_and_the_command_line_wins(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as config:
+            config.write('attention = "cpu"\n[scheduling]\nmax-running = 3\n[kv]\nkv-memory = "1MiB"\n')
+            config.flush()
+            with Daemon("--config", config.name) as daemon:
+                self.assertEqual(daemon.complete("Once", max_tokens=2)["usage"]["completion_tokens"], 2)
+            misspelt = run("serve", "--modle", "x")
+            self.assertEqual(misspelt.returncode, 2)
+            self.assertIn("unknown option --modle (did you mean '--model'?)", misspelt.stderr)
+            required = run("generate", "--promt", "x")
+            self.assertEqual(required.returncode, 2)
+            self.assertIn("unknown option --promt (did you mean '--prompt'?)", required.stderr)
+            self.assertIn("unknown command 'genrate' (did you mean 'generate'?)",
+                          run("genrate", "--prompt", "x").stderr)
+            self.assertIn("unknown option --hlep (did you mean '--help'?); see `tandem --help`", run("--hlep").stderr)
+            config.write("colour = 3\n")
+            config.flush()
+            process = run("serve", "--config", config.name)
+            self.assertEqual(process.returncode, 2)
+            self.assertIn("colour", process.stderr)
+            self.assertIn(":6:", process.stderr)
+
+    def test_devices_lists_cpu_opencl_and_cards(self):
+        listing = run_json("devices", environment=card_environment())
+        kinds = {device["kind"]: device for device in listing["devices"]}
+        self.assertGreater(kinds["cpu"]["memory_bandwidth_bytes_per_s"], 1e9)
+        self.assertGreater(kinds["xrt"]["memory_bytes"], 15 << 30)
+        self.assertEqual(sum(device["kind"] == "xrt" for device in listing["devices"]), 2)
 
 
 class JsonListsTest(unittest.TestCase):

@@ -26,7 +26,7 @@ is_receiver = os.environ["TANDEM_RANK"] == "0"
 if is_receiver:
     connection, _ = socket.create_server(address).accept()
 else:
-    for _ in range(200):
+    for _ in range(1200):
         try:
             connection = socket.create_connection(address)
             break
@@ -202,7 +202,7 @@ class NetlabTest(unittest.TestCase):
     def start_sleepers(self):
         """A run whose ranks sleep; returns it and their process ids."""
         process = self.start("--hosts", 2, "--launcher", "gloo", "--", "sh", "-c", 'touch "{store}/{rank}"; sleep 1000')
-        for _ in range(400):
+        for _ in range(1200):
             if len(list(self.directory.glob("netlab*/store/*"))) == 2:
                 return process, processes_in(namespaces(process.pid))
             time.sleep(0.05)
@@ -227,7 +227,7 @@ exec {shutil.which("ip")} "$@"
         slow_ip.chmod(0o755)
         process = self.start("--hosts", 2, "--launcher", "gloo", "--", "sleep", "1000",
                              PATH=f"{slow_ip.parent}:{os.environ['PATH']}")
-        for _ in range(400):
+        for _ in range(1200):
             if (self.directory / "starting").exists():
                 break
             time.sleep(0.05)
@@ -291,7 +291,7 @@ exec {shutil.which("ip")} "$@"
         killed.wait()
         self.assertEqual(len(namespaces(killed.pid)), 3)
         living = self.start("--hosts", 1, "--launcher", "gloo", "--", "sleep", "1000")
-        for _ in range(400):
+        for _ in range(1200):
             if processes_in(namespaces(living.pid)):
                 break
             time.sleep(0.05)

@@ -96,6 +96,17 @@ class CollectivesPackageTest(unittest.TestCase):
 
         training = self.root / "training"
         run_command("cmake", "--install", BUILD, "--prefix", training, "--component", "training")
+        # What a component installs runs without the others.
+        for name, prefix in (("emulation", fpga), ("planner", serving), ("models", serving), ("tensor", serving), ("trace-comm", serving),
+                             ("train", training), ("collectives", self.prefix)):
+            program = prefix / "bin" / f"tandem-{name}"
+            self.assertIn(f"Usage: tandem-{name} [OPTIONS] SUBCOMMAND", run_command(program, "--help"))
+            self.assertTrue(run_command(program, "--version").strip())
+            unknown = subprocess.run([program, "nonsense"], capture_output=True, text=True)
+            self.assertEqual(unknown.returncode, 2)
+            self.assertIn(f"unknown command 'nonsense'; see `tandem-{name} --help`", unknown.stderr)
+        missing = subprocess.run([serving / "bin" / "tandem", "card", "--help"], capture_output=True, text=True)
+        self.assertIn("install it with `cmake --install BUILD --component fpga`", missing.stderr)
         self.assertTrue((training / "lib" / "libtandem_training.so").exists())
         self.assertTrue((training / "include/tandem/training/c_api/tandem_training.h").exists())
 

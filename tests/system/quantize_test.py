@@ -131,14 +131,14 @@ class QuantizeTest(unittest.TestCase):
             ((), "add --type or --prune"),
             (("--prune", 0.9), "add --type bf16"),
             (("--prune", 0.9, "--type", "q4_0"), "add --type bf16"),
-            (("--prune", 1.0, "--type", "bf16"), "below 1"),
+            (("--prune", 1.5, "--type", "bf16"), "the fraction 1.500000 is not above 0 and below 1"),
             (("--prune", "nan", "--type", "bf16"), "below 1"),
             (("--prune", 0.9, "--type", "bf16", "--prune-pattern", "2:4"), "not 0.9"),
             (("--prune", 0.5, "--type", "bf16", "--prune-pattern", "2:4", "--prune-scope", "global"), "no global scope"),
             (("--prune", 0.5, "--type", "bf16", "--prune-pattern", "1:7"), "prunes"),
             (("--prune", 0.5, "--type", "bf16", "--prune-pattern", "round"), "is not a pattern"),
             (("--type", "bf16", "--prune-scope", "global"), "need --prune"),
-            (("--type", "f32"), "is for --prune"),
+            (("--type", "f32"), "use it together with --prune"),
         ):
             result = run("quantize", self.model, out, *arguments)
             self.assertEqual(result.returncode, 2, (arguments, result.stderr))

@@ -2,6 +2,7 @@
 #
 # Signals to the daemon, while it loads, serves and drains; what it writes besides its answers.
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -55,22 +56,40 @@ class DrainTest(unittest.TestCase):
             self.assertEqual(parts[-1]["choices"][0]["finish_reason"], "length")
             self.assertEqual(daemon.process.wait(60), 0)
 
-    def test_a_second_signal_ends_at_once_even_when_a_device_hangs(self):
-        with Daemon("--attention", "xrt:0", "--device-timeout-ms", "3600000", "--drain-seconds", "3600", cards=1) as daemon:
+    def end_while_a_device_hangs(self, drain_seconds, second_signal):
+        """The last event of a stream and the status of a plain request when the drain is cut short."""
+        with Daemon("--attention", "xrt:0", "--device-timeout-ms", "3600000", "--drain-seconds", str(drain_seconds),
+                    "--log-level", "debug", cards=1) as daemon:
             events = daemon.stream("/v1/completions", STORY)
             self.addCleanup(events.close)
             next(events)
             card = daemon.card_processes()[0]
             os.kill(card, signal.SIGSTOP)
+            plain = daemon.connection()
+            self.addCleanup(plain.close)
+            plain.request("POST", "/v1/completions", json.dumps(STORY), {"Content-Type": "application/json"})
             try:
+                wait_for(lambda: "generation 2 submitted" in daemon.log_path.read_text(), "the second request")
                 daemon.process.send_signal(signal.SIGTERM)
-                wait_for(lambda: "draining" in daemon.log_path.read_text(), "the drain")
-                time.sleep(1.1)  # a signal within a second is the same
-                daemon.process.send_signal(signal.SIGTERM)
+                if second_signal:
+                    wait_for(lambda: "draining" in daemon.log_path.read_text(), "the drain")
+                    time.sleep(1.1)  # a signal within a second is the same
+                    daemon.process.send_signal(signal.SIGTERM)
+                self.assertEqual(list(events)[-1]["error"]["code"], "stopping")
+                response = plain.getresponse()
+                self.assertEqual((response.status, json.loads(response.read())["error"]["code"]), (503, "stopping"))
+                if not second_signal:  # the step in progress is waited for
+                    os.kill(card, signal.SIGKILL)
                 daemon.process.wait(60)
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(card, signal.SIGKILL)
+
+    def test_a_second_signal_ends_at_once_even_when_a_device_hangs(self):
+        self.end_while_a_device_hangs(3600, second_signal=True)
+
+    def test_requests_that_outlast_the_drain_are_ended_in_their_protocol(self):
+        self.end_while_a_device_hangs(1, second_signal=False)
 
     def test_the_service_manager_hears_of_every_state(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -145,6 +164,7 @@ class KeysTest(unittest.TestCase):
                 daemon.process.send_signal(signal.SIGHUP)
                 wait_for(lambda: "the files read before stay in use" in daemon.log_path.read_text(), "the refusal")
                 self.assertEqual(status_with(daemon, "second-key"), 200)
+                self.assertEqual(daemon.log_path.read_text().count(" error "), 1, "one line says what is wrong")
 
 
 class FilesTest(unittest.TestCase):

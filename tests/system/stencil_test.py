@@ -55,9 +55,12 @@ class StencilTest(unittest.TestCase):
         self.assertEqual(process.returncode, 0, process.stderr)
         result = json.loads(process.stdout)
         self.assertEqual((result["transport"], result["checksum"]), ("mpi", whole["checksum"]))
+        unasked = subprocess.run(command, capture_output=True, text=True, env=environment)
+        self.assertEqual(unasked.returncode, 0, unasked.stderr)
+        self.assertEqual((json.loads(unasked.stdout)["ranks"], json.loads(unasked.stdout)["checksum"]), (3, whole["checksum"]))
         wrong = subprocess.run([*command, "--ranks", "2"], capture_output=True, text=True, env=environment)
         self.assertNotEqual(wrong.returncode, 0)
-        self.assertIn("--ranks 2, but the MPI job has 3", wrong.stderr)
+        self.assertIn("--ranks 2, but the MPI job has 3; give --ranks 3, or start it with mpirun -n 2", wrong.stderr)
 
     def test_a_gpu_is_asked_for_by_name(self):
         self.refused("heat", "--device", "xrt:0", words="'xrt:0' runs no stencils; give cpu, or a GPU such as cuda:0")
@@ -72,6 +75,9 @@ class StencilTest(unittest.TestCase):
         self.assertEqual((result["device"], result["tile"], result["fused"]), ("cuda:0", "30x30x30", None))
         self.assertEqual(result["checksum"], measured("rk3", "--fuse", 0)["checksum"])
 
+    def test_cpu_0_is_the_cpu(self):
+        self.assertEqual(measured("heat", "--device", "cpu:0", "--tile", "8x8x30")["device"], "cpu")
+
     def test_what_is_refused(self):
         self.refused("ice", words="ice")
         for tile in ("8x8", "8x8x8x8", "0x8x8", "8x-1x8", "axbxc", "8x8x", ""):
@@ -80,7 +86,7 @@ class StencilTest(unittest.TestCase):
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if memory < 30e9:  # ghost cells of the boxes take 30 GB
             self.refused("jacobi", "--cells", 512, "--boxes", 4096, "--fuse", 16, words="GB are left here")
-        self.refused("heat", "--cells", 2, "--ranks", 2, "--boxes", 16, words="2 cells cannot be cut into")
+        self.refused("heat", "--cells", 2, "--ranks", 2, "--boxes", 16, words="an edge of 2 cells cannot be cut into 4 parts, as 32 boxes need")
         self.refused("rk3", "--cells", 11, words="12 ghost cells reach around a domain of 11 cells")
         self.refused("heat", "--cells", 4096, words="GB are left here")
         if memory < 500e9:  # a box takes 550 GB

@@ -167,6 +167,10 @@ class BenchTest(TensorCase):
         self.refused("bench", wide, "--op", "ttv", words="GB are left; give fewer columns, or a shorter mode")
         long = self.write("long.tns", "# sizes 4294967297 4294967296\n1 1 1\n")
         self.refused("bench", long, "--op", "spmm", "--columns", 1, words="GB are left; give fewer columns")
+        tall = self.write("tall.tns", "# sizes 1099511627776 3\n1 1 1\n")  # 2^40 rows
+        for words, size in ((("spmv",), 12), (("spmv", "--dtype", "f64"), 16), (("sddmm", "--columns", 17), 8 + 32 * 4),
+                            (("fused-attention", "--columns", 16), 8 + 2 * 16 * 4), (("spmm", "--columns", 16), 3 * 16 * 4)):
+            self.refused("bench", tall, "--op", *words, words=f" take up to {size * 2**40 / 1e9:.1f} GB here")
 
 
 class DevicesTest(TensorCase):
@@ -203,7 +207,7 @@ class DevicesTest(TensorCase):
     def test_what_devices_cannot_do_is_told(self):
         made = self.generate("30", "40", "--density", "0.1")
         self.refused("bench", made, "--op", "spmm", "--devices", "cpu", words="--devices is for --op spmv")
-        self.refused("bench", made, "--op", "spmv", "--devices", "cpu", "--dtype", "f64", words="--devices multiply in f32")
+        self.refused("bench", made, "--op", "spmv", "--devices", "cpu", "--dtype", "f64", words="--devices multiplies in f32")
         self.refused("bench", made, "--op", "spmv", "--devices", "cpu,cpu:0", words="--devices names cpu:0 twice")
         self.refused("bench", made, "--op", "spmv", "--devices", "cpu", "--kernels", "generated", words="have no generated kernels")
         self.refused("bench", made, "--op", "spmv", "--devices", "fpga:0", words="no such kind of device: 'fpga:0'")

@@ -167,6 +167,20 @@ class BadInputTest(TensorCase):
         path.write_bytes(gzip.compress(SMALL.encode() * 1000)[:-9])
         self.refused("stats", path, words="the gzip stream is damaged or cut off")
 
+    def test_what_follows_a_gzip_stream_is_refused(self):
+        path = self.folder / "more.tns.gz"
+        path.write_bytes(gzip.compress(SMALL.encode()) + b"9 9 9 1\n")
+        self.refused("stats", path, words=f"{path}: the gzip stream ends before the file")
+
+    def test_output_that_a_full_disk_does_not_take_is_an_error(self):
+        for words in (("stats", self.small), ("features", self.small, "--json"), ("spy", self.small),
+                      ("bench", self.small, "--op", "mttkrp", "--kernels", "generic", "--seconds", 0),
+                      ("cpd", self.small, "--rank", 1, "--kernels", "generic"), ("--help",)):
+            with open("/dev/full", "w") as full:
+                process = subprocess.run([TANDEM, "tensor", *map(str, words)], stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual((process.returncode, process.stderr),
+                             (2, "tandem: [output] cannot write standard output: No space left on device\n"), words)
+
     def test_unknown_words_are_told(self):
         self.refused("stats", self.small, "--jsn", words="--jsn")
         self.refused("features", self.small, "--json", "--csv", words="exclude each other")
@@ -288,7 +302,10 @@ class GenerateTest(TensorCase):
                  (["10", "0"], "mode 1 has size 0"), (["10", "ten"], "ten"), (["10", "-3"], "'-3' is not a number from 0"), (["10", "10", "--seed", "-1"], "'-1' is not a number from 0"),
                  (["10", "10", "--density", "nan"], "density"), (["--like", "/no/features.json"], "/no/features.json"),
                  (["10", "--like", self.small], "--like takes sizes"), (["--like", self.small], "is not JSON"),
-                 (["--like", self.write("half.json", "{\"sizes\": [3, 4]}")], "the field 'nnz' is missing")]
+                 (["--like", self.write("half.json", '{"order": 2, "sizes": [3, 4]}')], "half.json': features: the field 'nnz' is missing"),
+                 (["--like", self.write("two.json", '{"order": 3, "sizes": [3, 4]}')], "the order is 3, and there are 2 sizes"),
+                 (["--like", self.folder], "Is a directory"),
+                 (["5", "5", "5", "--density", "1", "--cv-fibers", "0.5"], "25 fibers in 5 slices of at most 5 vary by at most 0")]
         for arguments, words in cases:
             with self.subTest(words=words):
                 self.refused("generate", *arguments, *out, words=words)

@@ -126,7 +126,7 @@ class TablesTest(Clicks, LightRuns):
         (self.folder / "bad.tsv").write_text("0\t1\n")
         config = ["--model-config", self.folder / "clicks.toml"]
         for arguments, words in (
-            ([*config, "--text", self.folder / "text.txt"], "text.txt is of a language model; a recommender learns --data"),
+            ([*config, "--text", self.folder / "text.txt"], "text.txt is for a language model; a recommender learns from --data"),
             (config, "--data is missing"),
             ([*config, "--data", self.folder / "bad.tsv"], "the model takes 5 numbers and has 3 tables"),
             ([*config, "--data", "synthetic", "--offload", "xrt:0,cpu"], "'cpu' is not a card"),
@@ -134,9 +134,9 @@ class TablesTest(Clicks, LightRuns):
             ([*config, "--data", "synthetic", "--offload", "xrt:0,"], "'' is not a card"),
             ([*config, "--data", "synthetic", "--offload", "xrt:a"], "'xrt:a' is not a card"),
             ([*config, "--data", self.folder / "none"], "No such file or directory; name a file of Criteo's format"),
-            ([*config, "--data", "synthetic", "--tokenizer", "bytes"], "--tokenizer bytes is of a language model"),
+            ([*config, "--data", "synthetic", "--tokenizer", "bytes"], "--tokenizer bytes is for a language model; a recommender has no tokenizer"),
             ([*config, "--data", "synthetic", "--offload", "disk"], "choose none, host, auto"),
-            (["--model-config", self.folder / "shape.toml", "--data", "synthetic"], "--data synthetic is of a recommender; a model of the kind llama learns a --text"),
+            (["--model-config", self.folder / "shape.toml", "--data", "synthetic"], "--data synthetic is for a recommender; a model of the kind llama learns from --text"),
         ):
             self.assertIn(words, self.train("--steps", 1, *arguments, small=False, code=2))
 

@@ -256,6 +256,7 @@ class LightPipelineTest(DeepModel, LightRuns):
         out = self.folder / "run"
         first = ["--accumulate", 2, "--pipeline", 1]
         self.from_scratch(*first, "--steps", 1, "--out", out)
+        self.assertIn("has the checkpoints of another run", self.from_scratch(*first, "--steps", 1, "--out", out, code=2))
         self.train("--resume", out, *first, "--steps", 2, "--seed", 5, "--freeze", 0.5)
         self.assertIn("its results will differ: --seed was 1 and is 5; --freeze was 0 and is 0.5", self.log)
 
@@ -275,26 +276,26 @@ class LightPipelineTest(DeepModel, LightRuns):
     def test_what_does_not_go_together_is_said(self):
         for arguments, text in (
                 (["--pipeline", 2], "--pipeline 2 needs as many ranks, or a multiple, and there is 1"),
-                (["--schedule", "gpipe"], "--schedule is of a pipeline"),
-                (["--freeze", 0.5], "--freeze is of a pipeline"),
+                (["--schedule", "gpipe"], "--schedule needs --pipeline, the number of ranks"),
+                (["--freeze", 0.5], "--freeze needs --pipeline, the number of ranks"),
                 (["--prune", 1], "--prune 1"),
                 (["--prune", 0.5, "--prune-from", 0.9], "--prune-from"),
                 (["--pipeline", 1, "--reduce", "exdyna@0.01"], "--reduce exdyna@0.01 is for replicas of a pipeline"),
                 (["--pipeline", 1, "--reduce", "auto"], "--reduce auto cannot be combined with --pipeline"),
-                (["--repack", 0.2], "--repack is of a pipeline"),
-                (["--ranks-file", "ranks"], "--ranks-file is of a pipeline"),
-                (["--migration", "between"], "--migration is of a pipeline"),
-                (["--pipeline", 1, "--repack", 0.2], "--repack is of --rebalance"),
-                (["--pipeline", 1, "--rank-bytes", 9], "--rank-bytes is of --rebalance"),
-                (["--pipeline", 1, "--ranks-file", "ranks"], "--ranks-file is of --rebalance"),
+                (["--repack", 0.2], "--repack needs --pipeline, the number of ranks"),
+                (["--ranks-file", "ranks"], "--ranks-file needs --pipeline, the number of ranks"),
+                (["--migration", "between"], "--migration needs --pipeline, the number of ranks"),
+                (["--pipeline", 1, "--repack", 0.2], "--repack needs --rebalance, the number of steps"),
+                (["--pipeline", 1, "--rank-bytes", 9], "--rank-bytes needs --rebalance, the number of steps"),
+                (["--pipeline", 1, "--ranks-file", "ranks"], "--ranks-file needs --rebalance, the number of steps"),
                 (["--pipeline", 1, "--layer-times", "processor", "--threads", 2], "add --threads 1"),
-                (["--early-exit", 0.9], "--early-exit is of a pipeline"),
-                (["--depth", 0.5], "--depth is of a pipeline"),
+                (["--early-exit", 0.9], "--early-exit needs --pipeline, the number of ranks"),
+                (["--depth", 0.5], "--depth needs --pipeline, the number of ranks"),
                 (["--pipeline", 1, "--depth", 0], "--depth 0 leaves no token"),
                 (["--pipeline", 1, "--early-exit", 0.9, "--depth", 0.5], "--early-exit cannot be combined with --depth"),
                 (["--pipeline", 1, "--early-exit", 0.9, "--sparse-attention", 0.5],
                  "--early-exit cannot be combined with --sparse-attention"),
-                (["--sparse-attention-last", 0.5], "--sparse-attention-last is of --sparse-attention"),
+                (["--sparse-attention-last", 0.5], "--sparse-attention-last needs --sparse-attention"),
                 (["--expert-capacity", 1], "--expert-capacity and --expert-skew are for a model with experts"),
                 (["--pipeline", 1, "--stages-per-rank", 2], "need --schedule interleaved"),
                 (["--pipeline", 1, "--on-nan", "back", "--out", self.folder / "run"], "--on-nan back cannot be combined")):

@@ -207,7 +207,7 @@ sh("ip", "link", "set", "lo", "up")
 far = subprocess.Popen(["unshare", "-n", "sleep", "300"])
 server = None
 try:
-    for _ in range(100):
+    for _ in range(600):
         time.sleep(0.1)
         if os.readlink(f"/proc/{far.pid}/ns/net") != os.readlink("/proc/self/ns/net"): break
     sh("ip", "link", "add", "near", "type", "veth", "peer", "name", "far", "netns", str(far.pid))
