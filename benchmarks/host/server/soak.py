@@ -171,8 +171,8 @@ def load(options, server, site, tally):
     for thread in threads:
         thread.join()
     left = wait_for_rest(watch, before) if server.process.poll() is None else {"daemon": "ended"}
-    lives = server.process.poll() is None
-    return watch, faults, before, watch.sample() if lives else {}, left, watch.status() if lives else {}
+    is_running = server.process.poll() is None
+    return watch, faults, before, watch.sample() if is_running else {}, left, watch.status() if is_running else {}
 
 
 def result_of(options, tally, watched, exit_code):

@@ -21,7 +21,7 @@ CARD_TIMEOUT_S = 2  # as soak.py starts the daemon: a card that is silent for lo
 
 
 def card_processes(daemon_pid):
-    """Process ids of the emulated cards of this daemon that live."""
+    """Process ids of the emulated cards of this daemon that still run."""
     wanted = f"tandem-card\0--application\0{daemon_pid}\0".encode()
     pids = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -110,7 +110,7 @@ class Faults(threading.Thread):
     def card(self):
         cards = card_processes(self.pid)
         if not cards:
-            raise ProcessLookupError("no card lives")
+            raise ProcessLookupError("no card is running")
         return self.random.choice(cards)
 
     def kill_card(self):
