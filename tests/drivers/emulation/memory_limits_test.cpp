@@ -130,9 +130,11 @@ TEST(ManyUnits, ShareTheCommandsOfOneKernel) {
     outs.back().sync(XCL_BO_SYNC_BO_TO_DEVICE);
     runs.push_back(all(static_cast<uint32_t>(kSleepUntilFlag), 1u, outs.back()));
   }
-  for (xrt::bo& out : outs) {  // no command ends before all have a unit
+  // No command ends before all have a unit. A sync of more than the flag could overwrite what a
+  // kernel writes once it has seen the flag.
+  for (xrt::bo& out : outs) {
     out.map<uint32_t*>()[2] = 1;
-    out.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+    out.sync(XCL_BO_SYNC_BO_TO_DEVICE, sizeof(uint32_t), 2 * sizeof(uint32_t));
   }
   for (uint32_t command = 0; command < 126; ++command) {
     ASSERT_EQ(runs[command].wait(), ERT_CMD_STATE_COMPLETED);
