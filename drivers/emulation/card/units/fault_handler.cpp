@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "emulation/card/checks/run_checks.h"
+#include "emulation/card/units/stopped_at.h"
 #include "emulation/card/units/unit_thread.h"
 #include "fpga_hls/runtime/scheduler.h"
 
@@ -39,19 +40,9 @@ bool report_overflow(const void* address) {
   return true;
 }
 
-uint64_t faulted_at(const ucontext_t& context) {
-#if defined(__x86_64__)
-  return static_cast<uint64_t>(context.uc_mcontext.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-  return context.uc_mcontext.pc;
-#else
-  return 0;
-#endif
-}
-
 // Places are looked up as those of calls: an address behind the one that is meant.
 void report_access(const siginfo_t& info, const ucontext_t& context) {
-  const uint64_t at = faulted_at(context);
+  const uint64_t at = stopped_at(context);
   RunChecks* const checks = RunChecks::current();
   if (checks == nullptr || !checks->is_in_code(at)) return;
   ::signal(SIGALRM, SIG_DFL);

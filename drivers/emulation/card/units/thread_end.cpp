@@ -10,22 +10,14 @@
 
 #include <cerrno>
 
+#include "emulation/card/units/stopped_at.h"
+
 namespace tandem::emulation {
 namespace {
 
 thread_local ThreadEnd* watched = nullptr;
 
 int end_signal() { return SIGRTMIN + 6; }
-
-uint64_t interrupted_at(const ucontext_t& context) {
-#if defined(__x86_64__)
-  return static_cast<uint64_t>(context.uc_mcontext.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-  return context.uc_mcontext.pc;
-#else
-  return 0;  // outside all code: the thread continues
-#endif
-}
 
 // The code may be a jump to a function of the card, which belongs to no line: its caller does.
 uint64_t caller_of(const ucontext_t& context, const CodeRange& code) {
@@ -47,7 +39,7 @@ void on_end(int, siginfo_t*, void* context) {
   const int code = errno;
   ThreadEnd* const end = watched;
   if (end == nullptr) return;
-  const uint64_t at = interrupted_at(*static_cast<const ucontext_t*>(context));
+  const uint64_t at = stopped_at(*static_cast<const ucontext_t*>(context));
   const bool in_code = at >= end->code.begin && at < end->code.end;
   if (in_code && end->is_unwanted(end->owner)) {
     end->at.store(at);
