@@ -6,7 +6,7 @@
 #include <chrono>
 #include <map>
 
-#include "host/server/captured_log.h"
+#include "host/server/event_log.h"
 #include "host/server/server_fixture.h"
 
 namespace tandem::server {
@@ -96,7 +96,7 @@ TEST(DrainEnd, ARequestThatIsStillPreparedGets503) {
 }
 
 TEST(DrainEnd, TheLogSaysThatTheServerEndedThem) {
-  const test::CapturedLog log;
+  const test::EventLog log;
   ServerOptions options;
   options.routes.admin_from_loopback = true;
   RunningServer running({.hold_after = 3}, options);

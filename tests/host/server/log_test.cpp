@@ -3,14 +3,14 @@
 // What the server writes into its log, and what a client cannot make it write.
 #include <gtest/gtest.h>
 
-#include "host/server/captured_log.h"
+#include "host/server/event_log.h"
 #include "host/server/server_fixture.h"
 
 namespace tandem::server {
 namespace {
 
 TEST(Log, APathCannotStartANewLine) {
-  const test::CapturedLog log(LogFormat::kText, true);
+  const test::EventLog log(LogFormat::kText, true);
   {
     test::RunningServer running;
     test::HttpClient client(running.port());
@@ -21,7 +21,7 @@ TEST(Log, APathCannotStartANewLine) {
 }
 
 std::string log_of_server_at(const std::string& host, std::vector<ApiKey> keys) {
-  const test::CapturedLog log(LogFormat::kText, true);
+  const test::EventLog log(LogFormat::kText, true);
   ServerOptions options;
   options.listen.host = host;
   options.routes.api_keys = std::move(keys);

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "host/server/captured_log.h"
+#include "host/server/event_log.h"
 #include "host/server/server_fixture.h"
 
 namespace tandem::server {
@@ -179,7 +179,7 @@ TEST(RequestLimits, ALongListOfTokensCountsAmongTheAnswers) {
 }
 
 TEST(RequestLimits, ARequestEndsWithItsTime) {
-  const test::CapturedLog log;
+  const test::EventLog log;
   RunningServer running({.hold_after = 4}, with_limits({.max_seconds = 1}));
   HttpClient plain(running.port()), stream(running.port());
   const std::string path = "/v1/completions";
@@ -199,7 +199,7 @@ TEST(RequestLimits, ARequestEndsWithItsTime) {
 }
 
 TEST(RequestLimits, ARequestThatGotNothingInItsTimeMayAskAgain) {
-  const test::CapturedLog log;
+  const test::EventLog log;
   RunningServer running({.hold_after = 0, .retry_after_seconds = 9},
                         with_limits({.max_seconds = 1}));
   HttpClient client(running.port());

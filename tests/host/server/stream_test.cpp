@@ -6,15 +6,15 @@
 #include <map>
 #include <vector>
 
-#include "host/server/captured_log.h"
+#include "host/server/event_log.h"
 #include "host/server/server_fixture.h"
 
 namespace tandem::server {
 namespace {
 
-using test::CapturedLog;
 using test::chat_body;
 using test::completion_body;
+using test::EventLog;
 using test::eventually;
 using test::HttpClient;
 using test::Json;
@@ -143,7 +143,7 @@ TEST(Stream, EchoOpensEveryChoice) {
 }
 
 TEST(Stream, AFailureInTheMiddleIsAnErrorEvent) {
-  const CapturedLog log;
+  const EventLog log;
   RunningServer running({.fail_after = 2});
   HttpClient client(running.port());
   const Reply reply = client.post("/v1/chat/completions", chat_body({{"stream", true}, {"n", 2}}));
@@ -194,7 +194,7 @@ TEST(Stream, AClientThatGoesWhileItWaitsForAPlainAnswerCancelsToo) {
 TEST(Stream, AClientThatReadsNothingIsDroppedAndTheOthersAreServed) {
   ServerOptions options;
   options.limits.max_stream_buffer_bytes = 64 * 1024;
-  const CapturedLog log;
+  const EventLog log;
   RunningServer running({.max_request_tokens = 1 << 20, .padding_bytes = 4000}, options);
   HttpClient slow(running.port(), 4096);
   slow.send(post_request(
@@ -226,7 +226,7 @@ TEST(Stream, OneLargePieceIsNoSlowClient) {
 TEST(Stream, ALargePieceExcusesOnlyItsOwnStream) {
   ServerOptions options;
   options.limits.max_stream_buffer_bytes = 64 * 1024;
-  const CapturedLog log;
+  const EventLog log;
   RunningServer running({.max_request_tokens = 1 << 21, .padding_bytes = 4000}, options);
   HttpClient slow(running.port(), 4096);
   const Json large = completion_body({{"prompt", std::string(1'500'000, 'x')},
@@ -247,7 +247,7 @@ TEST(Stream, AClientThatStallsIsDroppedByTheDeadline) {
   ServerOptions options;
   options.limits.max_stream_buffer_bytes = std::size_t{1} << 30;
   options.limits.stall_timeout = std::chrono::milliseconds(100);
-  const CapturedLog log;
+  const EventLog log;
   RunningServer running({.max_request_tokens = 1 << 20, .hold_after = 4000, .padding_bytes = 4000},
                         options);
   HttpClient slow(running.port(), 4096);

@@ -3,7 +3,7 @@
 // The operator's routes: who may use them, and what they do to requests of others.
 #include <gmock/gmock.h>
 
-#include "host/server/captured_log.h"
+#include "host/server/event_log.h"
 #include "host/server/key_file.h"
 #include "host/server/server_fixture.h"
 
@@ -107,7 +107,7 @@ TEST(Admin, CancelNeverMeansARequestOfAnOperator) {
 }
 
 TEST(Admin, CancelEndsTheRequestOfThatIdAndNoOther) {
-  const test::CapturedLog log;
+  const test::EventLog log;
   RunningServer running(held_after(3), open_to_loopback());
   HttpClient doomed(running.port()), spared(running.port()), client(running.port());
   begin_stream(doomed, "doomed");
@@ -154,7 +154,7 @@ TEST(Admin, DrainBeginsOnceHoweverOftenItIsAsked) {
 }
 
 TEST(Admin, TheLogLevelChangesAtOnce) {
-  const test::CapturedLog log(LogFormat::kText);
+  const test::EventLog log(LogFormat::kText);
   RunningServer running({}, open_to_loopback());
   HttpClient client(running.port());
   client.get("/v1/models", "X-Request-Id: before\r\n");

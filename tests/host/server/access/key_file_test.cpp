@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "common/error.h"
-#include "host/server/captured_log.h"
+#include "host/server/event_log.h"
 #include "host/server/key_file.h"
 #include "server/access/key_store.h"
 #include "server/auth.h"
@@ -163,7 +163,7 @@ TEST(ApiKeys, HashesMayBeReadButNotWritten) {
 TEST(KeyStore, AReloadWarnsInTheLog) {
   const KeyFile file("plain\n");
   KeyStore store = store_of(file);
-  test::CapturedLog log(LogFormat::kText);
+  test::EventLog log(LogFormat::kText);
   store.reload();
   EXPECT_EQ(log.text(), "");
   chmod(file.path().c_str(), 0644);

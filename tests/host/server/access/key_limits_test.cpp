@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "common/error.h"
-#include "host/server/captured_log.h"
+#include "host/server/event_log.h"
 #include "host/server/key_file.h"
 #include "host/server/server_fixture.h"
 #include "server/access/key_usage.h"
@@ -323,7 +323,7 @@ TEST(Keys, AReloadUnderLoadLosesNoRequestAndKeepsStreamsRunning) {
   EXPECT_THAT(events, HasSubstr("[DONE]")) << "the key is gone, its stream ends in order";
   EXPECT_EQ(server.complete("c").status, 200);
   server.file.write("two words\n");
-  const test::CapturedLog log;
+  const test::EventLog log;
   try {
     server.running.server->reload();
     ADD_FAILURE() << "two words are no key";

@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "host/server/captured_log.h"
+#include "host/server/event_log.h"
 #include "host/server/key_file.h"
 #include "host/server/server_fixture.h"
 #include "server/access/request_record.h"
@@ -15,8 +15,8 @@ namespace tandem::server {
 namespace {
 
 using test::bearer;
-using test::CapturedLog;
 using test::completion_body;
+using test::EventLog;
 using test::HttpClient;
 using test::Json;
 using test::Reply;
@@ -69,7 +69,7 @@ TEST(RequestId, IsOnAnswersOfEveryKind) {
 }
 
 TEST(RequestLog, AnAnsweredRequestLeavesOneLineWithAllThatIsKnown) {
-  const CapturedLog log;
+  const EventLog log;
   const test::KeyFile file(test::key_table("alice", "a"));
   ServerOptions options;
   options.routes.api_keys = load_api_keys(file.path()).keys;
@@ -102,7 +102,7 @@ TEST(RequestLog, AnAnsweredRequestLeavesOneLineWithAllThatIsKnown) {
 
 // A page that polls would hide what clients do.
 TEST(RequestLog, WhatIsPolledLeavesItsLineAtDebugWhileAllIsWell) {
-  const CapturedLog log(LogFormat::kJson, true);
+  const EventLog log(LogFormat::kJson, true);
   ServerOptions options;
   options.routes.admin_from_loopback = true;
   RunningServer running({}, options);
@@ -121,7 +121,7 @@ TEST(RequestLog, WhatIsPolledLeavesItsLineAtDebugWhileAllIsWell) {
 }
 
 TEST(RequestLog, TheLongestWaitOfAChoiceCounts) {
-  const CapturedLog log;
+  const EventLog log;
   {
     RequestRecord record({"w", "POST", "/v1/completions", ""}, nullptr, {});
     record.add_generation(1);
@@ -131,7 +131,7 @@ TEST(RequestLog, TheLongestWaitOfAChoiceCounts) {
 }
 
 TEST(RequestLog, EveryRequestOfAConnectionHasItsLineAndItsBytes) {
-  const CapturedLog log;
+  const EventLog log;
   RunningServer running;
   HttpClient client(running.port());
   const std::string one = test::get_request("/v1/models", "X-Request-Id: p\r\n");
@@ -148,7 +148,7 @@ TEST(RequestLog, EveryRequestOfAConnectionHasItsLineAndItsBytes) {
 }
 
 TEST(RequestLog, AClientThatLeavesIsSaidToHaveLeft) {
-  const CapturedLog log;
+  const EventLog log;
   test::FakeBehaviour behaviour;
   behaviour.hold_after = 3;
   RunningServer running(behaviour);
@@ -179,7 +179,7 @@ TEST(RequestLog, AClientThatLeavesIsSaidToHaveLeft) {
 }
 
 std::string outcome_of(http::ExchangeEnd how, std::optional<CutShort> reason = {}) {
-  const CapturedLog log;
+  const EventLog log;
   RequestRecord record({"r", "POST", "/v1/completions", ""}, nullptr, {});
   if (reason) record.note_cut_short(*reason);
   record.end(1, how);
@@ -199,7 +199,7 @@ TEST(RequestLog, EveryEndHasItsName) {
 }
 
 TEST(RequestLog, TheFirstReasonToCutARequestShortCounts) {
-  const CapturedLog log;
+  const EventLog log;
   {
     RequestRecord record({"r", "POST", "/v1/completions", ""}, nullptr, {});
     record.note_cut_short(CutShort::kDeadline);
@@ -214,7 +214,7 @@ TEST(RequestLog, TheFirstReasonToCutARequestShortCounts) {
 
 // A stream, a plain answer and a body that never ends, when the server stops.
 TEST(RequestLog, AServerThatStopsIsSaidToHaveClosed) {
-  const CapturedLog log;
+  const EventLog log;
   test::FakeBehaviour behaviour;
   behaviour.hold_after = 3;
   ServerOptions options;
@@ -245,7 +245,7 @@ TEST(RequestLog, AServerThatStopsIsSaidToHaveClosed) {
 
 // The word of the error object: its code, or its type where it has none.
 TEST(RequestLog, ARefusalIsNamed) {
-  const CapturedLog log;
+  const EventLog log;
   RunningServer running({.max_waiting = 1, .most_choices = 8});
   HttpClient client(running.port());
   client.get("/none");
@@ -263,7 +263,7 @@ TEST(RequestLog, ARefusalIsNamed) {
 }
 
 TEST(RequestLog, AnErrorInTheMiddleOfAStreamIsNamed) {
-  const CapturedLog log;
+  const EventLog log;
   RunningServer running({.fail_after = 3});
   HttpClient client(running.port());
   EXPECT_EQ(client.post("/v1/completions", completion_body({{"stream", true}})).status, 200);
@@ -274,7 +274,7 @@ TEST(RequestLog, AnErrorInTheMiddleOfAStreamIsNamed) {
 }
 
 TEST(RequestLog, PathsOfClientsCannotForgeLines) {
-  const CapturedLog log(LogFormat::kText, true);
+  const EventLog log(LogFormat::kText, true);
   RunningServer running;
   HttpClient client(running.port());
   client.get("/x%0a2026-01-01%20info%20forged%1b%5b2J%22", "X-Request-Id: evil\r\n");
@@ -289,7 +289,7 @@ TEST(RequestLog, PathsOfClientsCannotForgeLines) {
 }
 
 TEST(RequestLog, GenerationsAreNamedAtDebug) {
-  const CapturedLog log(LogFormat::kText, true);
+  const EventLog log(LogFormat::kText, true);
   RunningServer running;
   HttpClient client(running.port());
   client.post("/v1/completions", completion_body().dump(), "X-Request-Id: g\r\n");

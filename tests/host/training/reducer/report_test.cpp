@@ -3,16 +3,13 @@
 // What the reducer tells: statistics, metrics, timeline, log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "common/log_event.h"
 #include "host/training/reducer/reducers.h"
+#include "support/captured_log.h"
 #include "trace/timeline.h"
 #include "trace/training_metrics.h"
 
@@ -139,11 +136,7 @@ TEST(ReducerStatistics, AreJson) {
 
 TEST(ReducerReport, GoesToMetricsTimelineAndLog) {
   const auto path = std::filesystem::path(testing::TempDir()) / "reducer_report_timeline.json";
-  std::ostringstream log;
-  const auto before = spdlog::default_logger();
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
-  use_log_format(LogFormat::kText);
+  const tandem::test::CapturedLog log(LogFormat::kText);
   expect_all_done(run_groups(1, [&](Group& group) {
     trace::Timeline timeline(path.string());
     trace::TrainingMetrics metrics;
@@ -164,7 +157,6 @@ TEST(ReducerReport, GoesToMetricsTimelineAndLog) {
     EXPECT_THAT(text, HasSubstr("tandem_training_residual_norm"));
     timeline.close();
   }));
-  spdlog::set_default_logger(before);
   std::ifstream file(path);
   const auto events = nlohmann::json::parse(file);
   int spans = 0;
@@ -174,13 +166,14 @@ TEST(ReducerReport, GoesToMetricsTimelineAndLog) {
   EXPECT_EQ(spans, 10);
   std::filesystem::remove(path);
   std::size_t lines = 0;
-  for (std::size_t at = log.str().find("[training] steps"); at != std::string::npos;
-       at = log.str().find("[training] steps", at + 1)) {
+  const std::string told = log.text();
+  for (std::size_t at = told.find("[training] steps"); at != std::string::npos;
+       at = told.find("[training] steps", at + 1)) {
     ++lines;
   }
   EXPECT_EQ(lines, 2u);
-  EXPECT_THAT(log.str(), HasSubstr("density_asked=0.1"));
-  EXPECT_THAT(log.str(), HasSubstr("step=3"));
+  EXPECT_THAT(told, HasSubstr("density_asked=0.1"));
+  EXPECT_THAT(told, HasSubstr("step=3"));
 }
 
 }  // namespace

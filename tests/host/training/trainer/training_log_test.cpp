@@ -5,8 +5,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +15,7 @@
 #include <sstream>
 
 #include "common/error.h"
+#include "support/captured_log.h"
 #include "support/scratch_path.h"
 
 namespace tandem::training {
@@ -118,10 +117,7 @@ TEST(TrainingLog, AnExpendableLogEndsWithItsFirstError) {
 
 // As when a run goes back to a checkpoint while the disk is full.
 TEST(TrainingLog, AnExpendableLogThatCannotBeOpenedIsToldOnce) {
-  std::ostringstream told;
-  const auto before = spdlog::default_logger();
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(told)));
+  const test::CapturedLog told(LogFormat::kText);
   int opened = 0;
   const auto log = make_expendable([&]() -> std::unique_ptr<TrainingLog> {
     ++opened;
@@ -130,9 +126,9 @@ TEST(TrainingLog, AnExpendableLogThatCannotBeOpenedIsToldOnce) {
   log->step(figures(1));
   log->evaluation({1, 1.5, 10});
   log->end();
-  spdlog::set_default_logger(before);
   EXPECT_EQ(opened, 1);
-  EXPECT_THAT(told.str(), HasSubstr("No space left on device; the run continues without this log"));
+  EXPECT_THAT(told.text(),
+              HasSubstr("No space left on device; the run continues without this log"));
 }
 
 // The bytes of a file, record by record.
