@@ -10,6 +10,7 @@
 
 #include "apps/memory_plan.h"
 #include "common/error.h"
+#include "common/text_parts.h"
 #include "engine/executor/executor.h"
 #include "engine/speculation/draft_model.h"
 
@@ -25,8 +26,7 @@ std::unique_ptr<model::Model> load_draft(const std::string& path) {
   try {
     return model::load_model(path);
   } catch (const Error& error) {
-    const std::string_view text = error.what();
-    throw Error("draft", fmt::format("--draft: {}", text.substr(text.find("] ") + 2)));
+    throw Error("draft", fmt::format("--draft: {}", without_tag(error.what())));
   }
 }
 

@@ -34,4 +34,10 @@ inline std::string_view trimmed(std::string_view text, std::string_view blank = 
   return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
 }
 
+// "[serve] no port" and "[json.exception.101] no value": what follows the tag; else the whole text.
+inline std::string_view without_tag(std::string_view text) {
+  const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
+  return end == std::string_view::npos ? text : text.substr(end + 2);
+}
+
 }  // namespace tandem

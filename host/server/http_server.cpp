@@ -98,6 +98,13 @@ std::vector<Error> problems(ServerOptions& options) {
   return found;
 }
 
+void require_free_addresses(const http::ListenOptions& listen) {
+  if (!listen.inherited.empty()) return;
+  boost::asio::io_context io(1);
+  if (!listen.host.empty()) http::listen_on_host(io, listen.host, listen.port);
+  if (!listen.unix_path.empty()) http::remove_stale_socket(listen.unix_path);
+}
+
 struct HttpServer::Impl {
   Impl(ServerOptions server_options, GenerationService& service, trace::Metrics* metrics)
       : options(std::move(server_options)),

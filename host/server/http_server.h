@@ -38,6 +38,10 @@ struct ServerOptions {
 // are reported before a model is loaded. Reads the TLS files into `options` unless it has them.
 std::vector<Error> problems(ServerOptions& options);
 
+// Throws Error("server", ...) if another process listens on an address of `listen`. For a look
+// before a model is loaded: the address may be taken until the constructor below binds it.
+void require_free_addresses(const http::ListenOptions& listen);
+
 class HttpServer {
  public:
   // `metrics` (may be null) counts the answers by route and status. Throws Error("server", ...) if

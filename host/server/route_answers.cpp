@@ -45,7 +45,9 @@ http::Response empty_with(std::vector<http::Header> headers) {
 }
 
 http::Response nothing_at(const std::string& path) {
-  return openai::error_response(ApiError(404, "there is nothing at " + path, "", "unknown_url"));
+  return openai::error_response(
+      ApiError(404, "there is nothing at " + path + "; the routes of the API begin with /v1", "",
+               "unknown_url"));
 }
 
 http::Response key_refused(bool has_key, bool asks_browser) {

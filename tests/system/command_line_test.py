@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -116,6 +117,22 @@ class ErrorTest(unittest.TestCase):
     def test_an_empty_file_of_keys_does_not_open_the_server(self):
         for option in ("--api-keys", "--tls-cert", "--tls-key", "--unix", "--port-file"):
             self.expect("serve", "--port", "0", option, "", words=f"{option}: is empty")
+
+    def test_an_address_in_use_is_refused_before_the_model_is_read(self):
+        with tempfile.NamedTemporaryFile(suffix=".gguf") as model, socket.create_server(("127.0.0.1", 0)) as other:
+            port = other.getsockname()[1]
+            refused = run("serve", "--model", model.name, "--port", port)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn(f"cannot listen on 127.0.0.1 port {port}", refused.stderr)
+            free = run("serve", "--model", model.name, "--port", 0)
+            self.assertIn(model.name, free.stderr)
+        with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile(suffix=".gguf") as model:
+            path = f"{folder}/socket"
+            with socket.socket(socket.AF_UNIX) as other:
+                other.bind(path)
+                other.listen()
+                refused = run("serve", "--model", model.name, "--unix", path, "--host", "")
+                self.assertIn("another process listens there", refused.stderr)
 
     def test_a_context_beyond_the_model_is_refused_before_its_weights_are_read(self):
         text = self.expect("generate", "--prompt", "x", "--context", "999999", words="--context 999999 exceeds the model's 512")
@@ -273,6 +290,12 @@ class ConfigTest(unittest.TestCase):
             self.assertTrue(line.startswith(f"{self.path}:{number}: "), line)
             self.assertIn(text, line)
         self.assertIn("has 8 errors", lines[len(expected)])
+
+    def test_a_device_has_a_number(self):
+        for text in ('attention = "xrt:q"', 'attention = "cpu,xrt:"', 'attention = "xrt:-1"', 'compute = "cuda:0x"'):
+            self.assertIn("a number follows the ':'", self.check(text + "\n").stderr, text)
+        for text in ('attention = "xrt:0,xrt:1"', 'attention = "cuda:0+cuda:1,cpu"', 'compute = "cpu"'):
+            self.assertEqual(self.check(text + "\n").returncode, 0, text)
 
     def test_counts_one_as_one(self):
         self.assertTrue(self.check("port = 0\n").stdout.endswith(": 1 key, nothing wrong\n"))

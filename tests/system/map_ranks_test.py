@@ -79,7 +79,7 @@ class MapRanksTest(PlannerCase):
         self.assertEqual(ranks.read_text(), "rank 0=+n0 slot=0\nrank 1=+n1 slot=0\nrank 2=+n2 slot=0\n")
         run_json(*arguments, "--hosts", self.file("hosts", "alpha slots=2\nbeta slots=2\n"))
         self.assertEqual(ranks.read_text(), "rank 0=alpha slot=0\nrank 1=alpha slot=1\nrank 2=beta slot=0\n")
-        self.assert_refused("hosts': [topology] the hosts have 1 slots", *arguments, "--hosts", self.file("hosts", "alpha\n"))
+        self.assert_refused("hosts': the hosts have 1 slots", *arguments, "--hosts", self.file("hosts", "alpha\n"))
 
     def test_the_qubo_goes_to_an_annealer_and_back(self):
         out = self.folder / "ranks.qubo"
@@ -100,14 +100,14 @@ class MapRanksTest(PlannerCase):
         refused("4 ranks need a place each; the topology has 3", "mesh:3")
         refused("'torus:2x0': '0' is not a size", "torus:2x0")
         refused("cannot read 'ring:4'", "ring:4")
-        refused("hosts.txt': [topology] line 2: the cost 'x'", self.file("hosts.txt", "place a\nlink a b x\n"))
+        refused("hosts.txt': line 2: the cost 'x'", self.file("hosts.txt", "place a\nlink a b x\n"))
         parts = self.file("parts.txt", "place a\nplace b\nplace c\nplace d\nlink a b\nlink c d\n")
         refused("no links lead from 'a' to 'c'", parts)
         # A build without hwloc names its package instead.
         process = run("map", "--traffic", self.traffic, "--topology", "machine:rack:x")
         self.assertEqual(process.returncode, 2)
         self.assertRegex(process.stderr, "hwloc cannot read 'rack:x'|libhwloc-dev")
-        refused("run.json': [traffic] the file is not complete JSON", "mesh:4", self.file("run.json", '{"ranks": 4'))
+        refused("run.json': the file is not complete JSON", "mesh:4", self.file("run.json", '{"ranks": 4'))
         refused("cannot read", "mesh:4", self.folder / "absent.json")
         good = self.file("good.json", matrix_text({}, 4))
         refused("cannot write", "mesh:4", good, "--rankfile", self.folder / "absent" / "ranks.txt")

@@ -75,7 +75,7 @@ class BalanceTest(PlannerCase):
 
     def test_wrong_words_and_lines_are_named(self):
         trace = self.file("trace.csv", "layer,time_us\na,1\nb,fast\n")
-        self.assert_refused("trace.csv': [layer-trace] line 3: the time 'fast' is not a number", "balance", "--trace", trace, "--stages", "2")
+        self.assert_refused("trace.csv': line 3: the time 'fast' is not a number", "balance", "--trace", trace, "--stages", "2")
         self.assert_refused("cannot read", "balance", "--trace", self.folder / "absent.csv", "--stages", "2")
         self.assert_refused("cannot read", "balance", "--trace", self.folder, "--stages", "2")
         trace = self.file("trace.csv", "layer,time_us,bytes\na,1,5\nb,2,50\n")
@@ -147,7 +147,7 @@ class MapTest(PlannerCase):
 
     def test_wrong_words_and_lines_are_named(self):
         bad = self.file("bad.dat", "2\n0 1\n1 x\n0 1 1 0\n")
-        self.assert_refused("bad.dat': [qaplib] line 3: 'x' is not a whole number", "map", "--qaplib", bad)
+        self.assert_refused("bad.dat': line 3: 'x' is not a whole number", "map", "--qaplib", bad)
         self.assert_refused("cannot read", "map", "--qaplib", self.folder / "absent.dat")
         self.assert_refused("--qaplib", "map")
         self.assert_refused("--method", "map", "--qaplib", self.problem, "--method", "magic")
@@ -185,7 +185,7 @@ class MapCircuitTest(PlannerCase):
     def test_wrong_words_and_lines_are_named(self):
         line = self.file("line.txt", self.LINE)
         good = self.circuit("h q;\n")
-        self.assert_refused("circuit.qasm': [qasm] line 5: no gate is called 'foo'", "map", "--qasm", self.circuit("foo q;\n"), "--coupling", line)
+        self.assert_refused("circuit.qasm': line 5: no gate is called 'foo'", "map", "--qasm", self.circuit("foo q;\n"), "--coupling", line)
         self.circuit("h q;\n")
         self.assert_refused("--coupling FILE", "map", "--qasm", good)
         self.assert_refused("line 2: 'x' is not a number", "map", "--qasm", good, "--coupling", self.file("bad.txt", "0 1\n1 x\n"))

@@ -3,6 +3,7 @@
 # `tandem tensor bench` and `cpd` as a user runs them: what they measure, which kernels and devices they take, what is refused.
 import json
 import os
+import re
 import unittest
 
 from daemon import card_environment, run, run_json
@@ -21,6 +22,11 @@ class BenchTest(TensorCase):
             # Two factors and the result, f32; values of 4 bytes and three distances of 2.
             self.assertLess(16800 * 10 + (60 + 70 + 80) * 16 * 4, result["bytes"])
             self.assertTrue(result["method"])
+
+    def test_a_product_in_the_caches_is_told(self):
+        process = run("tensor", "bench", "--op", "spmv", self.generate("64", "64", "--density", "0.5"), "--seconds", 0)
+        percent = int(re.search(r"(\d+) % of the read bandwidth", process.stdout)[1])
+        self.assertEqual("the caches hold the data" in process.stdout, percent > 100, process.stdout)
 
     def kernels(self, word, *arguments, **environment):
         made = self.generate("60", "70", "80", "--density", "0.05")

@@ -3,30 +3,18 @@
 // Finds the facts about a kernel that only its source states, not its compiled type: names of
 // arguments, their interfaces, and the control protocol.
 //
-// The input is the compiler's -E output: no comments, no macros, line markers, "#pragma" lines
-// unchanged. Functions are found at namespace scope, through namespaces and extern "C" blocks.
-// Bodies are skipped, so the cost is linear in the text. Errors: Error("v++", ...) naming the file
-// and what was found instead. Threads: any. Source: the vendor's HLS user guide, pragma HLS
-// interface.
+// Errors: Error("v++", ...) naming the file and what was found instead. Threads: any. Source: the
+// vendor's HLS user guide, pragma HLS interface.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bitstreams/compiler/vpp/function_finder.h"
 #include "bitstreams/xclbin/xclbin_file.h"
 
 namespace tandem::vpp {
-
-struct FunctionDefinition {
-  std::string name;
-  std::string file;  // from the line marker before the definition
-  bool in_system_header = false;
-  bool linkable = false;        // at global scope or extern "C", no template, no member
-  std::string_view parameters;  // between the parentheses
-  std::string_view body;        // between the braces
-  std::string specifiers;       // before the name: storage and type of the result
-};
 
 struct ScannedArgument {
   std::string name;
@@ -41,9 +29,6 @@ struct ScannedKernel {
   std::vector<ScannedArgument> arguments;
   xclbin::Control control = xclbin::Control::kChain;
 };
-
-// The functions that `text` defines; the views are into it.
-std::vector<FunctionDefinition> find_functions(std::string_view text);
 
 // Whether `function` is the kernel of that name, and not a library's function of the same name.
 bool defines_kernel(const FunctionDefinition& function, const std::string& kernel);

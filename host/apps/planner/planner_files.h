@@ -11,6 +11,7 @@
 #include <string>
 
 #include "common/error.h"
+#include "common/text_parts.h"
 
 namespace tandem::apps {
 
@@ -23,7 +24,7 @@ auto read_named(const std::string& module, const std::string& path, const Read& 
   try {
     return read(file);
   } catch (const Error& error) {
-    throw Error(module, "'" + path + "': " + error.what());
+    throw Error(module, "'" + path + "': " + std::string(without_tag(error.what())));
   }
 }
 

@@ -97,6 +97,7 @@ void run(ServeOptions& options) {
   const ServiceState state;
   trace::Metrics metrics;
   check(options);
+  server::require_free_addresses(options.server.listen);
   state.status("loading the model");
   Runtime runtime(options.runtime, &metrics);
   const std::string name = served_name(options, runtime.model());

@@ -13,6 +13,8 @@
 #include "apps/attention_choice.h"
 #include "apps/backend_options.h"
 #include "apps/compute_choice.h"
+#include "common/number.h"
+#include "common/text_parts.h"
 #include "server/auth.h"
 #include "server/http_server.h"
 
@@ -59,10 +61,22 @@ void check_port_file(ServeOptions& options, Warnings& /*warnings*/) {
 
 std::string kind_of(const std::string& id) { return id.substr(0, id.find(':')); }
 
+// `id`: of one device, or of a group such as "cuda:0+cuda:1".
+void require_numbers(const std::string& id) {
+  for (const std::string_view member : parts_of(id, '+')) {
+    const std::size_t colon = member.find(':');
+    if (colon == std::string_view::npos) continue;
+    const auto number = number_of<int>(member.substr(colon + 1));
+    if (number && *number >= 0) continue;
+    throw Error("device", fmt::format("'{}' is no device: a number follows the ':', as in {}:0",
+                                      member, kind_of(id)));
+  }
+}
+
 void require_known(const std::string& id) {
   std::string known;
   for (const device::Backend* backend : device::backends()) {
-    if (backend->kind() == kind_of(id)) return;
+    if (backend->kind() == kind_of(id)) return require_numbers(id);
     known += (known.empty() ? "" : ", ") + std::string(backend->kind());
   }
   throw Error("device", "no such kind of device: '" + id + "' (known: " + known + ")");

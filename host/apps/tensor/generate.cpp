@@ -14,6 +14,7 @@
 #include "apps/tensor/tensor_commands.h"
 #include "apps/tensor/tensor_output.h"
 #include "common/error.h"
+#include "common/text_parts.h"
 #include "tensor/sparse/features/features_text.h"
 #include "tensor/sparse/generate/sibling.h"
 #include "tensor/sparse/generate/tensor_generator.h"
@@ -48,8 +49,7 @@ sparse::TensorPlan sibling_of(const std::string& path) {
   try {
     return sparse::plan_sibling(sparse::features_from_json(json));
   } catch (const Error& error) {
-    const std::string text = error.what();
-    throw Error("generate", "'" + path + "': " + text.substr(text.find("] ") + 2));
+    throw Error("generate", "'" + path + "': " + std::string(without_tag(error.what())));
   }
 }
 

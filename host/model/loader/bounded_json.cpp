@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "common/text_parts.h"
 #include "model/loader/printable.h"
 
 namespace tandem::model {
@@ -45,10 +46,8 @@ class Builder : public nlohmann::json_sax<json> {
 
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const json::exception& error) override {
-    const std::string_view what = error.what();
-    const std::size_t text = what.find("] ");
     fail("is not valid JSON at byte " + std::to_string(position) + ": " +
-         printable(text == std::string_view::npos ? what : what.substr(text + 2)));
+         printable(without_tag(error.what())));
   }
 
  private:

@@ -49,7 +49,7 @@ CouplingMap map_of_lines(const std::string& text) {
     std::ranges::replace_if(
         row, [](char c) { return c == ',' || c == '\t'; }, ' ');
     for (auto at = row.find("--"); at != std::string::npos; at = row.find("--", at)) {
-      row.replace(at, 2, "  ");
+      row[at] = row[at + 1] = ' ';
     }
     std::vector<std::string_view> words;
     for (const std::string_view word : parts_of(row, ' ')) {
@@ -93,7 +93,7 @@ CouplingMap map_of_json(const std::string& text) {
   try {
     root = json::parse(text);
   } catch (const json::exception& error) {
-    refuse_coupling(std::string("the file is not JSON: ") + error.what());
+    refuse_coupling("the file is not JSON: " + std::string(without_tag(error.what())));
   }
   int num_qubits = 0;
   if (root.is_object() && root.contains("num_qubits")) {

@@ -18,7 +18,9 @@ constexpr int kMostNested = 200;
 std::string QasmCursor::shown() const { return is_end() ? "the end" : "'" + word().text + "'"; }
 
 void QasmCursor::expect(std::string_view mark) {
-  if (!take(mark)) refuse_qasm(line(), "'" + std::string(mark) + "' was expected, not " + shown());
+  if (take(mark)) return;
+  std::string text = "'";
+  refuse_qasm(line(), text.append(mark).append("' was expected, not ").append(shown()));
 }
 
 std::string QasmCursor::name(const char* what) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
+#include "common/text_parts.h"
 
 namespace tandem::planner {
 namespace {
@@ -176,7 +177,8 @@ CostTableRead read_cost_table(std::string_view text) {
   try {
     return {table_of(text), {}};
   } catch (const std::exception& error) {
-    return {std::nullopt, "the table cannot be read: " + first_line(error.what())};
+    return {std::nullopt,
+            "the table cannot be read: " + first_line(std::string(without_tag(error.what())))};
   }
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "common/text_parts.h"
 #include "planner/graph/graph_files.h"
 
 namespace tandem::planner {
@@ -157,7 +158,7 @@ OperatorGraph read_graph_json(std::istream& in, const std::vector<std::string>& 
   try {
     root = json::parse(in);
   } catch (const json::exception& error) {
-    refuse_json(std::string("the file is not JSON: ") + error.what());
+    refuse_json("the file is not JSON: " + std::string(without_tag(error.what())));
   }
   std::vector<OperatorNode> nodes;
   for (const json& value : array_of(root, "nodes")) {

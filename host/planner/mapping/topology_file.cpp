@@ -12,6 +12,7 @@
 
 #include "common/error.h"
 #include "common/number.h"
+#include "common/text_parts.h"
 #include "planner/mapping/quadratic_assignment.h"
 
 namespace tandem::planner {
@@ -157,7 +158,7 @@ Topology read_topology(const std::string& path) {
     source.xml_path = path;
     return topology_of_processors(read_processors(source));
   } catch (const Error& error) {
-    throw Error("topology", "'" + path + "': " + error.what());
+    throw Error("topology", "'" + path + "': " + std::string(without_tag(error.what())));
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/text_parts.h"
+
 namespace tandem::server::openai {
 namespace {
 
@@ -26,9 +28,7 @@ std::string shortened(std::string text) {
 }  // namespace
 
 std::string text_for_client(const std::exception& error) {
-  const std::string text = error.what();
-  const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string::npos;
-  return end == std::string::npos ? text : text.substr(end + 2);
+  return std::string(without_tag(error.what()));
 }
 
 ApiError not_admitted(SubmitStatus status, int retry_after_seconds) {

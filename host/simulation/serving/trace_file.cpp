@@ -44,7 +44,7 @@ std::size_t find_column(const std::vector<std::string_view>& header,
     if (std::ranges::count(names, lower_case(std::string(bare(header[i])))) > 0) return i;
   }
   std::string known;
-  for (const std::string_view name : names) known += " " + std::string(name);
+  for (const std::string_view name : names) known.append(" ").append(name);
   refuse_line(1, "the header has no column of these:" + known);
 }
 

@@ -34,6 +34,12 @@ TEST(TextParts, AreBetweenSeparatorsAlsoWhenTheyAreEmpty) {
   EXPECT_THAT(parts_of("", ','), ElementsAre(""));
 }
 
+TEST(TextParts, ATagInFrontIsLeftOut) {
+  EXPECT_EQ(without_tag("[serve] no [x] here"), "no [x] here");
+  EXPECT_EQ(without_tag("no [serve] here"), "no [serve] here");
+  EXPECT_EQ(without_tag("[serve]"), "[serve]");
+}
+
 TEST(TextParts, OfACutAreBeforeAndBehindTheFirstSeparator) {
   EXPECT_EQ(cut_at("a=b=c", '='), (std::pair<std::string_view, std::string_view>("a", "b=c")));
   EXPECT_EQ(cut_at("abc", '='), (std::pair<std::string_view, std::string_view>("abc", "")));

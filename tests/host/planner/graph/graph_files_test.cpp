@@ -53,7 +53,7 @@ TEST(GraphJson, NamesTheWrongField) {
     return refused_json("{\"nodes\": [" + list + "], \"edges\": [" + edges + "]}");
   };
   const std::string a = R"({"name": "a", "us": 1})";
-  EXPECT_THAT(refused_json("{"), HasSubstr("the file is not JSON"));
+  EXPECT_THAT(refused_json("{"), HasSubstr("the file is not JSON: parse error at"));
   EXPECT_THAT(refused_json("[2e2222]"), HasSubstr("the file is not JSON"));
   EXPECT_THAT(refused_json("[]"), HasSubstr("no array 'nodes'"));
   EXPECT_THAT(refused_json(R"({"nodes": []})"), HasSubstr("no array 'edges'"));
