@@ -14,7 +14,9 @@ namespace tandem::xclbin {
 namespace {
 
 constexpr int kMacroLevels = 16;
-constexpr size_t kLongestDepth = 1024;
+constexpr size_t kLongestDepth = 1024;  // characters
+// For a stated depth that is unknown: too shallow a stream would be told as a deadlock.
+constexpr const char* kDeepest = "0x40000000u";
 
 bool is_plain_number(std::string_view text) {
   return text.size() < 10 && std::all_of(text.begin(), text.end(), [](char c) {
@@ -52,11 +54,12 @@ class Depths {
     }
     const Declaration* const declared = source_.find(base, index);
     if (declared == nullptr || !declared->stream) return;
-    const std::optional<std::string> value = expression(depth, index, kMacroLevels);
+    std::optional<std::string> value = expression(depth, index, kMacroLevels);
     if (!value.has_value()) {
       notes_.warnings.push_back(location(index) + "depth=" + depth + " of stream '" + variable +
-                                "' is neither a number nor a constant known there: ignored");
-      return;
+                                "' is neither a number nor a constant known there: the stream "
+                                "holds whatever is written");
+      value = kDeepest;
     }
     statements_.push_back({source_.token(next).begin,
                            "::tandem_hls::stream_depth(" + variable + ", " + *value + "); "});

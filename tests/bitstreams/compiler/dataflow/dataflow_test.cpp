@@ -343,13 +343,18 @@ TEST(Dataflow, SetsDepthsAndNamesOfLocalStreams) {
       contains("using words = std::vector<hls::stream<int>>;\nwords w;\n#pragma HLS stream "
                "variable=w depth=8\nf(w);",
                "stream_depth("));
-  // A macro of the source, a stranger's stream, an array, no depth, garbage.
-  for (const char* pragma : {"variable=s depth=DEPTH", "variable=u depth=4", "variable=a depth=4",
-                             "variable=s", "variable=s] depth=4", "variable= depth=4", "depth=4",
-                             "variable=s depth=4x", "variable=s depth=99999999999"}) {
-    EXPECT_FALSE(contains("int a[4];\n" + declared + "#pragma HLS stream " + pragma + "\nf(s);",
-                          "stream_depth("))
-        << pragma;
+  const auto has = [&](const std::string& pragma, const char* text) {
+    return contains("int a[4];\n" + declared + "#pragma HLS stream " + pragma + "\nf(s);", text);
+  };
+  // A stranger's stream, an array, no depth, no variable.
+  for (const char* pragma : {"variable=u depth=4", "variable=a depth=4", "variable=s",
+                             "variable=s] depth=4", "variable= depth=4", "depth=4"}) {
+    EXPECT_FALSE(has(pragma, "stream_depth(")) << pragma;
+  }
+  // A macro of the source, garbage: no bound.
+  for (const char* depth : {"DEPTH", "4x", "99999999999"}) {
+    EXPECT_TRUE(has(std::string("variable=s depth=") + depth, "stream_depth(s, 0x40000000u);"))
+        << depth;
   }
 }
 

@@ -3,6 +3,9 @@
 tandem=$1
 v++ -c -t hw_emu --platform u55c -k crossed -o crossed.xo "$CASE_DIR/crossed.cpp"
 v++ -l -t hw_emu --platform u55c -o crossed.xclbin crossed.xo
+sed 's/depth = 64/depth = Rows<16>::kDepth/' "$CASE_DIR/crossed.cpp" >unread.cpp
+expect "unread.cpp:29: depth=Rows" v++ -c -t hw_emu --platform u55c -k crossed -o unread.xo unread.cpp
+v++ -l -t hw_emu --platform u55c -o unread.xclbin unread.xo
 g++ -std=c++17 -O0 -g -o host "$CASE_DIR/host.cpp" -I"$XILINX_XRT/include" -L"$XILINX_XRT/lib" -lxrt_coreutil -luuid -pthread
 unset XILINX_XRT XILINX_VITIS XILINX_HLS XILINX_VIVADO LD_LIBRARY_PATH OCL_ICD_VENDORS OPENCL_LAYERS
 
@@ -25,6 +28,9 @@ same "$(TANDEM_CHECKS=none code_of "$tandem" card run -- ./host crossed.xclbin 0
 same "$(cat told)" "tandem: the cards found no bugs in 1 run, 1 of them without memory checks"
 same "$(code_of "$tandem" card run --time model -- true)" 0
 same "$(cat told)" "tandem: the program opened no emulated card"
+
+# A stated depth that v++ cannot read is no shallow one.
+same "$(code_of "$tandem" card run --strict -- ./host unread.xclbin 1)" 0
 
 # A bug is told with place and advice; it changes the exit code only with --strict.
 export TANDEM_CARD_REPORT="$PWD/kept.jsonl"
