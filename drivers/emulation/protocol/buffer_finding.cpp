@@ -14,8 +14,8 @@ void add_buffer_to(Finding& finding, const MemoryStates& states, uint64_t addres
   const bool known = made.line != 0;
   finding.more.emplace_back(
       "buffer", "{\"address\": " + std::to_string(buffer->address) +
-                    ", \"bytes\": " + std::to_string(buffer->size_bytes) +
-                    ", \"offset\": " + std::to_string(address - buffer->address) +
+                    ", \"bytes\": " + std::to_string(buffer->size_bytes) + ", \"offset\": " +
+                    std::to_string(static_cast<int64_t>(address - buffer->address)) +
                     ", \"made_in\": " + (known ? json_string(made.file) : "null") +
                     ", \"made_at_line\": " + (known ? std::to_string(made.line) : "null") + "}");
   if (!known) return;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "emulation/protocol/range_allocator.h"
 
@@ -189,24 +190,25 @@ bool MemoryStates::any(uint64_t address, uint64_t size_bytes, uint8_t bits) cons
 
 const BufferRecord* MemoryStates::find(uint64_t address) const {
   const BufferRecord* best = nullptr;
-  const auto holds = [address](const BufferRecord& record) {
-    return address >= record.address && address - record.address < record.size_bytes;
-  };
+  // The less, the better: 0, or whether it is freed, the bytes between, the newest first.
+  using Rank = std::tuple<bool, uint64_t, uint64_t>;
+  Rank best_rank;
   for (uint32_t index = 0; index < kMaxBufferRecords; ++index) {
     const BufferRecord& record = records()[index];
     const uint32_t state = record.state.load(std::memory_order_acquire);
     if (state == kNoRecord) break;
-    if (state == kRecordTaken || record.address > address) continue;
-    if (holds(record) && state == kStateLive) return &record;
-    if (holds(record) && (states()[address] & kStateFreed) == 0) continue;  // made anew since
-    if (best == nullptr || holds(record)) {
-      best = &record;
-      continue;
-    }
-    const uint64_t end = record.address + record.size_bytes;
-    const uint64_t best_end = best->address + best->size_bytes;
-    const bool is_newer = end == best_end && record.number > best->number;
-    if (!holds(*best) && (end > best_end || is_newer)) best = &record;
+    if (state == kRecordTaken) continue;
+    const bool is_before = record.address > address;
+    const bool holds = !is_before && address - record.address < record.size_bytes;
+    if (holds && state == kStateLive) return &record;
+    if (holds && (states()[address] & kStateFreed) == 0) continue;  // made anew since
+    const uint64_t between = holds       ? 0
+                             : is_before ? record.address - address
+                                         : address - record.address - record.size_bytes + 1;
+    const Rank rank = {!holds && state != kStateLive, between, ~record.number};
+    if (best != nullptr && best_rank < rank) continue;
+    best = &record;
+    best_rank = rank;
   }
   return best;
 }

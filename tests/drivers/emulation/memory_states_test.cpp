@@ -41,15 +41,23 @@ TEST(MemoryStates, BehindASmallerBufferNothingIsLeftOfAnEarlierOne) {
   EXPECT_EQ(states.find(4250)->group, 3u);
 }
 
-TEST(MemoryStates, OutsideOfBuffersTheClosestBeforeIsFound) {
+TEST(MemoryStates, OutsideOfBuffersTheClosestIsFoundLiveOnesFirst) {
   const MemoryStates states = MemoryStates::create(kStateBytes);
   EXPECT_EQ(states.find(0), nullptr);
   states.make_buffer(4096, 100, 0, true, {});
   states.make_buffer(12288, 100, 0, true, {});
-  EXPECT_EQ(states.find(4000), nullptr);
-  EXPECT_EQ(states.find(8000)->address, 4096u);
+  EXPECT_EQ(states.find(0)->address, 4096u);
+  EXPECT_EQ(states.find(4000)->address, 4096u);
+  // 4046 bytes from the last byte of the one to the first of the other.
+  EXPECT_EQ(states.find(4195 + 4046)->address, 4096u);
+  EXPECT_EQ(states.find(4195 + 4047)->address, 12288u);
   EXPECT_EQ(states.find(20000)->address, 12288u);
   EXPECT_EQ(states.states()[12288], kStateLive | kStateWritten);
+  states.free_buffer(12288, 100);
+  EXPECT_EQ(states.find(12300)->address, 12288u) << "it contained the address";
+  EXPECT_EQ(states.find(12287)->address, 4096u);
+  states.free_buffer(4096, 100);
+  EXPECT_EQ(states.find(12287)->address, 12288u) << "of freed ones the closest";
 }
 
 TEST(MemoryStates, AreSharedAndChangedBit) {

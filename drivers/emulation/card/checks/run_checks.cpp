@@ -234,6 +234,10 @@ void RunChecks::report_outside(uint64_t address, uint64_t size_bytes, bool write
     message += ", in a buffer that was freed: keep the buffer until the run has ended";
   } else if (buffer == nullptr) {
     message += ", which is in no buffer: pass the buffer to the kernel";
+  } else if (address < buffer->address) {
+    message += ", " + bytes_text(buffer->address - address) +
+               " before the beginning of a buffer of " + bytes_text(buffer->size_bytes) +
+               ": check the index, it may be negative";
   } else {
     const uint64_t offset = address - buffer->address;
     const bool starts_inside = offset < buffer->size_bytes;
@@ -311,7 +315,7 @@ void RunChecks::faulted(uint64_t address, bool is_known, const void* at) {
   report({"out_of_bounds", true, message, kNoDeviceAddress, "", 0}, at);
 }
 
-// The buffer that contains the address, or the closest one before it.
+// The buffer that contains the address, or the closest one.
 RunChecks::Place RunChecks::place_at(const char* kind, const void* from,
                                      uint64_t device_address) const {
   uint64_t buffer = kNoDeviceAddress;
@@ -377,8 +381,11 @@ void RunChecks::add_buffer(Finding& finding, uint64_t address) const {
   add_buffer_to(finding, areas_.states, address);
 }
 
-// The argument whose buffer has the address, else the one that begins closest before it.
+// The argument whose buffer has the address, else the one that begins closest before it. Right
+// before a buffer: that buffer's first.
 std::string RunChecks::argument_of(uint64_t address) const {
+  const BufferRecord* const buffer = areas_.states.find(address);
+  if (buffer != nullptr) address = std::max(address, buffer->address);
   const PointerArgument* best = nullptr;
   for (const PointerArgument& pointer : pointers_) {
     if (pointer.address > address) continue;

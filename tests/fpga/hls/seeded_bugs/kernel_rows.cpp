@@ -48,7 +48,7 @@ const std::vector<Exception> kExceptions = {
     {"loops_once_more", "out_of_bounds", "out"},
     {"doubles_its_stride", "out_of_bounds", "out"},
     {"copies_too_much_out", "out_of_bounds", "out"},
-    {"reads_before_begin", "out_of_bounds", ""},
+    {"reads_before_begin", "out_of_bounds", "in"},
     {"misaligned_int", "misaligned", "in"},
     {"misaligned_long", "misaligned", "out"},
     {"misaligned_double", "misaligned", "in"},
