@@ -45,6 +45,10 @@ void atomic_behind_local(global int* out, local int* bins, int count, int more) 
 void divides_by_zero(global const int* in, global int* out, int count, int more) {
   out[0] = in[1] / (1 - more);  // bug 9
 }
+// in[1] is not 0, and nobody changes it.
+void waits_for_nobody(global const int* in, global int* out, int more) {
+  for (int i = 0; i < 1 || (more && in[1] != 0); ++i) out[i & 1] = i;  // bug 12
+}
 
 kernel void probe(global const int* in, global int* out, int count, int bug) {
   local int shared[16];
@@ -89,6 +93,9 @@ kernel void probe(global const int* in, global int* out, int count, int bug) {
       break;
     case 9:
       divides_by_zero(in, out, count, more);
+      break;
+    case 12:
+      waits_for_nobody(in, out, more);
       break;
   }
 }
