@@ -24,10 +24,14 @@ class CallersOfAnEngine : public testing::Test {
   // Answers with kQueueFull or an end.
   SubmitStatus submit(Engine& engine, const std::string& caller, int max_tokens,
                       std::uint32_t seed) {
+    listeners_.push_back(std::make_unique<Listener>());
+    return engine.submit(request_of(caller, max_tokens, seed), listeners_.back()->sink()).status;
+  }
+
+  Request request_of(const std::string& caller, int max_tokens, std::uint32_t seed) const {
     Request request = greedy(rig_.prompt(8, seed), max_tokens);
     request.caller = caller;
-    listeners_.push_back(std::make_unique<Listener>());
-    return engine.submit(std::move(request), listeners_.back()->sink()).status;
+    return request;
   }
 
   // Of several requests together.
@@ -76,9 +80,7 @@ TEST_F(CallersOfAnEngine, AnotherStartsWhileOneHoldsEverySlotAndTheWholeQueue) {
     queue_fills.hold();
     if (answer.tokens.size() == 8) slots_are_taken.hold();
   };
-  Request request = greedy(rig_.prompt(8, 1), endless);
-  request.caller = "greedy";
-  engine->submit(std::move(request), first.sink());
+  engine->submit(request_of("greedy", endless, 1), first.sink());
   std::uint32_t seed = 1;
   for (SinkHold* hold : {&queue_fills, &slots_are_taken}) {
     hold->wait_until_held();
@@ -96,10 +98,8 @@ TEST_F(CallersOfAnEngine, AnotherStartsWhileOneHoldsEverySlotAndTheWholeQueue) {
       present.push_back(engine->status().running + engine->status().waiting);
       if (i + 1 < others.size()) ask(i + 1);
     };
-    Request other = greedy(rig_.prompt(8, 100), 5);
-    other.caller = "other";
-    EXPECT_EQ(engine->submit(std::move(other), others.at(i).sink()).status,
-              SubmitStatus::kAccepted);
+    const auto submitted = engine->submit(request_of("other", 5, 100), others.at(i).sink());
+    EXPECT_EQ(submitted.status, SubmitStatus::kAccepted);
   };
   ask(0);
   slots_are_taken.open();
