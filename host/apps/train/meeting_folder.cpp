@@ -107,6 +107,11 @@ void write_text(const fs::path& path, const std::string& text) {
   file.keep();
 }
 
+// A slow disk holds up the own report; the other ranks have the whole time behind it.
+Deadline renewed(Deadline deadline, Deadline::Clock::duration patience) {
+  return deadline.is_never() ? deadline : Deadline::after(patience);
+}
+
 std::string text_of(const GroupMembers& group) {
   std::string text = group.prefix;
   for (const int number : group.numbers) text += " " + std::to_string(number);
@@ -316,8 +321,9 @@ void MeetingFolder::send_heartbeat(const GroupMembers& group, int own) {
 
 FailureReports MeetingFolder::collect_reports(const GroupMembers& group, int own,
                                               const std::string& failure, Deadline deadline) {
+  const auto patience = deadline.remaining();
   report_failure(group, own, failure);
-  return reports_of(group, deadline, "");
+  return reports_of(group, renewed(deadline, patience), "");
 }
 
 // Ends early if `decision` has been made.
@@ -350,8 +356,9 @@ FailureReports MeetingFolder::reports_of(const GroupMembers& group, Deadline dea
 
 GroupMembers MeetingFolder::agree(const GroupMembers& group, int own, Deadline deadline) {
   const std::string list = std::string(kList) + group.prefix;
+  const auto patience = deadline.remaining();
   report_failure(group, own, "");
-  const FailureReports reports = reports_of(group, deadline, list);
+  const FailureReports reports = reports_of(group, renewed(deadline, patience), list);
   GroupMembers left{"train-" + random_token(), {}};
   for (const int number : group.numbers) {
     const bool signs = std::ranges::find(reports.absent, number) == reports.absent.end();

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/generation_service.h"
@@ -41,8 +42,9 @@ class AnswerBuilder {
   void append_end(std::string& out);
   std::string whole();
 
-  // The share of the memory for answers that the plain answer occupies until this is destroyed.
-  std::shared_ptr<const void> held() const { return share_; }
+  // Gives away the share of the memory for answers that the plain answer occupies: it is free again
+  // when this is destroyed, however long the builder lives.
+  std::shared_ptr<const void> take_held() { return std::move(share_); }
 
  private:
   struct Choice {
@@ -63,7 +65,7 @@ class AnswerBuilder {
 
   const GenerationPlan& plan_;
   const std::size_t max_plain_bytes_;
-  const std::shared_ptr<AnswerMemory::Share> share_;
+  std::shared_ptr<AnswerMemory::Share> share_;
   AnswerFormat format_;
   std::vector<Choice> choices_;
   std::size_t num_unfinished_;

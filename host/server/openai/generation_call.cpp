@@ -269,7 +269,7 @@ void GenerationCall::finish(std::string out) {
   }
   auto response = std::make_shared<http::Response>();
   response->body = builder_->whole();
-  response->held = builder_->held();
+  response->held = builder_->take_held();
   if (!plan_.warning.empty()) response->headers.push_back({"Warning", plan_.warning});
   on_strand([this, response](http::Exchange& exchange) {
     over_ = true;

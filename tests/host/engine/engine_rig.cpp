@@ -58,13 +58,6 @@ Answer Listener::wait() {
   return shared_->answer;
 }
 
-void Listener::wait_tokens(std::size_t count) {
-  std::unique_lock lock(shared_->mutex);
-  EXPECT_TRUE(shared_->changed.wait_for(lock, std::chrono::seconds(60), [&] {
-    return shared_->ended || shared_->answer.tokens.size() >= count;
-  }));
-}
-
 EngineRig::EngineRig() : model_(random_model()) {
   device_ = device::cpu_backend().open(0, {.num_threads = 1});
   compute_ = device_->make_compute_unit();

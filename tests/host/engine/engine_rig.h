@@ -34,7 +34,6 @@ class Listener {
  public:
   EventSink sink();
   Answer wait();  // for the end; fails the test after a minute
-  void wait_tokens(std::size_t count);
   // Called on the engine's thread after each event.
   std::function<void(const Answer&)> on_event;
 

@@ -13,6 +13,7 @@
 
 #include "common/error.h"
 #include "host/engine/engine_rig.h"
+#include "host/engine/sink_hold.h"
 
 namespace tandem::engine {
 namespace {
@@ -140,20 +141,12 @@ TEST_F(EngineTest, SaysWhenTheQueueIsFull) {
   EngineOptions options;
   options.max_running = 1;
   options.max_waiting = 2;
+  SinkHold first;  // meanwhile the queue cannot move
   auto engine = rig_.engine(rig_.cpu_units({64}), options);
-  std::promise<void> gate;
-  auto opened = gate.get_future().share();
-  std::promise<void> reached;
-  std::atomic<bool> first{true};
   Listener running;
-  running.on_event = [&](const Answer&) {
-    if (first.exchange(false)) {
-      reached.set_value();
-      opened.wait();  // holds the engine's thread, so that the queue cannot move
-    }
-  };
+  running.on_event = [&](const Answer&) { first.hold(); };
   engine->submit(greedy(rig_.prompt(4, 1), 4), running.sink());
-  reached.get_future().wait();
+  first.wait_until_held();
   Listener waiting[2];
   for (Listener& listener : waiting) {
     EXPECT_EQ(engine->submit(greedy(rig_.prompt(4, 1), 4), listener.sink()).status,
@@ -161,20 +154,23 @@ TEST_F(EngineTest, SaysWhenTheQueueIsFull) {
   }
   EXPECT_EQ(engine->status().waiting, 2);
   EXPECT_EQ(engine->submit(greedy(rig_.prompt(4, 1), 4), {}).status, SubmitStatus::kQueueFull);
-  gate.set_value();
+  first.open();
   for (Listener& listener : waiting) EXPECT_EQ(listener.wait().finish, FinishReason::kLength);
 }
 
 TEST_F(EngineTest, CancellationFreesPagesBeforeTheSinkHears) {
+  SinkHold third;
   auto engine = rig_.engine(rig_.cpu_units({64}), {});
   Listener listener;
   std::atomic<std::uint32_t> used_at_end{999};
   listener.on_event = [&](const Answer& answer) {
     if (answer.last.finish) used_at_end = pages_used(*engine);
+    if (answer.tokens.size() == 3) third.hold();
   };
   const auto submitted = engine->submit(greedy(rig_.prompt(100, 1), 400), listener.sink());
-  listener.wait_tokens(3);
+  third.wait_until_held();
   engine->cancel(submitted.id);
+  third.open();
   EXPECT_EQ(listener.wait().finish, FinishReason::kCancelled);
   EXPECT_EQ(used_at_end, 0u);
   engine->cancel(submitted.id);  // finished: ignored
@@ -187,7 +183,9 @@ TEST_F(EngineTest, ASinkMayCancelItsOwnRequest) {
   Listener listener;
   std::atomic<RequestId> id{0};
   listener.on_event = [&](const Answer& answer) {
-    if (answer.tokens.size() >= 5) engine->cancel(id);
+    if (answer.tokens.size() < 5) return;
+    while (id == 0) std::this_thread::yield();  // submit() has not returned
+    engine->cancel(id);
   };
   id = engine->submit(greedy(rig_.prompt(10, 1), 450), listener.sink()).id;
   const Answer answer = listener.wait();
@@ -199,12 +197,20 @@ TEST_F(EngineTest, ASinkMayCancelItsOwnRequest) {
 TEST_F(EngineTest, CancelsARequestThatStillWaits) {
   EngineOptions options;
   options.max_running = 1;
+  SinkHold first_token, third_token;
   auto engine = rig_.engine(rig_.cpu_units({64}), options);
   Listener running, waiting;
+  running.on_event = [&](const Answer& answer) {
+    first_token.hold();
+    if (answer.tokens.size() == 3) third_token.hold();
+  };
   const auto first = engine->submit(greedy(rig_.prompt(10, 1), 450), running.sink());
+  first_token.wait_until_held();
   const auto second = engine->submit(greedy(rig_.prompt(10, 2), 4), waiting.sink());
-  running.wait_tokens(1);
+  first_token.open();
+  third_token.wait_until_held();
   engine->cancel(second.id);
+  third_token.open();
   const Answer answer = waiting.wait();
   EXPECT_EQ(answer.finish, FinishReason::kCancelled);
   EXPECT_TRUE(answer.tokens.empty());
@@ -228,7 +234,11 @@ TEST_F(EngineTest, DrainGivesUpAtItsDeadlineAndTheDestructorCancels) {
   Listener listener;
   std::promise<void> gate;
   auto opened = gate.get_future().share();
-  listener.on_event = [&](const Answer&) { opened.wait(); };
+  // Behind the gate tokens come slowly: most of them are left when the destructor begins.
+  listener.on_event = [&](const Answer& answer) {
+    opened.wait();
+    if (answer.tokens.size() > 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
   engine->submit(greedy(rig_.prompt(4, 1), 400), listener.sink());
   EXPECT_FALSE(engine->drain(Deadline::after(std::chrono::milliseconds(20))));
   std::thread opener([&] {

@@ -98,11 +98,10 @@ TEST(Probes, ANewClientThatSendsNothingIsClosedSoonerThanOneThatHasAsked) {
   ServerOptions options;
   options.limits.first_byte_timeout = std::chrono::milliseconds(500);
   RunningServer running({}, options);
-  HttpClient used(running.port());
-  ASSERT_EQ(used.get("/health").status, 200);
+  const auto used = test::answered_client(running.port());
   HttpClient fresh(running.port());
   EXPECT_TRUE(fresh.closed_by_server());
-  EXPECT_EQ(used.get("/health").status, 200);
+  EXPECT_EQ(used->get("/health").status, 200);
 }
 
 TEST(Probes, AReservedConnectionThatSendsNothingIsClosedSoon) {

@@ -8,6 +8,8 @@
 
 #include "host/server/event_log.h"
 #include "host/server/server_fixture.h"
+#include "server/openai/answer_builder.h"
+#include "server/openai/api_error.h"
 
 namespace tandem::server {
 namespace {
@@ -168,6 +170,25 @@ TEST(RequestLimits, AllAnswersThatWaitForTheirReadersHaveOneBound) {
   EXPECT_TRUE(eventually([&] { return other.post("/v1/completions", large).status == 200; }));
   EXPECT_EQ(other.post("/v1/completions", large).status, 200) << "what is read is given back";
   EXPECT_EQ(other.post("/v1/completions", large).status, 200);
+}
+
+// A worker may still have the call in its hands when the client has read the answer.
+TEST(RequestLimits, TheMemoryOfAnAnswerDoesNotWaitForWhatBuiltIt) {
+  test::FakeService service;
+  openai::GenerationPlan plan;
+  plan.prompts.emplace_back();
+  const auto memory = std::make_shared<openai::AnswerMemory>(100'000);
+  openai::AnswerBuilder builder(service, plan, 1 << 20, memory);
+  GenerationEvent event;
+  event.text = std::string(90'000, 'x');
+  event.finish = FinishReason::kStop;
+  std::string out;
+  builder.take(0, event, out);
+  auto answer = builder.take_held();
+  openai::AnswerMemory::Share next(memory);
+  EXPECT_THROW(next.hold(90'000), openai::ApiError);
+  answer.reset();
+  EXPECT_NO_THROW(next.hold(90'000));
 }
 
 TEST(RequestLimits, ALongListOfTokensCountsAmongTheAnswers) {

@@ -28,6 +28,20 @@ bool eventually(const std::function<bool()>& condition) {
   return false;
 }
 
+std::unique_ptr<HttpClient> answered_client(std::uint16_t port) {
+  std::unique_ptr<HttpClient> client;
+  const bool is_answered = eventually([&] {
+    client = std::make_unique<HttpClient>(port);
+    try {
+      return client->get("/health").status == 200;
+    } catch (const ClosedByServer&) {
+      return false;
+    }
+  });
+  if (!is_answered) throw std::runtime_error("no client was answered");
+  return client;
+}
+
 Json completion_body(const Json& extra) {
   Json body = {{"model", "fake"}, {"prompt", "hi"}, {"temperature", 0}};
   body.update(extra);

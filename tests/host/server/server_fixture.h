@@ -26,6 +26,10 @@ struct RunningServer {
 // Polls until the condition holds; false after a generous while.
 bool eventually(const std::function<bool()>& condition);
 
+// A client that has been answered once, for servers that soon close those who have not asked: where
+// this thread is held up for longer than that, another one asks.
+std::unique_ptr<HttpClient> answered_client(std::uint16_t port);
+
 // A completion body for the fake model, with extra fields.
 Json completion_body(const Json& extra = Json::object());
 Json chat_body(const Json& extra = Json::object());

@@ -4,13 +4,16 @@
 // other.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <future>
 #include <thread>
 
 #include "common/error.h"
 #include "host/engine/engine_rig.h"
+#include "host/engine/sink_hold.h"
 #include "support/hooked_attention_unit.h"
 
 namespace tandem::engine {
@@ -21,10 +24,14 @@ class CallersOfAnEngine : public testing::Test {
   // Answers with kQueueFull or an end.
   SubmitStatus submit(Engine& engine, const std::string& caller, int max_tokens,
                       std::uint32_t seed) {
+    listeners_.push_back(std::make_unique<Listener>());
+    return engine.submit(request_of(caller, max_tokens, seed), listeners_.back()->sink()).status;
+  }
+
+  Request request_of(const std::string& caller, int max_tokens, std::uint32_t seed) const {
     Request request = greedy(rig_.prompt(8, seed), max_tokens);
     request.caller = caller;
-    listeners_.push_back(std::make_unique<Listener>());
-    return engine.submit(std::move(request), listeners_.back()->sink()).status;
+    return request;
   }
 
   // Of several requests together.
@@ -65,17 +72,39 @@ TEST_F(CallersOfAnEngine, AnotherStartsWhileOneHoldsEverySlotAndTheWholeQueue) {
   EngineOptions options;
   options.max_running = 4;
   options.max_waiting = 6;
+  SinkHold queue_fills, slots_are_taken;
   auto engine = rig_.engine(rig_.cpu_units({2000}), options);
   const int endless = engine->max_request_tokens() - 8;
-  std::uint32_t seed = 0;
-  while (submit(*engine, "greedy", endless, ++seed) == SubmitStatus::kAccepted) {
+  Listener first;
+  first.on_event = [&](const Answer& answer) {
+    queue_fills.hold();
+    if (answer.tokens.size() == 8) slots_are_taken.hold();
+  };
+  engine->submit(request_of("greedy", endless, 1), first.sink());
+  std::uint32_t seed = 1;
+  for (SinkHold* hold : {&queue_fills, &slots_are_taken}) {
+    hold->wait_until_held();
+    while (submit(*engine, "greedy", endless, ++seed) == SubmitStatus::kAccepted) {
+    }
+    if (hold == &queue_fills) hold->open();
   }
-  EXPECT_GE(seed, 7u);
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(submit(*engine, "other", 5, 100 + seed), SubmitStatus::kAccepted) << i;
-    EXPECT_EQ(listeners_.back()->wait().tokens.size(), 5u);
-    EXPECT_GT(engine->status().running + engine->status().waiting, 4) << "the others go on";
-  }
+  EXPECT_EQ(engine->status().running, 4);
+  EXPECT_EQ(engine->status().waiting, 6);
+  std::array<Listener, 3> others;  // one after another
+  std::vector<int> present;        // requests of both, when one of these ends
+  const std::function<void(std::size_t)> ask = [&](std::size_t i) {
+    others.at(i).on_event = [&, i](const Answer& answer) {
+      if (!answer.last.finish) return;
+      present.push_back(engine->status().running + engine->status().waiting);
+      if (i + 1 < others.size()) ask(i + 1);
+    };
+    const auto submitted = engine->submit(request_of("other", 5, 100), others.at(i).sink());
+    EXPECT_EQ(submitted.status, SubmitStatus::kAccepted);
+  };
+  ask(0);
+  slots_are_taken.open();
+  for (Listener& other : others) EXPECT_EQ(other.wait().tokens.size(), 5u);
+  EXPECT_THAT(present, testing::Each(testing::Gt(4))) << "the others go on";
 }
 
 TEST_F(CallersOfAnEngine, AFullQueueTakesACallerThatHasLessThanItsPart) {

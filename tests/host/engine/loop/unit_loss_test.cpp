@@ -223,10 +223,11 @@ TEST_F(UnitLoss, IsWhatADeviceErrorInAWaitMeans) {
 
 // The executor knows whether a wait ended in a loss or in its timeout.
 TEST_F(UnitLoss, TheWarningSaysHowAStepLostTheUnit) {
-  const auto warning_of = [&](const test::NaiveUnitOptions& mortal) {
+  const auto warning_of = [&](const test::NaiveUnitOptions& mortal,
+                              std::chrono::milliseconds timeout) {
     std::vector<std::string> warnings;  // the engine's thread's, until it is gone
     EngineOptions options;
-    options.device_timeout = std::chrono::milliseconds(100);
+    options.device_timeout = timeout;
     options.on_warning = [&](const std::string& text) { warnings.push_back(text); };
     std::vector<NamedUnit> units;
     units.push_back(rig_.naive_unit("mortal", mortal));
@@ -235,9 +236,10 @@ TEST_F(UnitLoss, TheWarningSaysHowAStepLostTheUnit) {
     engine.reset();
     return warnings.empty() ? "" : warnings.front();
   };
-  EXPECT_THAT(warning_of({.lose_after = 20}),
+  EXPECT_THAT(warning_of({.lose_after = 20}, std::chrono::minutes(1)),
               HasSubstr("mortal is lost: it failed; 1 request is computed again"));
-  EXPECT_THAT(warning_of({.slow_batch = 20, .slow_for = std::chrono::milliseconds(1000)}),
+  EXPECT_THAT(warning_of({.slow_batch = 20, .slow_for = std::chrono::milliseconds(1000)},
+                         std::chrono::milliseconds(100)),
               HasSubstr("mortal is lost: it gave no answer for 100 ms; 1 request is"));
 }
 

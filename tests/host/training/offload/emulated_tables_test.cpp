@@ -108,6 +108,7 @@ TEST_F(EmulatedTables, ACardThatHangsIsLeftAtTheDeadline) {
     stop(stopped);
   });
   EXPECT_THAT(statistics.cards[0].lost, testing::HasSubstr("deadline"));
+  ASSERT_GT(stopped, 0) << "0 would be this program, and all that started with it";
   ASSERT_EQ(kill(stopped, SIGKILL), 0);
 }
 

@@ -176,6 +176,7 @@ void abort_by_one() {
   Environment environment;
   const auto transport = make_transport(environment);
   const int peer = (transport->rank() + 1) % transport->world();
+  const auto exchange = transport->start({}, {{peer, 1}});  // nobody can start one after its abort
   std::thread aborter;
   if (transport->rank() == 1) {
     aborter = std::thread([&] {
@@ -183,7 +184,6 @@ void abort_by_one() {
       transport->abort("out of patience");
     });
   }
-  const auto exchange = transport->start({}, {{peer, 1}});
   const std::string text = error_of([&] { exchange->next(Deadline::after(seconds(240))); },
                                     TransportError::Kind::kAborted);
   if (aborter.joinable()) aborter.join();

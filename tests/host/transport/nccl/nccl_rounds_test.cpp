@@ -93,11 +93,11 @@ TEST(NcclRoundsTest, AbortFromAnotherThreadEndsAWaitWithItsReason) {
   std::barrier done(2);
   const auto errors = run_world(2, [&](Transport& transport) {
     if (transport.rank() == 0) {
+      const auto exchange = transport.start({}, {{1, 5}});  // nobody can start one after the abort
       std::thread other([&] {
         std::this_thread::sleep_for(milliseconds(20));
         transport.abort("no more");
       });
-      const auto exchange = transport.start({}, {{1, 5}});
       try {
         exchange->next(Deadline::after(std::chrono::seconds(240)));
         ADD_FAILURE() << "a message from nobody";
