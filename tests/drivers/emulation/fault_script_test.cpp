@@ -12,6 +12,7 @@
 
 #include "emulation/faults/fault_plan.h"
 #include "emulation/faults/storm.h"
+#include "support/scratch_path.h"
 
 namespace tandem::emulation {
 namespace {
@@ -128,7 +129,8 @@ TEST(FaultScript, MistakesNameLineAndField) {
 
 TEST(FaultScript, ComesFromTextOrFile) {
   EXPECT_EQ(read_fault_script("launch 1 die").rules.size(), 1u);
-  const std::string path = testing::TempDir() + "fault_script_test.faults";
+  const test::ScratchPath scratch("script.faults");
+  const std::string path = scratch.string();
   std::ofstream(path) << "seed 5\nlaunch 1 die\nlaunch 2 die\n";
   EXPECT_EQ(read_fault_script(path).rules.size(), 2u);
   EXPECT_EQ(read_fault_script("@" + path).seed, 5u);

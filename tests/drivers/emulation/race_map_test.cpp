@@ -5,10 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <initializer_list>
 #include <memory>
-#include <thread>
 #include <utility>
 
 namespace tandem::emulation {
@@ -353,28 +351,6 @@ TEST(RaceMap, AnAccessThatConflictsStaysOne) {
     for (const uint64_t at : {100, 120, 140}) EXPECT_TRUE(map.touch(2, at, 4, true, 5)) << at;
     EXPECT_TRUE(map.touch(2, 4096, 4096, true, 5));
     EXPECT_TRUE(map.touch(2, 5000, 4, true, 5));
-  }
-}
-
-// Both begin in the same block at the same time: no access of either is lost.
-TEST(RaceMap, UnitsThatClaimABlockAtOnceAreBothFound) {
-  RaceMap map(kMapBytes);
-  for (const uint32_t each : {1u, 2u, 3u}) map.begin_run(each);
-  for (uint64_t block = 0; block < 200; ++block) {
-    std::atomic<int> ready{0};
-    const auto write = [&](uint32_t unit) {
-      ++ready;
-      while (ready.load() < 2) std::this_thread::yield();
-      map.touch(unit, block * 4096 + unit * 64, 8, true, unit);
-    };
-    std::thread other(write, 2);
-    write(1);
-    other.join();
-    for (const uint32_t unit : {1u, 2u}) {
-      const auto conflict = map.touch(3, block * 4096 + unit * 64, 8, false, 0);
-      ASSERT_TRUE(conflict) << "block " << block;
-      EXPECT_EQ(conflict->code_offset, unit);
-    }
   }
 }
 

@@ -40,7 +40,7 @@ class XrtAttentionUnitTest : public ::testing::Test {
   // Once a hung command has ended, the card's next unit gives its buffers back, and a later one
   // works.
   std::unique_ptr<AttentionUnit> make_unit_once_free(int card) {
-    for (int attempt = 0; attempt < 100; ++attempt) {
+    for (const auto until = Deadline::after(kPatience); !until.expired();) {
       try {
         return make_unit(card, kGeometry);
       } catch (const Error&) {

@@ -235,7 +235,7 @@ TEST_P(StoppedCardTest, StopsNoSharedProduct) {
   ASSERT_EQ(all->finish(want, soon()).back().device, "xrt:0") << "the card has rows";
   stop(cards[0]);
   const bool in_load = GetParam();
-  if (in_load) all->load(matrix.rows(), Deadline::after(std::chrono::milliseconds(500)));
+  if (in_load) all->load(matrix.rows(), soon());
   all->start(matrix.x, soon());
   const auto parts = all->finish(got, Deadline::after(std::chrono::milliseconds(100)));
   EXPECT_NE(parts.back().host_reason.find("no answer before the deadline"), std::string::npos);

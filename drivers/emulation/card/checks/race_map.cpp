@@ -3,6 +3,9 @@
 // The mark of an entry has, from the lowest bit: code offset (32), mask of bytes (4), unit + 1 (8),
 // number of its call (20). That of a span has the first and the last byte (12 each) instead of
 // offset and mask.
+//
+// An access looks for marks, leaves its own, and looks again: of two units that do so at the same
+// time, the one that is later sees the other's mark. Atomics are in one order for that.
 #include "emulation/card/checks/race_map.h"
 
 #include <sys/mman.h>
@@ -50,10 +53,10 @@ uint64_t mask_of(uint64_t word, uint64_t begin, uint64_t last) {
   return ((uint64_t{1} << end) - (uint64_t{1} << first)) << 32;
 }
 
-void note(std::atomic<uint64_t>& slot, uint64_t mark) {
-  const uint64_t before = slot.load(std::memory_order_relaxed);
+// Leaves `mark` in place of `before`; false if the slot has another mark by now.
+bool note(std::atomic<uint64_t>& slot, uint64_t before, uint64_t mark) {
   if (owner_of(before) == owner_of(mark)) mark |= before & kMaskBits;
-  if (before != mark) slot.store(mark, std::memory_order_relaxed);
+  return before == mark || slot.compare_exchange_strong(before, mark);
 }
 
 }  // namespace
@@ -115,7 +118,7 @@ bool RaceMap::is_unordered(uint64_t mark, uint64_t own) const {
 void RaceMap::look(const Entry& entry, uint64_t own, bool writes, Found& found) const {
   for (const bool wrote : {true, false}) {
     if (found || (!writes && !wrote)) continue;
-    const uint64_t other = (wrote ? entry.writer : entry.reader).load(std::memory_order_relaxed);
+    const uint64_t other = (wrote ? entry.writer : entry.reader).load();
     if ((other & own & kMaskBits) == 0 || !is_unordered(other, own)) continue;
     found = Conflict{unit_of(other), wrote, static_cast<uint32_t>(other), call_of(other),
                      is_running(other)};
@@ -127,7 +130,7 @@ void RaceMap::look_at_spans(const Bytes& bytes, uint64_t own, bool writes, Found
   for (const bool wrote : {true, false}) {
     if (found || (!writes && !wrote)) continue;
     const Span& span = wrote ? block.written : block.read;
-    const uint64_t mark = span.mark.load(std::memory_order_acquire);
+    const uint64_t mark = span.mark.load();
     if (!is_unordered(mark, own) || first_of(mark) > bytes.last || last_of(mark) < bytes.begin) {
       continue;
     }
@@ -137,7 +140,7 @@ void RaceMap::look_at_spans(const Bytes& bytes, uint64_t own, bool writes, Found
 }
 
 void RaceMap::look_at_words(const Bytes& bytes, uint64_t own, bool writes, Found& found) const {
-  const uint64_t parts = blocks_[bytes.block].parts.load(std::memory_order_relaxed);
+  const uint64_t parts = blocks_[bytes.block].parts.load();
   if (parts != kSeveral && !is_unordered(parts, own)) return;
   const Entry* const words = entries_ + bytes.block * (kBlockBytes / kWordBytes);
   for (uint64_t word = bytes.begin / kWordBytes; !found && word * kWordBytes <= bytes.last;
@@ -146,48 +149,50 @@ void RaceMap::look_at_words(const Bytes& bytes, uint64_t own, bool writes, Found
   }
 }
 
-// Whether the unit's span now has the bytes. That of a call without an order is replaced only by a
-// read of the whole block. A span names one place, so other code extends it only if it covers it.
-bool RaceMap::extend(const Bytes& bytes, uint64_t own, bool writes) {
+// Whether the unit's span has the bytes. That of a call without an order is replaced only by a read
+// of the whole block. A span names one place, so other code extends it only if it covers it.
+RaceMap::InSpan RaceMap::extend(const Bytes& bytes, uint64_t own, bool writes) {
   Span& span = writes ? blocks_[bytes.block].written : blocks_[bytes.block].read;
   const uint64_t before = span.mark.load(std::memory_order_relaxed);
   uint64_t begin = bytes.begin, last = bytes.last;
   if (owner_of(before) == owner_of(own)) {
     const uint64_t known_begin = first_of(before), known_last = last_of(before);
-    if (known_begin <= begin && last <= known_last) return true;
+    if (known_begin <= begin && last <= known_last) return InSpan::kBefore;
     const bool covers = begin <= known_begin && known_last <= last;
     const bool joins = begin <= known_last + 1 && known_begin <= last + 1;
     const bool is_same_code = span.code.load(std::memory_order_relaxed) == code_mark(own);
-    if (!covers && !(joins && is_same_code)) return false;
+    if (!covers && !(joins && is_same_code)) return InSpan::kNo;
     begin = std::min(begin, known_begin);
     last = std::max(last, known_last);
   } else if (is_unordered(before, own) && (writes || last - begin + 1 != kBlockBytes)) {
-    return false;
+    return InSpan::kNo;
   }
   const uint64_t after = owner_of(own) << kOwnerShift | last << kLastShift | begin;
   // Two units may claim it at once.
   uint64_t expected = before;
-  if (!span.mark.compare_exchange_strong(expected, after)) return false;
+  if (!span.mark.compare_exchange_strong(expected, after)) return InSpan::kNo;
   span.code.store(code_mark(own), std::memory_order_release);
-  return true;
+  return InSpan::kNow;
 }
 
 // A write that conflicts with this one stays: checks look again, to tell the place of the race.
 void RaceMap::note_words(const Bytes& bytes, uint64_t own, bool writes, Found& found) {
   std::atomic<uint64_t>& parts = blocks_[bytes.block].parts;
-  const uint64_t before = parts.load(std::memory_order_relaxed);
-  if (before != own) {
-    const bool has_foreign = before == kSeveral || is_unordered(before, own);
-    parts.store(has_foreign ? kSeveral : own, std::memory_order_relaxed);
+  for (uint64_t before = parts.load(); before != own && before != kSeveral;) {
+    const uint64_t next = is_unordered(before, own) ? kSeveral : own;
+    if (parts.compare_exchange_weak(before, next)) break;
   }
   Entry* const words = entries_ + bytes.block * (kBlockBytes / kWordBytes);
   for (uint64_t word = bytes.begin / kWordBytes; word * kWordBytes <= bytes.last; ++word) {
     const uint64_t mark = own | mask_of(word, bytes.begin, bytes.last);
-    look(words[word], mark, writes, found);
     std::atomic<uint64_t>& slot = writes ? words[word].writer : words[word].reader;
-    const uint64_t known = slot.load(std::memory_order_relaxed);
-    const bool stays = writes && (known & mark & kMaskBits) != 0 && is_unordered(known, own);
-    if (!stays) note(slot, mark);
+    for (bool is_left = false; !is_left;) {
+      look(words[word], mark, writes, found);
+      const uint64_t known = slot.load();
+      const bool stays = writes && (known & mark & kMaskBits) != 0 && is_unordered(known, own);
+      is_left = stays || note(slot, known, mark);
+    }
+    look(words[word], mark, writes, found);
   }
 }
 
@@ -201,11 +206,13 @@ std::optional<Conflict> RaceMap::touch(uint32_t unit, uint64_t address, uint64_t
     const uint64_t block = address / kBlockBytes;
     const Bytes bytes{block, address - block * kBlockBytes, next - 1 - block * kBlockBytes};
     look_at_spans(bytes, own, writes, found);
-    if (extend(bytes, own, writes)) {
-      look_at_words(bytes, own, writes, found);
-    } else {
+    const InSpan in_span = extend(bytes, own, writes);
+    if (in_span == InSpan::kNo) {
       note_words(bytes, own, writes, found);
+    } else {
+      look_at_words(bytes, own, writes, found);
     }
+    if (in_span != InSpan::kBefore) look_at_spans(bytes, own, writes, found);
     address = next;
   }
   return found;

@@ -84,7 +84,8 @@ class RaceMap {
   void look(const Entry& entry, uint64_t own, bool writes, Found& found) const;
   void look_at_spans(const Bytes& bytes, uint64_t own, bool writes, Found& found) const;
   void look_at_words(const Bytes& bytes, uint64_t own, bool writes, Found& found) const;
-  bool extend(const Bytes& bytes, uint64_t own, bool writes);
+  enum class InSpan { kNo, kNow, kBefore };
+  InSpan extend(const Bytes& bytes, uint64_t own, bool writes);
   void note_words(const Bytes& bytes, uint64_t own, bool writes, Found& found);
 
   Entry* entries_ = nullptr;
