@@ -18,12 +18,12 @@ from daemon import BUILD, SOURCE, card_environment
 
 TANDEM = BUILD / "bin" / "tandem"
 CORPUS = SOURCE.parent / "shared" / "models" / "corpus.txt"
-SMALL = ["--elements", "20000", "--samples", "3", "--warmup", "1", "--timeout", "60"]
+SMALL = ["--elements", "20000", "--samples", "3", "--warmup", "1", "--timeout", "600"]
 
 
 def run(*arguments, prefix=(), code=0, environment=None):
     process = subprocess.run([*map(str, prefix), str(TANDEM), *map(str, arguments)], capture_output=True,
-                             text=True, timeout=300, env={**os.environ, **(environment or {})})
+                             text=True, timeout=1200, env={**os.environ, **(environment or {})})
     if "this build has no" in process.stderr:
         raise unittest.SkipTest(process.stderr.strip())
     if process.returncode != code:
@@ -81,7 +81,7 @@ class AllreduceBenchTest(unittest.TestCase):
                     self.assertIsNone(launcher.poll())
                     time.sleep(0.05)
                 launcher.send_signal(ending)
-                launcher.communicate(timeout=60)  # ends once no rank holds the pipe
+                launcher.communicate(timeout=1200)  # ends once no rank holds the pipe
                 self.assertNotEqual(launcher.returncode, 0)
                 for rank in ranks:
                     with self.assertRaises(ProcessLookupError):

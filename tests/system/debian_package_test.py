@@ -111,7 +111,7 @@ class DebianPackageTest(unittest.TestCase):
         self.assertFalse((ROOT / "usr/include/tandem").exists())
         served = self.inside(
             "cd /tmp; setpriv --reuid=tandem --regid=tandem --clear-groups tandem serve --port 0 --attention cpu --port-file /tmp/port 2>/tmp/log & "
-            "d=$!; for i in $(seq 600); do [ -s /tmp/port ] && break; sleep 0.1; done; kill -TERM $d; wait $d; echo ended $?; "
+            "d=$!; for i in $(seq 6000); do [ -s /tmp/port ] && break; sleep 0.1; done; kill -TERM $d; wait $d; echo ended $?; "
             "rm -f /tmp/port /tmp/log")
         self.assertIn("ended 0", served)
         self.inside("apt-get purge -yqq tandem")

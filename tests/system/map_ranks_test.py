@@ -138,7 +138,7 @@ class MapTraceTest(TraceCommTest):
         run_json("map", "--traffic", traffic, "--topology", cores, "--seconds", "0.1", "--rankfile", ranks)
         self.assertEqual(ranks.read_text(), "rank 0=localhost slot=1\nrank 1=localhost slot=0\n")
         process = subprocess.run(["mpirun", "--rankfile", ranks, "-n", "2", "--report-bindings", "true"], env=ENVIRONMENT,
-                                 capture_output=True, text=True, timeout=300)
+                                 capture_output=True, text=True, timeout=1200)
         self.assertEqual(process.returncode, 0, process.stderr)
         bound = dict(re.findall(r"rank (\d) bound to socket \d+\[core (\d)", process.stderr))
         self.assertEqual(bound, {"0": "1", "1": "0"})

@@ -15,7 +15,6 @@ from daemon import Daemon
 from waiting import wait_for
 
 STORY = {"model": "tandem-stories", "prompt": "Once upon a time", "temperature": 0, "ignore_eos": True}
-PATIENCE = 120  # s
 
 
 def text_of(events):
@@ -36,7 +35,7 @@ EVEN_CARDS = "xrt:0=0.5,xrt:1=0.5"
 class CardLossTest(unittest.TestCase):
     def stream_while(self, daemon, count, disturb, tokens=150):
         """`count` streams at once; calls disturb() when every one has begun. Returns their texts."""
-        begun = threading.Barrier(count + 1, timeout=300)
+        begun = threading.Barrier(count + 1, timeout=1200)
 
         def read(_):
             parts = []
@@ -50,7 +49,7 @@ class CardLossTest(unittest.TestCase):
             futures = [pool.submit(read, i) for i in range(count)]
             begun.wait()
             disturb()
-            return [future.result(300) for future in futures]
+            return [future.result(1200) for future in futures]
 
     def test_killing_one_card_changes_no_token(self):
         with Daemon(*EXACT, "--attention", "xrt:0,xrt:1", *FOR_EVER, cards=2) as daemon:
@@ -59,7 +58,7 @@ class CardLossTest(unittest.TestCase):
             self.assertEqual(len(cards), 2)
             texts = self.stream_while(daemon, 4, lambda: os.kill(cards[0], signal.SIGKILL))
             self.assertEqual(texts, expected)
-            wait_for(lambda: sorted(card["alive"] for card in self.attention(daemon).values()) == [False, True], "one card is lost", PATIENCE)
+            wait_for(lambda: sorted(card["alive"] for card in self.attention(daemon).values()) == [False, True], "one card is lost")
             self.assertEqual(daemon.request("GET", "/health")[0], 200)
 
     def test_a_card_that_dies_while_nothing_is_to_be_done_is_noticed(self):
@@ -94,7 +93,7 @@ class CardLossTest(unittest.TestCase):
 
             def disturb():
                 stop(cards[1])
-                wait_for(lambda: heard.append(daemon.status()) or heard[-1]["degraded"], "the card is lost", PATIENCE)
+                wait_for(lambda: heard.append(daemon.status()) or heard[-1]["degraded"], "the card is lost")
                 heard.append((heard[-1], daemon.request("GET", "/health")))
 
             self.assertEqual(self.stream_while(daemon, 4, disturb, 400), self.long(daemon))
@@ -105,7 +104,7 @@ class CardLossTest(unittest.TestCase):
             self.assertIn(f'tandem_unit_losses_total{{unit="{lost}"}} 1', daemon.request("GET", "/metrics")[2])
             self.assertIn(f"attention unit {lost} is lost", daemon.log_path.read_text())
             go_on(cards[1])
-            wait_for(lambda: not daemon.status()["degraded"], "the card is back", PATIENCE)
+            wait_for(lambda: not daemon.status()["degraded"], "the card is back")
             self.assertEqual(daemon.request("GET", "/health")[2], {"status": "ok"})
             launches = self.attention(daemon)[lost]["launches"]
             # Choices of one request run at the same time, so they take both cards. Requests may come one after the other.
@@ -134,9 +133,9 @@ class CardLossTest(unittest.TestCase):
             os.kill(cards[0], signal.SIGSTOP)
             for i in range(4):
                 daemon.complete(f"{i} upon a time", max_tokens=3)
-            wait_for(lambda: daemon.status()["degraded"], "the card is lost", PATIENCE)
+            wait_for(lambda: daemon.status()["degraded"], "the card is lost")
             daemon.process.send_signal(signal.SIGTERM)
-            self.assertEqual(daemon.process.wait(60), 0)
+            self.assertEqual(daemon.process.wait(1200), 0)
 
 
 class DaemonTest(unittest.TestCase):
@@ -147,7 +146,7 @@ class DaemonTest(unittest.TestCase):
             daemon.process.send_signal(signal.SIGTERM)
             parts += list(events)
             self.assertEqual(parts[-1]["choices"][0]["finish_reason"], "length")
-            self.assertEqual(daemon.process.wait(30), 0)
+            self.assertEqual(daemon.process.wait(1200), 0)
 
     def test_a_thousand_connections_are_all_answered(self):
         for io_threads in (1, 2):

@@ -14,7 +14,7 @@ from daemon import TANDEM
 from train_runs import SMALL, LightRuns
 
 FOR_EVER = 1_000_000
-PATIENCE_S = 300
+PATIENCE_S = 1200
 
 
 class ElasticTest(LightRuns):

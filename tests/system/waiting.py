@@ -3,8 +3,10 @@
 # wait_for(): until something that others do has happened.
 import time
 
+PATIENCE = 600  # s; only against hanging: a machine may be ten times slower, and do six other things
 
-def wait_for(condition, what, seconds=60, pause=0.05, more=lambda: ""):
+
+def wait_for(condition, what, seconds=PATIENCE, pause=0.05, more=lambda: ""):
     """Returns what `condition()` returned once that is true. `more()`: what an error says besides."""
     until = time.monotonic() + seconds
     while True:

@@ -36,7 +36,7 @@ def torch_version(python):
     """The version of PyTorch that a Python has, as two numbers; None without."""
     try:
         found = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True,
-                               timeout=300)
+                               timeout=1200)
     except OSError:
         return None
     return tuple(int(part) for part in found.stdout.split(".")[:2]) if found.returncode == 0 else None
@@ -157,12 +157,12 @@ class Ranks:
                 process = subprocess.Popen(command, stdout=self.files[-1], stderr=subprocess.STDOUT, cwd=place, env=variables)
             self.processes.append(process)
 
-    def wait(self, seconds=300):
+    def wait(self, seconds=1200):
         """Their exit statuses and outputs. A rank that fails ends the others, which may wait for it, soon after."""
         end = time.monotonic() + seconds
         while any(process.poll() is None for process in self.processes):
             if any(process.returncode for process in self.processes):
-                end = min(end, time.monotonic() + 20)
+                end = min(end, time.monotonic() + 120)
             if time.monotonic() > end:
                 break
             time.sleep(0.1)
@@ -193,7 +193,7 @@ class Ranks:
         self.folder.cleanup()
 
 
-def run_ranks(test, world, command, seconds=300, **more):
+def run_ranks(test, world, command, seconds=1200, **more):
     """Runs them to their end; the Ranks, exit statuses and outputs."""
     ranks = Ranks(world, command, **more)
     test.addCleanup(ranks.close)
@@ -210,7 +210,7 @@ class Cases:
     def setUpClass(cls):
         require(cls.python)
         stopped = unittest.TestCase()
-        ranks, codes, outputs = run_ranks(stopped, cls.world, [cls.python, str(HERE / cls.program), *cls.cases], 500,
+        ranks, codes, outputs = run_ranks(stopped, cls.world, [cls.python, str(HERE / cls.program), *cls.cases], 1200,
                                           forked=True)
         try:
             if any(codes):
