@@ -12,6 +12,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import mpi_folder  # noqa: F401
 from waiting import wait_for
 
 BUILD = Path(os.environ.get("TANDEM_BINARY_DIR", "build/release"))

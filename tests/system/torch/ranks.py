@@ -19,6 +19,7 @@ import unittest
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+import mpi_folder  # noqa: E402
 from ports import free_port  # noqa: E402
 sys.path.pop()  # this folder must not pass for PyTorch
 
@@ -67,7 +68,7 @@ def require_current():
 def environment(**more):
     """Without what a launcher round this test may have set."""
     kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("OMPI_", "PMI", "SLURM_", "TORCHELASTIC_", "TANDEM_"))
+            if name == mpi_folder.VARIABLE or not name.startswith(("OMPI_", "PMI", "SLURM_", "TORCHELASTIC_", "TANDEM_"))
             and name not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")}
     return dict(kept, PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", MKL_NUM_THREADS="1",
                 **{name: str(value) for name, value in more.items()})
