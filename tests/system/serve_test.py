@@ -75,9 +75,8 @@ class CardLossTest(unittest.TestCase):
             texts = self.stream_while(
                 daemon, 2, lambda: [os.kill(pid, signal.SIGKILL) for pid in daemon.card_processes()])
             self.assertEqual(texts, expected)
-            devices = {d["device"]: d for d in daemon.status()["devices"] if d["role"] == "attention"}
-            self.assertTrue(devices["cpu"]["alive"])
-            self.assertFalse(devices["xrt:0"]["alive"] or devices["xrt:1"]["alive"])
+            # The streams may have ended before the cards.
+            wait_for(lambda: {name for name, unit in self.attention(daemon).items() if unit["alive"]} == {"cpu"}, "both cards are lost")
 
     def attention(self, daemon):
         return {d["device"]: d for d in daemon.status()["devices"] if d["role"] == "attention"}
@@ -93,6 +92,11 @@ class CardLossTest(unittest.TestCase):
 
             def disturb():
                 stop(cards[1])
+                # Work for both cards: the streams may have ended by now, and an idle card that hangs is not missed.
+                fields = {"n": 4, "max_tokens": 20, "temperature": 0, "ignore_eos": True}
+                work = threading.Thread(target=daemon.complete, args=(STORY["prompt"],), kwargs=fields)
+                work.start()
+                self.addCleanup(work.join)
                 wait_for(lambda: heard.append(daemon.status()) or heard[-1]["degraded"], "the card is lost")
                 heard.append((heard[-1], daemon.request("GET", "/health")))
 
@@ -121,13 +125,13 @@ class CardLossTest(unittest.TestCase):
 
     def test_a_card_that_hangs_is_named_and_comes_back_when_it_answers(self):
         self.check_comes_back(lambda pid: os.kill(pid, signal.SIGSTOP), lambda pid: os.kill(pid, signal.SIGCONT),
-                              "8000")
+                              "20000")
 
     def test_a_card_that_died_comes_back(self):
         self.check_comes_back(lambda pid: os.kill(pid, signal.SIGKILL), lambda pid: None, "60000")
 
     def test_a_daemon_ends_while_a_card_hangs(self):
-        with Daemon("--attention", "xrt:0,cpu", "--device-timeout-ms", "300", "--revive-seconds", "1", cards=1) as daemon:
+        with Daemon("--attention", "xrt:0=0.9,cpu=0.1", "--device-timeout-ms", "300", "--revive-seconds", "1", cards=1) as daemon:
             cards = daemon.card_processes()
             self.addCleanup(lambda: [os.kill(pid, signal.SIGCONT) for pid in cards if Path(f"/proc/{pid}").exists()])
             os.kill(cards[0], signal.SIGSTOP)

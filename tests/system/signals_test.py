@@ -50,8 +50,10 @@ class DrainTest(unittest.TestCase):
         with Daemon("--attention", "cpu") as daemon:
             events = daemon.stream("/v1/completions", STORY)
             parts = [next(events)]
+            daemon.process.send_signal(signal.SIGSTOP)  # it sees both at once, whatever this test is held up by
             daemon.process.send_signal(signal.SIGTERM)
             daemon.process.send_signal(signal.SIGINT)
+            daemon.process.send_signal(signal.SIGCONT)
             parts += list(events)
             self.assertEqual(parts[-1]["choices"][0]["finish_reason"], "length")
             self.assertEqual(daemon.process.wait(1200), 0)
@@ -60,16 +62,16 @@ class DrainTest(unittest.TestCase):
         """The last event of a stream and the status of a plain request when the drain is cut short."""
         with Daemon("--attention", "xrt:0", "--device-timeout-ms", "3600000", "--drain-seconds", str(drain_seconds),
                     "--log-level", "debug", cards=1) as daemon:
-            events = daemon.stream("/v1/completions", STORY)
+            card = daemon.card_processes()[0]  # looked for before, as that takes its time
+            events = daemon.stream("/v1/completions", {**STORY, "n": 16})  # far from its end when the card stops
             self.addCleanup(events.close)
             next(events)
-            card = daemon.card_processes()[0]
             os.kill(card, signal.SIGSTOP)
             plain = daemon.connection()
             self.addCleanup(plain.close)
             plain.request("POST", "/v1/completions", json.dumps(STORY), {"Content-Type": "application/json"})
             try:
-                wait_for(lambda: "generation 2 submitted" in daemon.log_path.read_text(), "the second request")
+                wait_for(lambda: "generation 17 submitted" in daemon.log_path.read_text(), "the second request")
                 daemon.process.send_signal(signal.SIGTERM)
                 if second_signal:
                     wait_for(lambda: "draining" in daemon.log_path.read_text(), "the drain")

@@ -166,7 +166,7 @@ class Probes(InFolder):
                 client.close()
 
     def test_a_hanging_card_shows_in_livez(self):
-        with Daemon("--attention", "xrt:0", "--live-timeout-seconds", 1, cards=1) as daemon:
+        with Daemon("--attention", "xrt:0", "--live-timeout-seconds", 1, "--device-timeout-ms", 3600000, cards=1) as daemon:
             daemon.complete("Once", max_tokens=2)
             self.assertEqual(daemon.request("GET", "/livez")[0], 200)
             card, = daemon.card_processes()
@@ -218,6 +218,7 @@ try:
     sh(*inside, "ip", "link", "set", "far", "up")
     port = 18080
     server = subprocess.Popen([sys.argv[1], "serve", "--host", "10.93.0.1", "--port", str(port), "--vanished-seconds", "2",
+                               "--stall-timeout-ms", "2000",  # the kernel takes the longer one
                                "--port-file", sys.argv[2]], stderr=subprocess.DEVNULL)
     while not os.path.exists(sys.argv[2]):
         if server.poll() is not None: sys.exit("the server ended")
