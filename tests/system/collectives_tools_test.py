@@ -88,6 +88,12 @@ class AllreduceBenchTest(unittest.TestCase):
                 if ending == signal.SIGTERM:
                     self.assertEqual(list(Path(folder).iterdir()), [])
 
+    def test_the_first_process_of_a_container_starts_ranks(self):
+        container = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+        if subprocess.run([*container, "true"], capture_output=True).returncode != 0:
+            self.skipTest("needs namespaces of users and processes")
+        run("allreduce-bench", "--transport", "gloo", "--world", 2, "--schemes", "dense_ring", *SMALL, prefix=container)
+
     @unittest.skipUnless(shutil.which("mpirun"), "mpirun is not installed")
     def test_a_world_that_mpirun_did_not_start_is_refused(self):
         self.assertIn("mpirun -n 4", run("allreduce-bench", "--transport", "mpi", "--world", 4, *SMALL, code=2))
