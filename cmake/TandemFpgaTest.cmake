@@ -82,7 +82,7 @@ function(tandem_add_fpga_test)
     add_dependencies(${ARG_NAME} ${ARG_XCLBINS})
   endif()
   # ctest lists the cases when it starts, so that the build does not run the program.
-  gtest_discover_tests(${ARG_NAME} TEST_LIST ${ARG_NAME}_CASES NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST)
+  gtest_discover_tests(${ARG_NAME} TEST_LIST ${ARG_NAME}_CASES NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 600)
   set(script ${CMAKE_CURRENT_BINARY_DIR}/${ARG_NAME}.environment.cmake)
   _tandem_write_test_environment(${ARG_NAME} ${script} TIMEOUT ${ARG_TIMEOUT}
                                  ENVIRONMENT ${environment} ${ARG_ENVIRONMENT})

@@ -137,12 +137,12 @@ function(tandem_compile_together name sources)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${TANDEM_UNITY} UNITY_BUILD_BATCH_SIZE ${sources})
 endfunction()
 
-# tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [CONCURRENT] [SLOW] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
+# tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [CONCURRENT] [SLOW] [ENVIRONMENT VAR=value ...])
 # A GoogleTest program; every case becomes a ctest case. Label `unit` unless others are given. CONCURRENT: threads or
 # processes share memory in what it tests, so the thread sanitizer runs it; label `concurrent`. SLOW: its cases run compilers
 # or sweeps for more than 20 s of a processor, so scripts/test.sh --quick leaves them out; label `slow`.
 function(tandem_add_test name)
-  cmake_parse_arguments(ARG "CONCURRENT;SLOW" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "CONCURRENT;SLOW" "" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
@@ -153,11 +153,9 @@ function(tandem_add_test name)
   if(ARG_SLOW)
     list(APPEND ARG_LABELS slow)
   endif()
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)  # only against hanging: other work on the machine makes a case thirty times slower
-  endif()
+  set(most_seconds 1200)  # only against hanging: other work on the machine makes a case thirty times slower
   if(TANDEM_SANITIZE)
-    math(EXPR ARG_TIMEOUT "4 * ${ARG_TIMEOUT}")
+    set(most_seconds 4800)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/host
@@ -170,7 +168,7 @@ function(tandem_add_test name)
     tandem_unit_program(${name} ${ARG_LABELS})
   endif()
   # Without the values of parameters: their bytes change from run to run, and ctest forgets the time of a name with blanks.
-  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 600 PROPERTIES TIMEOUT ${most_seconds} ENVIRONMENT "${ARG_ENVIRONMENT}")
   # PROPERTIES takes no lists, so ctest sets the labels when it has read the cases.
   file(CONFIGURE OUTPUT ${name}_labels.cmake @ONLY CONTENT [=[
 foreach(case IN LISTS @name@_TESTS)

@@ -36,8 +36,8 @@ install_packages() {
     root=(sudo)
   fi
   export DEBIAN_FRONTEND=noninteractive
-  "${root[@]}" apt-get update -qq
-  "${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  "${root[@]}" apt-get -o Acquire::Retries=10 update -qq
+  "${root[@]}" apt-get -o Acquire::Retries=10 install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # build PRESET [TARGET...]: configures once, then builds.

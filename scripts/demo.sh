@@ -57,12 +57,12 @@ say "tandem serve ${serve[*]}"
 "build/$preset/bin/tandem" serve "${serve[@]}" --port-file "$work/port" \
   >"$work/log" 2>&1 &
 daemon=$!
-for _ in $(seq 300); do
+for _ in $(seq 3000); do
   [ -s "$work/port" ] && break
   kill -0 "$daemon" 2>/dev/null || { cat "$work/log"; exit 1; }
   sleep 0.1
 done
-[ -s "$work/port" ] || { echo "the daemon did not come up in 30 s" >&2; cat "$work/log" >&2; exit 1; }
+[ -s "$work/port" ] || { echo "the daemon did not come up in five minutes" >&2; cat "$work/log" >&2; exit 1; }
 url=http://127.0.0.1:$(cat "$work/port")
 grep -E 'model|attention' "$work/log" || true
 

@@ -286,6 +286,7 @@ finish() {
     wait_for_end -"$starter"
     kill -KILL -- -"$starter" 2>/dev/null || true
     wait "$starter" 2>/dev/null || true
+    wait_for_end -"$starter"
   fi
   [ -z "$directory" ] || remove_lab "$directory"
 }

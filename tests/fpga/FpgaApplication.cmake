@@ -146,7 +146,7 @@ endfunction()
 function(tandem_add_fpga_application)
   cmake_parse_arguments(PARSE_ARGV 0 ARG "CHECKED" "NAME;KIND;CONFIG;PLATFORM;CARDS;TIMEOUT;EXPECT_TEXT"
     "SOURCES;KERNELS;MODES;BROKEN_FLAG;FLAGS;DEPENDS;XCLBINS;ARGUMENTS;ENVIRONMENT;LIBRARIES")
-  foreach(default "CARDS:1" "TIMEOUT:240" "MODES:sw_emu" "BROKEN_FLAG:-DTANDEM_BROKEN" "PLATFORM:u55c")
+  foreach(default "CARDS:1" "TIMEOUT:1200" "MODES:sw_emu" "BROKEN_FLAG:-DTANDEM_BROKEN" "PLATFORM:u55c")
     string(REGEX MATCH "^(.*):(.*)$" matched ${default})
     if(NOT ARG_${CMAKE_MATCH_1})
       set(ARG_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})

@@ -39,7 +39,7 @@ class KeyCommandTest(unittest.TestCase):
 
     def test_a_key_of_ones_own_comes_from_standard_input(self):
         process = subprocess.run([TANDEM, "key", "--name", "bob", "--stdin", "--json"], input="abc", capture_output=True,
-                                 text=True, timeout=60)
+                                 text=True, timeout=1200)
         self.assertEqual(json.loads(process.stdout),
                          {"name": "bob", "role": "use", "hash": "sha256:" + hashlib.sha256(b"abc").hexdigest()})
 
@@ -94,9 +94,9 @@ class AccessTest(unittest.TestCase):
     def test_an_operator_lists_and_cancels_requests_and_drains(self):
         with Daemon("--attention", "cpu", "--admin", "loopback") as daemon:
             texts = (self.cancel_one(daemon) for _ in range(20))
-            self.assertIn(b"an operator of this server cancelled", next(text for text in texts if text is not None))
+            self.assertTrue(any(b"an operator of this server cancelled" in text for text in texts if text is not None))
             self.assertEqual(daemon.request("POST", "/admin/drain", {})[0], 202)
-            self.assertEqual(daemon.process.wait(60), 0)
+            self.assertEqual(daemon.process.wait(1200), 0)
 
     def test_operators_routes_are_closed_by_default(self):
         with Daemon("--attention", "cpu") as daemon:

@@ -14,7 +14,7 @@ ROWS = ["--prefill", "64", "--decode", "1@32,4@100", "--quick", "--loads", "2"]
 
 def figures(*arguments, stdin=None):
     process = subprocess.run(
-        [TANDEM, "bench", *ROWS, "--json", *arguments], capture_output=True, text=True, timeout=300, input=stdin)
+        [TANDEM, "bench", *ROWS, "--json", *arguments], capture_output=True, text=True, timeout=1200, input=stdin)
     if process.returncode != 0:
         raise AssertionError(f"tandem bench ended with {process.returncode}:\n{process.stderr}")
     return [json.loads(line) for line in process.stdout.splitlines()]

@@ -68,9 +68,9 @@ class Browser:
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 
-    def wait(self, what, script, *arguments, seconds=60):
+    def wait(self, what, script, *arguments):
         """Until the script returns something true; returns it."""
-        return wait_for(lambda: self.run(script, *arguments), what, seconds, pause=0.03,
+        return wait_for(lambda: self.run(script, *arguments), what, pause=0.03,
                         more=lambda: f"; the page shows:\n{self.run('return document.body.innerText')}")
 
     def press(self, *keys):

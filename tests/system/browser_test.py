@@ -17,7 +17,7 @@ PICTURED = {(1280, "light"), (400, "dark")}
 
 STORY = "Tell me a long story"  # the most probable answer has 198 tokens
 SLOW = 2000  # bytes/s: that answer takes half a minute, long enough to be stopped
-PIECES = 20000  # bytes/s: an answer of 40 tokens comes in many reads, not in one
+PIECES = 5000  # bytes/s: an answer of 40 tokens comes in many reads, not in one, though the page be held up for a while
 browser = None
 
 

@@ -71,7 +71,7 @@ class CardStormTest(unittest.TestCase):
                 storm = Storm(self.folder, seed, 10, 200)
                 command = [TANDEM, "allreduce-bench", "--world", "2", "--json", "--elements", "20000", "--samples", "100",
                            "--aggregator", "xrt:0", "--type", "u64", "--schemes", "balanced_parallelism"]
-                process = subprocess.run(command, capture_output=True, text=True, timeout=240,
+                process = subprocess.run(command, capture_output=True, text=True, timeout=1200,
                                          env={**card_environment(1), **storm.environment})
                 self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
                 self.assertTrue(json.loads(process.stdout.splitlines()[0])["verified"])

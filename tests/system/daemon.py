@@ -9,9 +9,11 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 from pathlib import Path
+
+import mpi_folder  # noqa: F401
+from waiting import wait_for
 
 BUILD = Path(os.environ.get("TANDEM_BINARY_DIR", "build/release"))
 SOURCE = Path(__file__).resolve().parents[2]
@@ -36,7 +38,7 @@ def card_environment(cards=2):
     return environment
 
 
-def run(*arguments, environment=None, timeout=120):
+def run(*arguments, environment=None, timeout=1200):
     """Runs `tandem ARGUMENTS`; returns the finished process with its text."""
     return subprocess.run(
         [TANDEM, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
@@ -52,7 +54,7 @@ def run_command(*arguments, **options):
     return process.stdout
 
 
-def run_json(*arguments, environment=None, timeout=120):
+def run_json(*arguments, environment=None, timeout=1200):
     process = run(*arguments, "--json", environment=environment, timeout=timeout)
     if process.returncode != 0:
         raise AssertionError(f"tandem {arguments} ended with {process.returncode}:\n{process.stderr}")
@@ -75,14 +77,11 @@ class Daemon:
             [TANDEM, "serve", "--port", "0", "--port-file", str(port_file), *self.arguments],
             stdout=self.log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=self.environment,
         )
-        for _ in range(600):
-            if port_file.exists() and port_file.read_text().strip():
-                break
-            if self.process.poll() is not None:
-                raise AssertionError("the daemon ended at once:\n" + self.log_path.read_text())
-            time.sleep(0.1)
-        else:
-            raise AssertionError("the daemon did not listen within 60 s:\n" + self.log_path.read_text())
+        log = lambda: ":\n" + self.log_path.read_text()
+        wait_for(lambda: self.process.poll() is not None or port_file.exists() and port_file.read_text().strip(),
+                 "the daemon listens", pause=0.1, more=log)
+        if self.process.poll() is not None:
+            raise AssertionError("the daemon ended at once" + log())
         self.port = int(port_file.read_text())
         self.url = f"http://127.0.0.1:{self.port}"
         return self
@@ -91,7 +90,7 @@ class Daemon:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(30)
+                self.process.wait(120)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -99,7 +98,7 @@ class Daemon:
         self.log_text = self.log_path.read_text()
         self.directory.cleanup()
 
-    def connection(self, timeout=120):
+    def connection(self, timeout=1200):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
     def request(self, method, path, body=None, headers=None):

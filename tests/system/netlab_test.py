@@ -14,6 +14,8 @@ import time
 import unittest
 from pathlib import Path
 
+from waiting import is_running
+
 BUILD = Path(os.environ.get("TANDEM_BINARY_DIR", "build/release"))
 NETLAB = str(Path(__file__).resolve().parents[2] / "scripts" / "netlab.sh")
 RANKS = BUILD / "bin" / "mpi_ranks"
@@ -26,7 +28,7 @@ is_receiver = os.environ["TANDEM_RANK"] == "0"
 if is_receiver:
     connection, _ = socket.create_server(address).accept()
 else:
-    for _ in range(1200):
+    for _ in range(24_000):
         try:
             connection = socket.create_connection(address)
             break
@@ -102,19 +104,12 @@ def processes_in(spaces):
     return pids
 
 
-def running(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def processes_with(variable):
     """Those running whose environment has it."""
     pids = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            if variable.encode() in (path / "environ").read_bytes().split(b"\0") and running(path.name):
+            if variable.encode() in (path / "environ").read_bytes().split(b"\0") and is_running(path.name):
                 pids.append(int(path.name))
         except OSError:
             pass
@@ -143,7 +138,7 @@ class NetlabTest(unittest.TestCase):
     def run_lab(self, *arguments, status=0):
         """(output, report) of a run, after which nothing of it is left."""
         process = self.start("--report", self.report_path, *arguments)
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=1200)
         self.assertEqual(process.returncode, status, errors)
         self.assertEqual(namespaces(process.pid), [])
         self.assertEqual(list(self.directory.glob("netlab*")), [])
@@ -189,7 +184,7 @@ class NetlabTest(unittest.TestCase):
     def test_a_delay_is_kept_or_refused(self):
         delay = 0.02
         process = self.start("--hosts", 2, "--delay", f"{delay}s", "--launcher", "gloo", "--", sys.executable, "-c", ECHO)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=1200)
         self.assertEqual(namespaces(process.pid), [])
         if probe("ip netns exec {0} tc qdisc add dev lo root netem delay 1ms"):
             self.assertEqual(process.returncode, 2)
@@ -202,7 +197,7 @@ class NetlabTest(unittest.TestCase):
     def start_sleepers(self):
         """A run whose ranks sleep; returns it and their process ids."""
         process = self.start("--hosts", 2, "--launcher", "gloo", "--", "sh", "-c", 'touch "{store}/{rank}"; sleep 1000')
-        for _ in range(1200):
+        for _ in range(24_000):
             if len(list(self.directory.glob("netlab*/store/*"))) == 2:
                 return process, processes_in(namespaces(process.pid))
             time.sleep(0.05)
@@ -211,10 +206,10 @@ class NetlabTest(unittest.TestCase):
     def test_a_signal_ends_the_run_and_its_ranks(self):
         process, ranks = self.start_sleepers()
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=1200)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
         self.assertEqual(namespaces(process.pid), [])
-        self.assertFalse(any(map(running, ranks)))
+        self.assertFalse(any(map(is_running, ranks)))
 
     def test_a_signal_while_ranks_start_leaves_none(self):
         # Ranks that stay outside their namespace for a while, where the lab cannot find them by it.
@@ -227,12 +222,12 @@ exec {shutil.which("ip")} "$@"
         slow_ip.chmod(0o755)
         process = self.start("--hosts", 2, "--launcher", "gloo", "--", "sleep", "1000",
                              PATH=f"{slow_ip.parent}:{os.environ['PATH']}")
-        for _ in range(1200):
+        for _ in range(24_000):
             if (self.directory / "starting").exists():
                 break
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
+        process.wait(timeout=1200)
         left = processes_with(f"TMPDIR={self.directory}")
         for pid in left:
             os.kill(pid, signal.SIGKILL)
@@ -243,13 +238,13 @@ exec {shutil.which("ip")} "$@"
         process = self.start("--hosts", 1, "--launcher", "gloo", "--", "true")
         results = self.directory / f"netlab{process.pid}.results.csv"
         results.write_text("mine")
-        process.communicate(timeout=60)
+        process.communicate(timeout=1200)
         self.assertEqual(process.returncode, 0)
         self.assertEqual(list(self.directory.iterdir()), [results])
 
     def clean(self):
         subprocess.run([NETLAB, "clean"], env=dict(os.environ, TMPDIR=str(self.directory)), check=True,
-                       capture_output=True, timeout=60)
+                       capture_output=True, timeout=1200)
 
     def test_clean_leaves_what_no_run_has_made(self):
         ended = subprocess.Popen(["true"])
@@ -280,7 +275,7 @@ exec {shutil.which("ip")} "$@"
                                    stderr=subprocess.PIPE, text=True)
         space = f"netlab{process.pid}-switch"
         self.addCleanup(subprocess.run, ["ip", "netns", "delete", space], capture_output=True)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=1200)
         self.assertEqual(process.returncode, 2)
         self.assertIn("not ours", errors)
         self.assertEqual(namespaces(process.pid), [space])
@@ -291,17 +286,17 @@ exec {shutil.which("ip")} "$@"
         killed.wait()
         self.assertEqual(len(namespaces(killed.pid)), 3)
         living = self.start("--hosts", 1, "--launcher", "gloo", "--", "sleep", "1000")
-        for _ in range(1200):
+        for _ in range(24_000):
             if processes_in(namespaces(living.pid)):
                 break
             time.sleep(0.05)
         self.clean()
         self.assertEqual(namespaces(killed.pid), [])
-        self.assertFalse(any(map(running, ranks)))
+        self.assertFalse(any(map(is_running, ranks)))
         self.assertEqual(list(self.directory.glob(f"netlab{killed.pid}.*")), [])
         self.assertEqual(len(namespaces(living.pid)), 2)
         living.terminate()
-        living.communicate(timeout=60)
+        living.communicate(timeout=1200)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def claims_of_commands(text):
 
 
 def help_of(*subcommand):
-    process = subprocess.run([PROGRAM, *subcommand, "--help"], capture_output=True, text=True, timeout=60)
+    process = subprocess.run([PROGRAM, *subcommand, "--help"], capture_output=True, text=True, timeout=1200)
     return process.stdout if process.returncode == 0 else None
 
 
@@ -90,7 +90,7 @@ class PagesTest(unittest.TestCase):
 
     def test_log_lines_have_the_form_that_the_program_writes(self):
         process = subprocess.run([PROGRAM, "generate", "--attention", "cpu", "--prompt", "a", "--max-tokens", "1"],
-                                 capture_output=True, text=True, timeout=60, env={**os.environ, "TZ": "UTC"})
+                                 capture_output=True, text=True, timeout=1200, env={**os.environ, "TZ": "UTC"})
         written = TIME.search(process.stderr)
         self.assertIsNotNone(written, process.stderr)
         form = re.sub(r"\d", r"\\d", re.escape(written[0]))

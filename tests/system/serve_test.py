@@ -15,7 +15,6 @@ from daemon import Daemon
 from waiting import wait_for
 
 STORY = {"model": "tandem-stories", "prompt": "Once upon a time", "temperature": 0, "ignore_eos": True}
-PATIENCE = 120  # s
 
 
 def text_of(events):
@@ -36,7 +35,7 @@ EVEN_CARDS = "xrt:0=0.5,xrt:1=0.5"
 class CardLossTest(unittest.TestCase):
     def stream_while(self, daemon, count, disturb, tokens=150):
         """`count` streams at once; calls disturb() when every one has begun. Returns their texts."""
-        begun = threading.Barrier(count + 1, timeout=300)
+        begun = threading.Barrier(count + 1, timeout=1200)
 
         def read(_):
             parts = []
@@ -50,7 +49,7 @@ class CardLossTest(unittest.TestCase):
             futures = [pool.submit(read, i) for i in range(count)]
             begun.wait()
             disturb()
-            return [future.result(300) for future in futures]
+            return [future.result(1200) for future in futures]
 
     def test_killing_one_card_changes_no_token(self):
         with Daemon(*EXACT, "--attention", "xrt:0,xrt:1", *FOR_EVER, cards=2) as daemon:
@@ -59,7 +58,7 @@ class CardLossTest(unittest.TestCase):
             self.assertEqual(len(cards), 2)
             texts = self.stream_while(daemon, 4, lambda: os.kill(cards[0], signal.SIGKILL))
             self.assertEqual(texts, expected)
-            wait_for(lambda: sorted(card["alive"] for card in self.attention(daemon).values()) == [False, True], "one card is lost", PATIENCE)
+            wait_for(lambda: sorted(card["alive"] for card in self.attention(daemon).values()) == [False, True], "one card is lost")
             self.assertEqual(daemon.request("GET", "/health")[0], 200)
 
     def test_a_card_that_dies_while_nothing_is_to_be_done_is_noticed(self):
@@ -76,9 +75,8 @@ class CardLossTest(unittest.TestCase):
             texts = self.stream_while(
                 daemon, 2, lambda: [os.kill(pid, signal.SIGKILL) for pid in daemon.card_processes()])
             self.assertEqual(texts, expected)
-            devices = {d["device"]: d for d in daemon.status()["devices"] if d["role"] == "attention"}
-            self.assertTrue(devices["cpu"]["alive"])
-            self.assertFalse(devices["xrt:0"]["alive"] or devices["xrt:1"]["alive"])
+            # The streams may have ended before the cards.
+            wait_for(lambda: {name for name, unit in self.attention(daemon).items() if unit["alive"]} == {"cpu"}, "both cards are lost")
 
     def attention(self, daemon):
         return {d["device"]: d for d in daemon.status()["devices"] if d["role"] == "attention"}
@@ -94,7 +92,12 @@ class CardLossTest(unittest.TestCase):
 
             def disturb():
                 stop(cards[1])
-                wait_for(lambda: heard.append(daemon.status()) or heard[-1]["degraded"], "the card is lost", PATIENCE)
+                # Work for both cards: the streams may have ended by now, and an idle card that hangs is not missed.
+                fields = {"n": 4, "max_tokens": 20, "temperature": 0, "ignore_eos": True}
+                work = threading.Thread(target=daemon.complete, args=(STORY["prompt"],), kwargs=fields)
+                work.start()
+                self.addCleanup(work.join)
+                wait_for(lambda: heard.append(daemon.status()) or heard[-1]["degraded"], "the card is lost")
                 heard.append((heard[-1], daemon.request("GET", "/health")))
 
             self.assertEqual(self.stream_while(daemon, 4, disturb, 400), self.long(daemon))
@@ -105,7 +108,7 @@ class CardLossTest(unittest.TestCase):
             self.assertIn(f'tandem_unit_losses_total{{unit="{lost}"}} 1', daemon.request("GET", "/metrics")[2])
             self.assertIn(f"attention unit {lost} is lost", daemon.log_path.read_text())
             go_on(cards[1])
-            wait_for(lambda: not daemon.status()["degraded"], "the card is back", PATIENCE)
+            wait_for(lambda: not daemon.status()["degraded"], "the card is back")
             self.assertEqual(daemon.request("GET", "/health")[2], {"status": "ok"})
             launches = self.attention(daemon)[lost]["launches"]
             # Choices of one request run at the same time, so they take both cards. Requests may come one after the other.
@@ -122,21 +125,21 @@ class CardLossTest(unittest.TestCase):
 
     def test_a_card_that_hangs_is_named_and_comes_back_when_it_answers(self):
         self.check_comes_back(lambda pid: os.kill(pid, signal.SIGSTOP), lambda pid: os.kill(pid, signal.SIGCONT),
-                              "8000")
+                              "20000")
 
     def test_a_card_that_died_comes_back(self):
         self.check_comes_back(lambda pid: os.kill(pid, signal.SIGKILL), lambda pid: None, "60000")
 
     def test_a_daemon_ends_while_a_card_hangs(self):
-        with Daemon("--attention", "xrt:0,cpu", "--device-timeout-ms", "300", "--revive-seconds", "1", cards=1) as daemon:
+        with Daemon("--attention", "xrt:0=0.9,cpu=0.1", "--device-timeout-ms", "300", "--revive-seconds", "1", cards=1) as daemon:
             cards = daemon.card_processes()
             self.addCleanup(lambda: [os.kill(pid, signal.SIGCONT) for pid in cards if Path(f"/proc/{pid}").exists()])
             os.kill(cards[0], signal.SIGSTOP)
             for i in range(4):
                 daemon.complete(f"{i} upon a time", max_tokens=3)
-            wait_for(lambda: daemon.status()["degraded"], "the card is lost", PATIENCE)
+            wait_for(lambda: daemon.status()["degraded"], "the card is lost")
             daemon.process.send_signal(signal.SIGTERM)
-            self.assertEqual(daemon.process.wait(60), 0)
+            self.assertEqual(daemon.process.wait(1200), 0)
 
 
 class DaemonTest(unittest.TestCase):
@@ -147,7 +150,7 @@ class DaemonTest(unittest.TestCase):
             daemon.process.send_signal(signal.SIGTERM)
             parts += list(events)
             self.assertEqual(parts[-1]["choices"][0]["finish_reason"], "length")
-            self.assertEqual(daemon.process.wait(30), 0)
+            self.assertEqual(daemon.process.wait(1200), 0)
 
     def test_a_thousand_connections_are_all_answered(self):
         for io_threads in (1, 2):

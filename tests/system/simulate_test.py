@@ -16,7 +16,7 @@ LOAD = ["--load", "poisson:20,prompt=50..500,output=1..60,requests=200"]
 
 
 def simulate(*arguments):
-    return subprocess.run([TANDEM, "simulate", *arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([TANDEM, "simulate", *arguments], capture_output=True, text=True, timeout=1200)
 
 
 def figures(*arguments):

@@ -14,7 +14,7 @@ STUDY = pathlib.Path(__file__).resolve().parents[2] / "benchmarks/host/collectiv
 def study(*arguments):
     with tempfile.TemporaryDirectory() as folder:
         found = subprocess.run([sys.executable, "-B", str(STUDY / "study.py"), "--out", folder, *arguments], capture_output=True,
-                               text=True, timeout=300)
+                               text=True, timeout=1200)
         return found, {path.name: path.read_text() for path in pathlib.Path(folder).iterdir()}
 
 

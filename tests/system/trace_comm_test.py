@@ -181,7 +181,7 @@ class ImportTest(TraceCommTest):
         database.commit()
         database.close()
         process = subprocess.run([TANDEM, "trace-comm", "--import", file, "--out", self.out], capture_output=True,
-                                 text=True, timeout=300)
+                                 text=True, timeout=1200)
         if "this build has no SQLite" in process.stderr:
             self.skipTest("this build has no SQLite")
         self.assertEqual(process.returncode, 0, process.stderr)
@@ -270,7 +270,7 @@ class HalfWayTest(TraceCommTest):
         # Files of this process and its children may have 2 blocks (1,024 or 2,048 bytes); the picture needs more.
         process = subprocess.run(["sh", "-c", 'ulimit -f 2; trap "" XFSZ; exec "$@"', "sh", TANDEM, "trace-comm", "--out", self.out, "--",
                                   "sh", "-c", RECORD.format(0, 1, "end\n") + RECORD.format(1, 0, "end\n")],
-                                 capture_output=True, text=True, timeout=300, env=ENVIRONMENT)
+                                 capture_output=True, text=True, timeout=1200, env=ENVIRONMENT)
         self.assertEqual(process.returncode, 2, process.stderr)
         self.assertRegex(process.stderr, r"\[trace-comm\].*run\.\S+.*File too large")
         for path in self.folder.iterdir():
@@ -282,7 +282,7 @@ class HalfWayTest(TraceCommTest):
                               env=ENVIRONMENT) as process:
             self.assertEqual(process.stdout.readline(), "ready\n")
             process.terminate()
-            process.communicate(timeout=300)
+            process.communicate(timeout=1200)
         self.assertEqual(process.returncode, 9)
         self.assertEqual(self.report()["bytes"], [[0, 9], [9, 0]])
 

@@ -79,7 +79,7 @@ class OwnTransportsTest(TraceCommTest):
 
     def test_sparse_schemes_are_counted_by_phase(self):
         self.trace_comm("--kind", "transport", "--out", self.out, "--", TANDEM, "allreduce-bench", "--world", 2, "--elements",
-                        20000, "--samples", 1, "--warmup", 0, "--schemes", "allgather_sparse", "--timeout", 60)
+                        20000, "--samples", 1, "--warmup", 0, "--schemes", "allgather_sparse", "--timeout", 600)
         report = self.report()
         self.assertEqual(list(report["by_kind"]), ["tandem_inproc"])
         self.assertGreater(report["bytes"][1][0], 0)

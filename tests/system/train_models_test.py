@@ -170,7 +170,7 @@ class TablesTest(Clicks, LightRuns):
         self.assertEqual(len(cards), 2)
         os.kill(cards[1], signal.SIGKILL)
         process.send_signal(signal.SIGCONT)
-        _, error = process.communicate(timeout=240)
+        _, error = process.communicate(timeout=1200)
         self.assertEqual(process.returncode, 0, error)
         self.assertIn("host memory takes over the tables of xrt:", error)
         self.assertEqual(model_bytes(self.folder / "cards"), model_bytes(self.folder / "host"))

@@ -48,7 +48,7 @@ class PagedTraining:
                 self.lines.append(json.loads(line))
 
     def end(self):
-        code = self.process.wait(240)
+        code = self.process.wait(1200)
         for reader in self.readers:
             reader.join()
         return code
@@ -61,7 +61,7 @@ class PagedTraining:
         self.process.stderr.close()
 
     def get(self, path, method="GET", headers=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=1200)
         connection.request(method, path, headers=headers or {})
         response = connection.getresponse()
         text = response.read().decode()
@@ -74,7 +74,7 @@ class PagedTraining:
         return json.loads(text)
 
     def figures_after(self, step):
-        return wait_for(lambda: (shown := self.figures())["step"] >= step and shown, f"step {step}", seconds=120)
+        return wait_for(lambda: (shown := self.figures())["step"] >= step and shown, f"step {step}")
 
 
 class TrainPageTest(TrainRuns):

@@ -71,7 +71,7 @@ class DeepModel:
             return super().train(*arguments, ranks=ranks, **options)
         meeting = () if "--out" in arguments or "--resume" in arguments else ("--out", self.folder / f"meeting{self.meetings}")
         started = self.ranks(ranks, "--text", self.folder / "text.txt", *SMALL, *arguments, *meeting)
-        codes = [process.wait(240) for process in started]
+        codes = [process.wait(1200) for process in started]
         self.assertEqual(codes, [0] * ranks, self.errors())
         lines = (self.folder / "0.out").read_text().splitlines()
         return [json.loads(line) for line in lines if line.startswith("{")]
@@ -222,7 +222,7 @@ class LightPipelineTest(DeepModel, LightRuns):
         (self.folder / "text.txt").write_text("ab " * 110)  # ten windows; one replica takes eight
         started = self.ranks(2, "--text", self.folder / "text.txt", "--model-config", self.folder / "shape.toml", *SMALL, *STEP,
                              "--pipeline", 1, "--out", self.folder / "run")
-        self.assertEqual([process.wait(240) for process in started], [2, 2], self.errors())
+        self.assertEqual([process.wait(1200) for process in started], [2, 2], self.errors())
         self.assertIn("a step of all ranks takes 16", self.errors())
 
     def test_freed_ranks_are_told_to_the_launcher(self):
@@ -268,7 +268,7 @@ class LightPipelineTest(DeepModel, LightRuns):
                  for rank, shape in enumerate(("shape.toml", "other.toml"))]
         for rank in ranks:
             self.addCleanup(rank.kill)
-        errors = [rank.communicate(timeout=240)[1] for rank in ranks]
+        errors = [rank.communicate(timeout=1200)[1] for rank in ranks]
         for error in errors:
             self.assertIn("the model is 4 layers, width 32, 4 / 2 heads of 8", error)
             self.assertIn("width 64", error)
@@ -305,12 +305,12 @@ class LightPipelineTest(DeepModel, LightRuns):
         out = self.folder / "run"
         arguments = ["--model-config", self.folder / "shape.toml", "--text", self.folder / "text.txt", "--batch", 2,
                      "--context", 32, "--rate", "1e-2", "--threads", 1, "--accumulate", 4, "--steps", 100000,
-                     "--pipeline", 2, "--rebalance", 1, "--save-every", 1, "--out", out, "--timeout", 60]
+                     "--pipeline", 2, "--rebalance", 1, "--save-every", 1, "--out", out, "--timeout", 600]
         ranks = self.ranks(2, *arguments)
-        wait_for(lambda: (out / "latest").exists() or ranks[0].poll() is not None, "a checkpoint", seconds=240, more=self.errors)
+        wait_for(lambda: (out / "latest").exists() or ranks[0].poll() is not None, "a checkpoint", more=self.errors)
         self.assertIsNone(ranks[0].poll(), self.errors())
         os.kill(ranks[1].pid, signal.SIGKILL)
-        ranks[0].wait(240)
+        ranks[0].wait(1200)
         error = (self.folder / "0.err").read_text()
         self.assertEqual(ranks[0].returncode, 3, error)
         self.assertIn("rank 1 is lost", error)

@@ -81,7 +81,7 @@ class TrainRuns(unittest.TestCase):
         common = ["--text", self.folder / "text.txt", *SMALL] if small else []
         process = self.start(*common, *arguments, ranks=ranks, mpi_arguments=mpi_arguments,
                              environment=environment)
-        out, error = process.communicate(timeout=240)
+        out, error = process.communicate(timeout=1200)
         if (process.returncode == 0) != (code == 0):
             raise AssertionError(f"{arguments} ended with {process.returncode}:\n{out}{error}")
         if code != 0:

@@ -180,7 +180,7 @@ class RunTest(LightRuns):
         process = subprocess.run(
             ["mpirun", "--oversubscribe", "-n", "2", script, "--text", self.folder / "text.txt", *map(str, SMALL),
              "--model-config", self.folder / "shape.toml", "--steps", "2"],
-            capture_output=True, text=True, timeout=120, env=environment)
+            capture_output=True, text=True, timeout=1200, env=environment)
         self.assertNotEqual(process.returncode, 0)
         self.assertIn("--seed is 5 on rank 0, 6 on rank 1", process.stderr)
         self.assertIn("--log-every is 1 on rank 0, 2 on rank 1", process.stderr)
@@ -230,7 +230,7 @@ class RunTest(LightRuns):
         limit = (2000, 2000)
         process = self.start("--text", self.folder / "text.txt", *SMALL, "--resume", out, "--steps", 30, "--save-every", 10,
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
-        lines, error = process.communicate(timeout=120)
+        lines, error = process.communicate(timeout=1200)
         self.assertEqual(process.returncode, 2, error)
         self.assertIn("model.safetensors': File too large; earlier checkpoints stay, and the run continues", error)
         self.assertRegex(error, r"tfevents\S+: File too large; the run continues without this log")
@@ -246,7 +246,7 @@ class RunTest(LightRuns):
         self.addCleanup(process.stderr.close)
         json.loads(process.stdout.readline())
         process.send_signal(signal.SIGTERM)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=1200)
         self.assertEqual(process.returncode, 0, error)
         self.assertIn("stopped after step", error)
         step = json.loads((out / (out / "latest").read_text().strip() / "checkpoint.json").read_text())["step"]
@@ -282,7 +282,7 @@ class RunTest(LightRuns):
                   f"cat {out}/latest; ls -A {out}; rm {out}/filler\n{shlex.join(map(str, again))} || exit 3\n"
                   f"cat {out}/latest")
         process = subprocess.run(["unshare", "--mount", "bash", "-c", script], capture_output=True, text=True,
-                                 timeout=240)
+                                 timeout=1200)
         if process.returncode == 77 or "unshare failed" in process.stderr:
             self.skipTest("this user cannot mount a tmpfs")
         self.assertEqual(process.returncode, 0, process.stderr)
@@ -388,7 +388,7 @@ class RunTest(LightRuns):
 
     def test_the_help_shows_what_holds_without_an_option(self):
         process = self.start("--help")
-        help_text, _ = process.communicate(timeout=240)
+        help_text, _ = process.communicate(timeout=1200)
         help_text = " ".join(help_text.split())
         for words in ("--rate NUMBER learning rate [default: 0.001]", "--reduce TEXT ", "[default: dense]", "[1 to 1048576; default: 8]",
                       "[0 or more; default: 1]", "--on-nan {stop,skip,back} ", "[default: stop]", "--steps INT ", "--text TEXT ", "--cuts INT ..."):

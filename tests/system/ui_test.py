@@ -147,7 +147,7 @@ class PageTest(unittest.TestCase):
             shutil.copytree(FILES, folder, dirs_exist_ok=True)
             shutil.copy(SOURCE / "tests" / "system" / "ui" / "modules_test.mjs", folder)
             (Path(folder) / "package.json").write_text('{"type": "module"}')
-            process = subprocess.run(["node", "--test", folder], capture_output=True, text=True, timeout=120)
+            process = subprocess.run(["node", "--test", folder], capture_output=True, text=True, timeout=1200)
             self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
             self.assertRegex(process.stdout, r"pass [1-9]")
 

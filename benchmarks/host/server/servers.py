@@ -60,14 +60,14 @@ class Server:
         words = [str(self.port_file if word is self.PORT_FILE else word) for word in command]
         self.process = subprocess.Popen(words, stdout=self.log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                         env=environment)
-        for _ in range(2400):
+        for _ in range(12_000):
             if self._is_ready():
                 return
             if self.process.poll() is not None:
                 raise SystemExit(f"{name} ended at once:\n{self.tail()}")
             time.sleep(0.05)
         self.close()
-        raise SystemExit(f"{name} does not listen after two minutes:\n{self.tail()}")
+        raise SystemExit(f"{name} does not listen after ten minutes:\n{self.tail()}")
 
     def _is_ready(self):
         if self.port is None:
@@ -85,11 +85,11 @@ class Server:
         return self.log_path.read_text(errors="replace")[-2000:]
 
     def close(self):
-        """Ends it in order, if it does so within a minute; its exit code."""
+        """Ends it in order, if it does so within ten minutes; its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            self.process.wait(60)
+            self.process.wait(600)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -124,7 +124,7 @@ def left_over(before, after):
     return {name: after[name] - before[name] for name, more in ALLOWED.items() if after[name] > before[name] + more}
 
 
-def wait_for_rest(watch, before=None, seconds=120):
+def wait_for_rest(watch, before=None, seconds=600):
     """What is still not at rest after that time; what is held more than `before` counts, too."""
     end = time.monotonic() + seconds
     while True:

@@ -17,12 +17,12 @@ import time
 
 from http_client import AnswerReader, connect, request
 
-PATIENCE_S = 180
+PATIENCE_S = 600
 BUSY = {429, 503}
 WORDS = "Once upon a time there was little girl who saw big dog and they went to the park with red ball".split()
 MAX_BODY = 256 * 1024  # as soak.py starts the daemon
 CONTEXT = 192
-READ_TIMEOUT_S = 4  # as well: a request that takes longer to arrive gets 408
+READ_TIMEOUT_S = 10  # as well: a request that takes longer to arrive gets 408
 
 
 class Tally:

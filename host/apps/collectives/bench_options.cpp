@@ -82,7 +82,7 @@ void add_rank_options(CLI::App& command, BenchOptions& options) {
       ->check(CLI::Range(1, 1024));
   command.add_option("--rank", options.rank,
                      "gloo, nccl: the rank of this process (default: start all ranks here)");
-  command.add_flag("--launched", options.launched)->group("");  // not for people
+  command.add_option("--launcher", options.launcher)->group("");  // not for people
   command.add_option("--store", options.store,
                      "gloo, nccl: where ranks meet: a shared folder, or redis://host:port");
   command.add_option("--gpu", options.gpu, "nccl: number of this rank's GPU (default: its rank)");

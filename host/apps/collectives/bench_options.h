@@ -37,8 +37,8 @@ struct BenchOptions {
   std::string transport = "inproc";
   int world = 0;  // 0: four ranks; with mpirun, its number of ranks
   int rank = -1;  // gloo, nccl: -1 starts all ranks here
-  // set for ranks that this program started itself; such a rank ends when its parent ends
-  bool launched = false;
+  // of a rank that this program started itself: the process of its parent, with which it ends
+  int launcher = 0;
   std::string store;      // gloo: a folder that all ranks see, or redis://host:port
   std::string interface;  // gloo: the interface to listen on
   std::string address;    // gloo: the address to listen on, by name or number

@@ -164,9 +164,9 @@ class Children {
 };
 
 // A launcher that is killed cannot end its ranks; the kernel does.
-void end_with_launcher() {
+void end_with_launcher(pid_t launcher) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() == 1) std::_Exit(kPeerFailed);
+  if (getppid() != launcher) std::_Exit(kPeerFailed);  // it was killed before
 }
 
 int run_processes(const BenchOptions& options, const std::vector<std::string>& arguments) {
@@ -174,7 +174,7 @@ int run_processes(const BenchOptions& options, const std::vector<std::string>& a
   Children children;
   for (int rank = 0; rank < world_of(options); ++rank) {
     std::vector<std::string> all = arguments;
-    all.insert(all.end(), {"--launched", "--rank", std::to_string(rank)});
+    all.insert(all.end(), {"--launcher", std::to_string(getpid()), "--rank", std::to_string(rank)});
     if (options.store.empty()) all.insert(all.end(), {"--store", scratch.path()});
     if (options.address.empty() && options.interface.empty()) {
       all.insert(all.end(), {"--address", "127.0.0.1"});
@@ -255,7 +255,7 @@ int launch_ranks(const BenchOptions& options, const std::vector<std::string>& ar
   if (options.transport == "inproc") return run_threads(world_of(options), body);
   if (options.transport == "gloo" || options.transport == "nccl") {
     if (options.rank < 0) return run_processes(options, arguments);
-    if (options.launched) end_with_launcher();
+    if (options.launcher != 0) end_with_launcher(options.launcher);
     return run_rank(options.transport == "gloo" ? meet(options) : meet_on_gpus(options), body);
   }
   transport::mpi::Environment environment;

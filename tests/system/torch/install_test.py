@@ -18,7 +18,7 @@ PAGE = SOURCE / "host" / "training" / "python" / "README.md"
 def run(*command, cwd, **more):
     variables = dict(environment(**more), PIP_NO_INDEX="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
     variables["PYTHONPATH"] = variables.pop("INSTALLED", "")
-    found = subprocess.run(command, capture_output=True, text=True, timeout=500, env=variables, cwd=cwd)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=1200, env=variables, cwd=cwd)
     if found.returncode != 0:
         raise AssertionError(f"{command} ended with {found.returncode}:\n{found.stdout}{found.stderr}")
     return found.stdout

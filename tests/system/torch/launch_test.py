@@ -86,7 +86,7 @@ class ResolverTest(unittest.TestCase):
 def run_python(test, text):
     """What a program prints that imports the package with PyTorch."""
     require(DEBIAN)
-    found = subprocess.run([DEBIAN, "-c", text], capture_output=True, text=True, timeout=200, env=environment())
+    found = subprocess.run([DEBIAN, "-c", text], capture_output=True, text=True, timeout=1200, env=environment())
     test.assertEqual(found.returncode, 0, found.stderr)
     return found.stdout
 
@@ -172,7 +172,7 @@ class MissingTorchTest(unittest.TestCase):
         """With a module `torch` that is `fake`."""
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "torch.py").write_text(fake)
-            return subprocess.run([sys.executable, "-B", *command], capture_output=True, text=True, timeout=100, cwd=folder,
+            return subprocess.run([sys.executable, "-B", *command], capture_output=True, text=True, timeout=1200, cwd=folder,
                                   env=dict(environment(), PYTHONPATH=f"{folder}:{PACKAGE_SOURCE}"))
 
     def test_the_package_itself_needs_no_torch(self):

@@ -13,7 +13,7 @@ SCRIPT = str(HERE / "plain_script.py")
 
 
 def launch(*command, code=0, **more):
-    found = subprocess.run(command, capture_output=True, text=True, timeout=400, env=environment(**more), cwd=HERE)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=1200, env=environment(**more), cwd=HERE)
     if found.returncode != code:
         raise AssertionError(f"{command} ended with {found.returncode}:\n{found.stdout}{found.stderr}")
     return found.stdout + found.stderr
@@ -27,7 +27,7 @@ def two_ranks(*arguments, **more):
     """As torchrun does it, without torchrun's own process and with one import of PyTorch for all."""
     ranks = Ranks(2, [DEBIAN, "-m", "tandem.torch", *arguments], cwd=HERE, forked=True, **more)
     try:
-        codes, outputs = ranks.wait(400)
+        codes, outputs = ranks.wait()
     finally:
         ranks.close()
     if codes != [0, 0]:
@@ -147,7 +147,7 @@ class LauncherTest(unittest.TestCase):
                                                        "(0.01)", "--algorithm")),
         ]
         process = subprocess.run([DEBIAN, "-c", MANY], input=json.dumps([mistake[:2] for mistake in mistakes]), text=True,
-                                 capture_output=True, timeout=400, env=environment(), cwd=HERE)
+                                 capture_output=True, timeout=1200, env=environment(), cwd=HERE)
         self.assertEqual(process.returncode, 0, process.stderr)
         for (arguments, variables, code, words), found in zip(mistakes, json.loads(process.stdout), strict=True):
             with self.subTest(arguments=arguments, variables=variables):

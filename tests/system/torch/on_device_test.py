@@ -18,7 +18,7 @@ class OnDevice(unittest.TestCase):
         if not LIBRARY.is_file():
             raise unittest.SkipTest("the library over the interpreter is not built (target tandem_training_simt)")
         cls.stopped = unittest.TestCase()
-        ranks, codes, outputs = run_ranks(cls.stopped, 2, [DEBIAN, str(HERE / "on_device_cases.py")], 250,
+        ranks, codes, outputs = run_ranks(cls.stopped, 2, [DEBIAN, str(HERE / "on_device_cases.py")],
                                           TANDEM_TRAINING_LIBRARY=LIBRARY)
         try:
             if any(codes):

@@ -19,6 +19,7 @@ import unittest
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+import mpi_folder  # noqa: E402
 from ports import free_port  # noqa: E402
 sys.path.pop()  # this folder must not pass for PyTorch
 
@@ -36,7 +37,7 @@ def torch_version(python):
     """The version of PyTorch that a Python has, as two numbers; None without."""
     try:
         found = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True,
-                               timeout=300)
+                               timeout=1200)
     except OSError:
         return None
     return tuple(int(part) for part in found.stdout.split(".")[:2]) if found.returncode == 0 else None
@@ -67,7 +68,7 @@ def require_current():
 def environment(**more):
     """Without what a launcher round this test may have set."""
     kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("OMPI_", "PMI", "SLURM_", "TORCHELASTIC_", "TANDEM_"))
+            if name == mpi_folder.VARIABLE or not name.startswith(("OMPI_", "PMI", "SLURM_", "TORCHELASTIC_", "TANDEM_"))
             and name not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")}
     return dict(kept, PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", MKL_NUM_THREADS="1",
                 **{name: str(value) for name, value in more.items()})
@@ -157,12 +158,12 @@ class Ranks:
                 process = subprocess.Popen(command, stdout=self.files[-1], stderr=subprocess.STDOUT, cwd=place, env=variables)
             self.processes.append(process)
 
-    def wait(self, seconds=300):
+    def wait(self, seconds=1200):
         """Their exit statuses and outputs. A rank that fails ends the others, which may wait for it, soon after."""
         end = time.monotonic() + seconds
         while any(process.poll() is None for process in self.processes):
             if any(process.returncode for process in self.processes):
-                end = min(end, time.monotonic() + 20)
+                end = min(end, time.monotonic() + 120)
             if time.monotonic() > end:
                 break
             time.sleep(0.1)
@@ -193,7 +194,7 @@ class Ranks:
         self.folder.cleanup()
 
 
-def run_ranks(test, world, command, seconds=300, **more):
+def run_ranks(test, world, command, seconds=1200, **more):
     """Runs them to their end; the Ranks, exit statuses and outputs."""
     ranks = Ranks(world, command, **more)
     test.addCleanup(ranks.close)
@@ -210,7 +211,7 @@ class Cases:
     def setUpClass(cls):
         require(cls.python)
         stopped = unittest.TestCase()
-        ranks, codes, outputs = run_ranks(stopped, cls.world, [cls.python, str(HERE / cls.program), *cls.cases], 500,
+        ranks, codes, outputs = run_ranks(stopped, cls.world, [cls.python, str(HERE / cls.program), *cls.cases], 1200,
                                           forked=True)
         try:
             if any(codes):

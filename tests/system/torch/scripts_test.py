@@ -15,14 +15,14 @@ PYTHON = os.environ.get("TANDEM_TORCH_PYTHON")
 
 @functools.lru_cache(maxsize=None)
 def has(module):
-    return PYTHON and subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True, timeout=300).returncode == 0
+    return PYTHON and subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True, timeout=1200).returncode == 0
 
 
 def torchrun(*arguments, **more):
     """Exit status and output of two ranks under the launcher."""
     command = [PYTHON, *TORCHRUN[:2], "--nproc_per_node", "2", "--master_port", str(free_port()), "-m", "tandem.torch",
                *arguments]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=500, env=environment(**more), cwd=HERE)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=1200, env=environment(**more), cwd=HERE)
     return found.returncode, found.stdout + found.stderr
 
 

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-OPTIONS = dict(sparsifier="exdyna", density=0.05, dense_below=0, timeout_s=60)
+OPTIONS = dict(sparsifier="exdyna", density=0.05, dense_below=0, timeout_s=300)
 
 
 def small_model(seed=1):
