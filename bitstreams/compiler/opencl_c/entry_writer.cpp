@@ -93,11 +93,9 @@ void write_table(std::ostringstream& out, const KernelSignature& kernel) {
       << kernel.arguments.size() << ", kinds, tandem_cl_sizes_" << name << ", types, "
       << (kernel.uses_work_items ? "true" : "false") << ", " << kernel.pipes.size()
       << ", used, &tandem_cl_invoke_" << name << ", TANDEM_CL_LOCALS(" << name << ")};\n"
-      << "  static tandem_opencl::Kernel* kernel = nullptr;\n"
-      << "  if (kernel == nullptr) {\n"
-      << "    kernel = new tandem_opencl::Kernel(table, pipes, [](const tandem_glue::Invocation& "
-         "call) { kernel->call(call); });\n"
-      << "  }\n  return kernel->entry();\n}\n";
+      << "  static tandem_opencl::Kernel kernel(table, pipes, "
+         "[](const tandem_glue::Invocation& call) { kernel.call(call); });\n"
+      << "  return kernel.entry();\n}\n";
 }
 
 void write_pipes(std::ostringstream& out, const std::vector<Pipe>& pipes,
