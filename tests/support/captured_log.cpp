@@ -69,8 +69,8 @@ CapturedLog::CapturedLog(LogFormat format, bool debug) {
 }
 
 CapturedLog::~CapturedLog() {
-  the_sink->capture(false);
   spdlog::default_logger()->set_level(spdlog::level::info);
+  the_sink->capture(false);
   use_log_format(LogFormat::kText);
 }
 

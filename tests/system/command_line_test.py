@@ -294,6 +294,8 @@ class ConfigTest(unittest.TestCase):
     def test_a_device_has_a_number(self):
         for text in ('attention = "xrt:q"', 'attention = "cpu,xrt:"', 'attention = "xrt:-1"', 'compute = "cuda:0x"'):
             self.assertIn("a number follows the ':'", self.check(text + "\n").stderr, text)
+        for text in ('attention = "cuda:0+"', 'attention = "cuda:0+abacus:1,cpu"'):
+            self.assertIn("no such kind of device", self.check(text + "\n").stderr, text)
         for text in ('attention = "xrt:0,xrt:1"', 'attention = "cuda:0+cuda:1,cpu"', 'compute = "cpu"'):
             self.assertEqual(self.check(text + "\n").returncode, 0, text)
 

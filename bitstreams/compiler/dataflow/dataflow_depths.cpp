@@ -15,8 +15,9 @@ namespace {
 
 constexpr int kMacroLevels = 16;
 constexpr size_t kLongestDepth = 1024;  // characters
-// For a stated depth that is unknown: too shallow a stream would be told as a deadlock.
-constexpr const char* kDeepest = "0x40000000u";
+// For a stated depth that is unknown: too shallow a stream would be told as a deadlock. More than
+// the memory of a card's chip holds, less than that of the machine.
+constexpr const char* kDeepest = "1000000";
 
 bool is_plain_number(std::string_view text) {
   return text.size() < 10 && std::all_of(text.begin(), text.end(), [](char c) {
@@ -57,8 +58,9 @@ class Depths {
     std::optional<std::string> value = expression(depth, index, kMacroLevels);
     if (!value.has_value()) {
       notes_.warnings.push_back(location(index) + "depth=" + depth + " of stream '" + variable +
-                                "' is neither a number nor a constant known there: the stream "
-                                "holds whatever is written");
+                                "' is neither a number nor a constant known there: it counts "
+                                "as " +
+                                kDeepest);
       value = kDeepest;
     }
     statements_.push_back({source_.token(next).begin,

@@ -4,7 +4,7 @@
 //
 // A depth is an expression of numbers, constants of the program and macros. The preprocessor
 // expands macros in the text but not in pragmas, so the definitions are requested when a pragma
-// names one. An unknown depth gives a stream without bound, and a warning with the pragma's file
+// names one. An unknown depth counts as a million, and gives a warning with the pragma's file
 // and line. Cost: linear in the text.
 #pragma once
 

@@ -11,8 +11,7 @@
 
 namespace tandem::emulation {
 
-// The buffer contains `address`, or is the closest one that ends before it. Adds nothing if there
-// is none.
+// The buffer is that of MemoryStates::find(). Adds nothing if there is none.
 void add_buffer_to(Finding& finding, const MemoryStates& states, uint64_t address);
 
 }  // namespace tandem::emulation

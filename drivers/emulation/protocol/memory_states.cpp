@@ -190,7 +190,9 @@ bool MemoryStates::any(uint64_t address, uint64_t size_bytes, uint8_t bits) cons
 
 const BufferRecord* MemoryStates::find(uint64_t address) const {
   const BufferRecord* best = nullptr;
-  // The less, the better: 0, or whether it is freed, the bytes between, the newest first.
+  // The least is best: live before freed, then the fewest bytes between, then the newest. Most
+  // accesses outside go beyond an end, so a byte before a beginning counts as many.
+  constexpr uint64_t kWeightBefore = 64;
   using Rank = std::tuple<bool, uint64_t, uint64_t>;
   Rank best_rank;
   for (uint32_t index = 0; index < kMaxBufferRecords; ++index) {
@@ -203,7 +205,7 @@ const BufferRecord* MemoryStates::find(uint64_t address) const {
     if (holds && state == kStateLive) return &record;
     if (holds && (states()[address] & kStateFreed) == 0) continue;  // made anew since
     const uint64_t between = holds       ? 0
-                             : is_before ? record.address - address
+                             : is_before ? kWeightBefore * (record.address - address)
                                          : address - record.address - record.size_bytes + 1;
     const Rank rank = {!holds && state != kStateLive, between, ~record.number};
     if (best != nullptr && best_rank < rank) continue;

@@ -74,8 +74,8 @@ class MemoryStates {
   bool any_unseen(uint64_t address, uint64_t size_bytes) const;
   // Whether a byte of the range has one of `bits`.
   bool any(uint64_t address, uint64_t size_bytes, uint8_t bits) const;
-  // The newest buffer that contains or contained `address`; otherwise the closest one, before or
-  // behind it, and a freed one only where none is live. Null: none.
+  // The newest buffer that contains or contained `address`; otherwise the closest one that
+  // ends before it, or begins right behind it, and a freed one only where none is live. Null: none.
   const BufferRecord* find(uint64_t address) const;
 
  private:

@@ -37,7 +37,7 @@ struct BenchOptions {
   std::string transport = "inproc";
   int world = 0;  // 0: four ranks; with mpirun, its number of ranks
   int rank = -1;  // gloo, nccl: -1 starts all ranks here
-  // of a rank that this program started itself: the process of its parent, with which it ends
+  // process id of the program that started this rank; the rank ends with it; 0: none
   int launcher = 0;
   std::string store;      // gloo: a folder that all ranks see, or redis://host:port
   std::string interface;  // gloo: the interface to listen on

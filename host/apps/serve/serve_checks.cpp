@@ -59,27 +59,24 @@ void check_port_file(ServeOptions& options, Warnings& /*warnings*/) {
   }
 }
 
-std::string kind_of(const std::string& id) { return id.substr(0, id.find(':')); }
-
-// `id`: of one device, or of a group such as "cuda:0+cuda:1".
-void require_numbers(const std::string& id) {
-  for (const std::string_view member : parts_of(id, '+')) {
-    const std::size_t colon = member.find(':');
-    if (colon == std::string_view::npos) continue;
-    const auto number = number_of<int>(member.substr(colon + 1));
-    if (number && *number >= 0) continue;
-    throw Error("device", fmt::format("'{}' is no device: a number follows the ':', as in {}:0",
-                                      member, kind_of(id)));
-  }
-}
-
-void require_known(const std::string& id) {
+void require_known_member(std::string_view member) {
+  const auto [kind, number] = cut_at(member, ':');
   std::string known;
   for (const device::Backend* backend : device::backends()) {
-    if (backend->kind() == kind_of(id)) return require_numbers(id);
+    if (backend->kind() == kind) {
+      const auto index = number_of<int>(number);
+      if (kind.size() == member.size() || (index && *index >= 0)) return;
+      throw Error("device", fmt::format("'{}' is no device: a number follows the ':', as in {}:0",
+                                        member, kind));
+    }
     known += (known.empty() ? "" : ", ") + std::string(backend->kind());
   }
-  throw Error("device", "no such kind of device: '" + id + "' (known: " + known + ")");
+  throw Error("device", fmt::format("no such kind of device: '{}' (known: {})", member, known));
+}
+
+// `id`: of one device, or of a group such as "cuda:0+cuda:1".
+void require_known(const std::string& id) {
+  for (const std::string_view member : parts_of(id, '+')) require_known_member(member);
 }
 
 void check_compute(ServeOptions& options, Warnings& /*warnings*/) {

@@ -107,7 +107,7 @@ void write_text(const fs::path& path, const std::string& text) {
   file.keep();
 }
 
-// A slow disk holds up the own report; the other ranks have the whole time behind it.
+// What a slow disk took for the own report is not taken from the others.
 Deadline renewed(Deadline deadline, Deadline::Clock::duration patience) {
   return deadline.is_never() ? deadline : Deadline::after(patience);
 }

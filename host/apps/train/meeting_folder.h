@@ -80,8 +80,9 @@ class MeetingFolder {
   void require_newest() const;
 
   // Called after `group` has failed: reports it for rank `own`, and waits until all others have
-  // reported or ended. The deadline of a rank that works (send_heartbeat()) is extended. failure:
-  // the error with which this rank ends; empty: another rank caused the failure.
+  // reported or ended. Its time begins when the own report is written, and that of a rank that
+  // works (send_heartbeat()) is extended. failure: the error with which this rank ends; empty:
+  // another rank caused the failure.
   FailureReports collect_reports(const GroupMembers& group, int own, const std::string& failure,
                                  Deadline deadline);
   // The same without waiting.

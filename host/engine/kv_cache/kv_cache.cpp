@@ -71,7 +71,8 @@ std::uint32_t KvCache::num_available() const {
 
 UnitPages KvCache::unit_pages(int unit) const {
   const Unit& u = units_[unit];
-  return {u.alive, u.pool.num_pages(), u.pool.num_used(), u.pool.num_idle()};
+  return {u.alive, u.pool.num_pages() - u.withheld, u.pool.num_used() - u.withheld,
+          u.pool.num_idle()};
 }
 
 std::size_t KvCache::matchable_blocks(std::span<const TokenId> tokens) const {

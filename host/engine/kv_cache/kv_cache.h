@@ -46,6 +46,7 @@ struct PrefixProbe {
 
 struct UnitPages {
   bool alive = true;
+  // Pages, without withheld ones.
   std::uint32_t total = 0, used = 0, idle = 0;
 };
 

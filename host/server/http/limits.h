@@ -29,7 +29,7 @@ struct Limits {
       30'000};  // a client that takes no byte for this time is dropped
   std::chrono::milliseconds linger_timeout{
       1'000};  // continues to read after the last answer, see linger()
-  // A client whose machine acknowledges nothing for this time is dropped.
+  // A client whose machine acknowledges nothing for this time, and for stall_timeout, is dropped.
   std::chrono::seconds vanished_timeout{60};
 };
 

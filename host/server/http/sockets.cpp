@@ -21,7 +21,7 @@ using asio::ip::tcp;
 
 namespace {
 constexpr int kPortTries = 20;  // a port free on one address may be taken on the next
-constexpr int kProbes = 3;      // of keep-alive, unanswered, before a connection is dead
+constexpr int kProbes = 3;      // of keep-alive; TCP_USER_TIMEOUT limits how long they go on
 
 bool is_absent(const boost::system::error_code& error) {
   return error == asio::error::address_family_not_supported ||

@@ -60,9 +60,8 @@ struct LocalAddress {
 LocalAddress local_address(Acceptor& acceptor);
 
 // For an accepted TCP socket: disables delays, and lets the kernel end it if the other machine
-// acknowledges nothing for `vanished`. While data waits to be sent, the longer of `vanished` and
-// `stalled` applies, because the kernel cannot tell a client that takes nothing from one that is
-// gone. Does nothing for other sockets.
+// acknowledges nothing for the longer of `vanished` and `stalled`: the kernel has one limit for
+// idle clients and for those that take nothing. Does nothing for other sockets.
 void set_client_options(Socket& socket, std::chrono::seconds vanished,
                         std::chrono::milliseconds stalled);
 

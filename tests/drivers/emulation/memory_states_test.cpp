@@ -48,9 +48,9 @@ TEST(MemoryStates, OutsideOfBuffersTheClosestIsFoundLiveOnesFirst) {
   states.make_buffer(12288, 100, 0, true, {});
   EXPECT_EQ(states.find(0)->address, 4096u);
   EXPECT_EQ(states.find(4000)->address, 4096u);
-  // 4046 bytes from the last byte of the one to the first of the other.
-  EXPECT_EQ(states.find(4195 + 4046)->address, 4096u);
-  EXPECT_EQ(states.find(4195 + 4047)->address, 12288u);
+  // Between are 8092 bytes. A byte before a buffer counts as 64 beyond one.
+  EXPECT_EQ(states.find(12288 - 125)->address, 4096u);
+  EXPECT_EQ(states.find(12288 - 124)->address, 12288u);
   EXPECT_EQ(states.find(20000)->address, 12288u);
   EXPECT_EQ(states.states()[12288], kStateLive | kStateWritten);
   states.free_buffer(12288, 100);

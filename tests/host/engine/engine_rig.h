@@ -33,7 +33,7 @@ struct Answer {
 class Listener {
  public:
   EventSink sink();
-  Answer wait();  // for the end; fails the test after a minute
+  Answer wait();  // for the end; fails the test after five minutes
   // Called on the engine's thread after each event.
   std::function<void(const Answer&)> on_event;
 

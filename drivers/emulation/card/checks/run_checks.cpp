@@ -315,34 +315,6 @@ void RunChecks::faulted(uint64_t address, bool is_known, const void* at) {
   report({"out_of_bounds", true, message, kNoDeviceAddress, "", 0}, at);
 }
 
-// The buffer that contains the address, or the closest one.
-RunChecks::Place RunChecks::place_at(const char* kind, const void* from,
-                                     uint64_t device_address) const {
-  uint64_t buffer = kNoDeviceAddress;
-  if (device_address != kNoDeviceAddress) {
-    const BufferRecord* const record = areas_.states.find(device_address);
-    if (record != nullptr) buffer = record->number;
-  }
-  return {kind, from, buffer};
-}
-
-bool RunChecks::is_known(const char* kind, const void* from, uint64_t device_address) const {
-  return seen_.contains(place_at(kind, from, device_address));
-}
-
-// Once per place and buffer.
-bool RunChecks::is_new(const char* kind, const void* from, uint64_t device_address) {
-  const auto [known, is_first] = seen_.try_emplace(place_at(kind, from, device_address), true);
-  if (!is_first && known->second) any_found_ = true;
-  return is_first;
-}
-
-// A buffer that was never synced: bytes that are 0 on both sides do not tell.
-bool RunChecks::holds_stale_bytes(uint64_t address) const {
-  const BufferRecord* const buffer = areas_.states.find(address);
-  return buffer != nullptr && areas_.states.any(buffer->address, buffer->size_bytes, kStateStale);
-}
-
 // The nearest line of the user's: the access may be in a header, in a function of its own.
 void RunChecks::report(const Problem& problem, const void* from) {
   any_found_ = true;
@@ -368,31 +340,12 @@ void RunChecks::report(const Problem& problem, const void* from) {
   finding.line = place.line != 0 ? place.line : problem.line;
   // The checks of an index, of its access and of the parts of a wide access tell the same.
   const uint64_t buffer = std::get<2>(place_at(problem.kind, from, problem.address));
-  const bool is_told =
-      finding.line != 0 &&
-      !told_lines_.emplace(finding.kind, finding.file, finding.line, buffer).second;
-  if (is_told) return;
+  if (finding.line != 0) {
+    if (is_run_into(finding, problem.address)) return;
+    if (!told_lines_.emplace(finding.kind, finding.file, finding.line, buffer).second) return;
+  }
   if (problem.address != kNoDeviceAddress) add_buffer(finding, problem.address);
   unit_.report(std::move(finding));
-}
-
-void RunChecks::add_buffer(Finding& finding, uint64_t address) const {
-  finding.argument = argument_of(address);
-  add_buffer_to(finding, areas_.states, address);
-}
-
-// The argument whose buffer has the address, else the one that begins closest before it. Right
-// before a buffer: that buffer's first.
-std::string RunChecks::argument_of(uint64_t address) const {
-  const BufferRecord* const buffer = areas_.states.find(address);
-  if (buffer != nullptr) address = std::max(address, buffer->address);
-  const PointerArgument* best = nullptr;
-  for (const PointerArgument& pointer : pointers_) {
-    if (pointer.address > address) continue;
-    if (best == nullptr || pointer.address > best->address) best = &pointer;
-  }
-  if (best == nullptr && pointers_.size() == 1) best = pointers_.data();
-  return best == nullptr ? "" : best->name;
 }
 
 }  // namespace tandem::emulation

