@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
 #include <utility>
 
 namespace tandem::vpp {
@@ -71,8 +72,8 @@ bool blank_char(char c) { return std::isspace(static_cast<unsigned char>(c)) != 
 std::string plain_head(std::string_view head) {
   std::string out(head);
   const auto blank = [&](size_t begin, size_t end) {
-    std::fill(out.begin() + static_cast<ptrdiff_t>(begin),
-              out.begin() + static_cast<ptrdiff_t>(end), ' ');
+    std::fill(out.begin() + static_cast<std::ptrdiff_t>(begin),
+              out.begin() + static_cast<std::ptrdiff_t>(end), ' ');
   };
   for (size_t at = 0; at < out.size(); ++at) {
     if (starts_literal(out, at)) {

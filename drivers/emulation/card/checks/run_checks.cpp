@@ -19,7 +19,6 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr uint64_t kNoDeviceAddress = ~uint64_t{0};
 constexpr int kMostFrames = 24;
 
 uint64_t low_bytes(uint64_t count) {

@@ -320,6 +320,7 @@ class RunChecks {
   void name_port(Finding& finding) const;
   std::string argument_of(uint64_t address) const;
 
+  static constexpr uint64_t kNoDeviceAddress = ~uint64_t{0};
   static constexpr uint64_t kReadable = 0x0101010101010101 * (kStateLive | kStateWritten);
   static constexpr uint64_t kReadMask =
       0x0101010101010101 * (kStateLive | kStateWritten | kStateStale);
