@@ -9,7 +9,7 @@
 #define TANDEM_MEMORY_BUGS(BUG) \
   BUG(reads_behind_end) BUG(writes_behind_end) BUG(loops_once_more) BUG(doubles_its_stride) \
   BUG(takes_wrong_width) BUG(copies_too_much_in) BUG(copies_too_much_out) \
-  BUG(reads_wide_across_end) BUG(reads_before_begin) BUG(reads_up_to_next) BUG(misaligned_int) BUG(misaligned_long) \
+  BUG(reads_wide_across_end) BUG(reads_before_begin) BUG(misaligned_int) BUG(misaligned_long) \
   BUG(misaligned_double) BUG(reads_unwritten) BUG(reads_unwritten_half) \
   BUG(counts_rows_as_columns) BUG(gathers_outside)
 

@@ -57,14 +57,6 @@ void reads_before_begin(const int* in, int* out, int*, int, bool bad) {
   for (int i = 3; i >= (bad ? -1 : 0); --i) out[i + 1] = in[i];  // bug reads_before_begin
 }
 
-// The last bytes before a buffer are near to it, and the finding is that of the first all the same.
-void reads_up_to_next(const int* in, int* out, int*, int count, bool bad) {
-  const int* const end = bad ? out : in + count;
-  int sum = 0;
-  for (const int* at = in; at < end; ++at) sum ^= *at;  // bug reads_up_to_next
-  out[0] = sum;
-}
-
 void misaligned_int(const int* in, int* out, int*, int, bool bad) {
   const char* const bytes = (const char*)in;
   out[0] = *(const int*)(bytes + (bad ? 2 : 4));  // bug misaligned_int
