@@ -58,8 +58,7 @@ class Depths {
     std::optional<std::string> value = expression(depth, index, kMacroLevels);
     if (!value.has_value()) {
       notes_.warnings.push_back(location(index) + "depth=" + depth + " of stream '" + variable +
-                                "' is neither a number nor a constant known there: it counts "
-                                "as " +
+                                "' is neither a number nor a constant known there: it counts as " +
                                 kDeepest);
       value = kDeepest;
     }
