@@ -93,8 +93,8 @@ TEST_F(CudaRings, LoseNoTokenWithAUnit) {
       test::NaiveUnitOptions mortal = {.num_pages = 32};
       EngineOptions options = pages_everywhere(2);
       if (stuck) {
-        mortal.slow_batch = dies_at, mortal.slow_for = std::chrono::milliseconds(400);
-        options.device_timeout = std::chrono::milliseconds(100);
+        mortal.slow_batch = dies_at, mortal.slow_for = std::chrono::seconds(3);
+        options.device_timeout = std::chrono::seconds(1);
       } else {
         mortal.lose_after = dies_at;
       }

@@ -237,7 +237,7 @@ TEST_F(EngineTest, DrainGivesUpAtItsDeadlineAndTheDestructorCancels) {
   // Behind the gate tokens come slowly: most of them are left when the destructor begins.
   listener.on_event = [&](const Answer& answer) {
     opened.wait();
-    if (answer.tokens.size() > 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (answer.tokens.size() > 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   };
   engine->submit(greedy(rig_.prompt(4, 1), 400), listener.sink());
   EXPECT_FALSE(engine->drain(Deadline::after(std::chrono::milliseconds(20))));

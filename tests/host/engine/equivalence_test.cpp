@@ -103,10 +103,10 @@ TEST_F(Equivalence, OfAUnitThatStopsAnsweringAndLaterTouchesWhatItBorrowed) {
   EngineOptions options;
   options.placement = Placement::kPages;
   options.num_sub_batches = 2;
-  options.device_timeout = std::chrono::milliseconds(50);
+  options.device_timeout = std::chrono::milliseconds(500);
   std::vector<NamedUnit> units = rig_.cpu_units({256});
   units.push_back(rig_.naive_unit(
-      "stuck", {.num_pages = 128, .slow_batch = 21, .slow_for = std::chrono::milliseconds(200)}));
+      "stuck", {.num_pages = 128, .slow_batch = 21, .slow_for = std::chrono::seconds(3)}));
   expect_same(std::move(units), options);
   EXPECT_FALSE(status_.units[1].alive);
 }

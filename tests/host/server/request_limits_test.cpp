@@ -201,7 +201,7 @@ TEST(RequestLimits, ALongListOfTokensCountsAmongTheAnswers) {
 
 TEST(RequestLimits, ARequestEndsWithItsTime) {
   const test::EventLog log;
-  RunningServer running({.hold_after = 4}, with_limits({.max_seconds = 1}));
+  RunningServer running({.hold_after = 4}, with_limits({.max_seconds = 4}));  // for four tokens
   HttpClient plain(running.port()), stream(running.port());
   const std::string path = "/v1/completions";
   plain.send(post_request(path, completion_body({{"n", 2}}).dump()));

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text that is too long is left out: the watcher then shows only that the card is running.
+// A text that is too long, or that cannot be made for lack of memory, is left out: the watcher then
+// shows only that the card is running.
 #include "emulation/card/watch/watch_answers.h"
 
 #include <pthread.h>
 #include <signal.h>
 
 #include <cstring>
+#include <exception>
 #include <new>
 #include <system_error>
 
@@ -34,6 +36,14 @@ WatchAnswers::WatchAnswers(std::function<std::string()> text)
   area.version.store(kWatchVersion, std::memory_order_release);
 }
 
+std::string WatchAnswers::text_or_none() const {
+  try {
+    return text_();
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
 void WatchAnswers::run() {
   auto& area = *reinterpret_cast<WatchArea*>(area_.data());
   for (uint32_t seen = 0;;) {
@@ -41,7 +51,7 @@ void WatchAnswers::run() {
     const uint32_t asked = area.asked.load(std::memory_order_acquire);
     if (asked == seen) continue;
     seen = asked;
-    std::string text = text_();
+    std::string text = text_or_none();
     if (text.size() > kWatchTextBytes) text.clear();
     area.writing.fetch_add(1);
     std::memcpy(area.text, text.data(), text.size());

@@ -16,13 +16,14 @@ namespace tandem::emulation {
 
 class WatchAnswers {
  public:
-  // `text` gives the answer; it is called on the thread.
+  // `text` gives the answer; it is called on the thread. If it throws, the answer is empty.
   explicit WatchAnswers(std::function<std::string()> text);
   WatchAnswers(const WatchAnswers&) = delete;
   WatchAnswers& operator=(const WatchAnswers&) = delete;
 
  private:
   void run();
+  std::string text_or_none() const;
 
   SharedArea area_;
   std::function<std::string()> text_;

@@ -137,7 +137,7 @@ TEST_F(FedByRings, LosesNoTokenWithAUnitThatIsStuck) {
     EngineOptions options;
     options.placement = Placement::kPages;
     options.num_sub_batches = stuck_at % 2 == 0 ? 2 : 1;
-    options.device_timeout = std::chrono::milliseconds(200);
+    options.device_timeout = std::chrono::seconds(1);
     test::QueuedComputeUnit compute(rig_.compute(),
                                     {.signals = true, .on_allocate = [&] { ++allocations; }});
     auto engine = rig_.engine_on(compute,

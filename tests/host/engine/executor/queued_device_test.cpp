@@ -82,14 +82,14 @@ TEST_F(QueuedFamily, CopiesTheRaggedBeginningsOfWindowsToo) {
 TEST_F(QueuedDevice, IsLostLikeAnyUnitWhenAStagedOneDies) {
   EngineOptions options;
   options.placement = Placement::kPages;
-  options.device_timeout = std::chrono::milliseconds(50);
+  options.device_timeout = std::chrono::milliseconds(500);
   for (const bool stuck : {false, true}) {
     test::QueuedComputeUnit compute(rig_.compute());
     std::vector<NamedUnit> units;
     units.push_back(queued_unit(compute, 256));
     test::NaiveUnitOptions mortal = {.num_pages = 64, .read_bandwidth = 1e10};
     if (stuck) {
-      mortal.slow_batch = 21, mortal.slow_for = std::chrono::milliseconds(200);
+      mortal.slow_batch = 21, mortal.slow_for = std::chrono::seconds(3);
     } else {
       mortal.lose_after = 21;
     }

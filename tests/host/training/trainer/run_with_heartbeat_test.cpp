@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kTimeout{2000};
+constexpr milliseconds kTimeout{4000};
 
 TEST(RunWithHeartbeat, APartMayLastLongerThanTheTimeout) {
   test::run_ranks(3, [](std::unique_ptr<transport::Transport> transport) {
