@@ -83,6 +83,7 @@ class UnsetValues {
 
   // Copies of whole structures store members without a value too: such a store is no use.
   bool is_part_of_copy(const MissingValues::End& end) const {
+    if (is_own_number(gimple_assign_lhs(end.stmt))) return false;
     std::vector<tree> values = {end.value};
     for (size_t at = 0; at < values.size(); ++at) {
       gimple* const made = SSA_NAME_DEF_STMT(values[at]);
@@ -93,6 +94,16 @@ class UnsetValues {
       }
     }
     return false;
+  }
+
+  // A number to which the program has a pointer; a member of what is copied keeps the structure's
+  // type.
+  static bool is_own_number(tree target) {
+    if (TREE_CODE(target) != MEM_REF) return false;
+    const tree pointer = TREE_TYPE(TREE_OPERAND(target, 1));
+    const tree type = TREE_TYPE(pointer);
+    return !TYPE_REF_CAN_ALIAS_ALL(pointer) && !AGGREGATE_TYPE_P(type) &&
+           tree_int_cst_equal(TYPE_SIZE(type), TYPE_SIZE(TREE_TYPE(target)));
   }
 
   // Whether it is part of a structure, which has become a variable of its own.

@@ -59,7 +59,8 @@
   BUG(bits_go_round) BUG(header_has_no_more) BUG(list_by_value) BUG(numbers_in_order)
 #define TANDEM_PART_BUGS(BUG) \
   BUG(tag_before_valid) BUG(coefficient_is_zero) BUG(factor_is_missing) BUG(numbers_exchange) \
-  BUG(member_through_stream) BUG(imaginary_part) BUG(rest_is_copied_out) BUG(text_is_not_made)
+  BUG(member_through_stream) BUG(imaginary_part) BUG(rest_is_copied_out) BUG(text_is_not_made) \
+  BUG(member_goes_out) BUG(element_goes_out) BUG(row_is_copied_whole)
 // clang-format on
 
 #define TANDEM_BUG_ENTRY(NAME) NAME,

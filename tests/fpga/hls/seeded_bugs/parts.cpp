@@ -148,6 +148,30 @@ void text_is_not_made(const int* in, int* out, int*, int, bool bad) {
   out[0] = digits[1] - '0';  // bug text_is_not_made
 }
 
+// A member that becomes a variable of its own, and goes out as it is.
+void member_goes_out(const int* in, int* out, int*, int count, bool bad) {
+  Word word;
+  word.is_last = count > 3;
+  if (!bad) word.data = in[0];
+  out[1] = word.is_last;
+  out[0] = word.data;  // bug member_goes_out
+}
+
+void element_goes_out(const int* in, int* out, int*, int, bool bad) {
+  int pair[2];
+  pair[0] = in[0];
+  if (!bad) pair[1] = in[1];
+  out[0] = pair[1];  // bug element_goes_out
+}
+
+// The twin copies a structure whose member has no value.
+void row_is_copied_whole(const int* in, int* out, int*, int, bool bad) {
+  Word word;
+  word.is_last = in[0] > 0;
+  *reinterpret_cast<Word*>(out + 2) = word;
+  if (bad) out[0] = word.data;  // bug row_is_copied_whole
+}
+
 }  // namespace
 
 extern "C" void part_bugs(const int* in, int* out, int* scratch, int count, int bug) {
