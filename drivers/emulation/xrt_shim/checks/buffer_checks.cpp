@@ -17,6 +17,8 @@
 #include "emulation/protocol/code_place.h"
 #include "emulation/xrt_shim/card/card.h"
 #include "emulation/xrt_shim/checks/host_findings.h"
+#include "emulation/xrt_shim/checks/untouched_memory.h"
+#include "emulation/xrt_shim/opencl/opencl_events.h"
 
 namespace tandem::emulation {
 namespace {
@@ -98,6 +100,7 @@ void BufferChecks::mapped(uint64_t address, std::byte* host, bool owns_pages) {
   if (found == copies_.end()) return;
   HostCopy& copy = found->second;
   copy.host = host;
+  copy.owns_pages = owns_pages;
   if (!states_.covers(address, copy.size_bytes)) return;
   const bool whole_pages = owns_pages || owns_its_pages(host, copy.size_bytes);
   copy.watched = watch_copy(this, address, host, copy.size_bytes, whole_pages, states_);
@@ -117,7 +120,13 @@ void BufferChecks::syncing(uint64_t buffer, uint64_t address, uint64_t size_byte
   report_reads();
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = copies_.find(buffer);
-  if (found != copies_.end()) begin_use(found->second.watched, address - buffer, size_bytes);
+  if (found == copies_.end()) return;
+  HostCopy& copy = found->second;
+  // libxilinxopencl sends the buffers of a kernel also if nobody wrote to them. The copy itself is
+  // the first to read the pages, and what is read looks like what is written.
+  copy.is_untouched = opencl_in_use() && copy.owns_pages && copy.synced.empty() &&
+                      is_untouched(copy.host, copy.size_bytes);
+  begin_use(copy.watched, address - buffer, size_bytes);
 }
 
 void BufferChecks::synced(uint64_t buffer, uint64_t address, uint64_t size_bytes, bool to_device) {
@@ -131,7 +140,9 @@ bool BufferChecks::end_sync(uint64_t buffer, uint64_t address, uint64_t size_byt
                             bool to_device) {
   const std::lock_guard<std::mutex> lock(mutex_);
   results_.erase(results_.lower_bound(address), results_.lower_bound(address + size_bytes));
-  const uint8_t on = to_device ? kStateLive | kStateWritten : 0;
+  const auto copy = copies_.find(buffer);
+  const bool has_values = copy == copies_.end() || !copy->second.is_untouched;
+  const uint8_t on = to_device && has_values ? kStateLive | kStateWritten : 0;
   const uint8_t had = states_.change(address, size_bytes, on, kStateStale | kStateUnseen);
   end_host_use(buffer, address, size_bytes);
   return (had & kStateUnseen) != 0;

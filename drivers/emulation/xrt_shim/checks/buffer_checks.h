@@ -89,6 +89,8 @@ class BufferChecks {
   struct HostCopy {
     uint64_t size_bytes = 0;
     std::byte* host = nullptr;
+    bool owns_pages = false;
+    bool is_untouched = false;  // nobody has written to it yet, as far as its pages tell
     WatchedCopy* watched = nullptr;
     std::string kernel, argument;   // of the last kernel that used the buffer
     std::vector<std::byte> synced;  // the content that was last compared; empty: zeros
