@@ -25,8 +25,10 @@ bool is_plain_number(std::string_view text) {
          });
 }
 
+constexpr std::string_view kMember = "this->";
+
 // An element of an array by constants, as in `streams[2][0]`.
-bool is_plain_variable(const std::string& variable) {
+bool is_plain_variable(std::string_view variable) {
   return std::all_of(variable.begin(), variable.end(),
                      [](char c) {
                        return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '[' ||
@@ -43,18 +45,21 @@ class Depths {
   void pragma(size_t index) {
     const HlsPragma pragma = parse_hls_pragma(source_.spelling(index));
     const std::string variable = pragma.value("variable"), depth = pragma.value("depth");
-    const std::string base = variable.substr(0, variable.find_first_of("[."));
+    // A member may be of another type: then the statement has no effect.
+    const bool is_member = variable.starts_with(kMember);
+    const std::string path = variable.substr(is_member ? kMember.size() : 0);
+    const std::string base = path.substr(0, path.find_first_of("[."));
     size_t before = index, next = index;
     while (before > 0 && source_.is_directive(before)) --before;
     while (source_.is_directive(next)) ++next;
     const bool between =
         source_.is(before, ";") || source_.is(before, "{") || source_.is(before, "}");
     if (base.empty() || depth.empty() || !between || next >= source_.size() ||
-        source_.is(next, "else") || !is_plain_variable(variable)) {
+        source_.is(next, "else") || !is_plain_variable(path)) {
       return;
     }
     const Declaration* const declared = source_.find(base, index);
-    if (declared == nullptr || !declared->stream) return;
+    if (!is_member && (declared == nullptr || !declared->stream)) return;
     std::optional<std::string> value = expression(depth, index, kMacroLevels);
     if (!value.has_value()) {
       notes_.warnings.push_back(location(index) + "depth=" + depth + " of stream '" + variable +

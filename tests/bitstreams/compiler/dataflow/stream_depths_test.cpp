@@ -64,5 +64,17 @@ TEST(StreamDepths, AreTakenFromConstantsAndMacros) {
   }
 }
 
+// As in classes around a stream whose depth is a parameter of their template.
+TEST(StreamDepths, AreTakenFromPragmasOfMembers) {
+  DataflowNotes notes;
+  const std::string out = rewrite_dataflow(
+      "template <class T, size_t depth>\nclass Pipe : public Base<T> {\n Pipe(const char* name) : "
+      "Base<T>(name) {\n#pragma HLS stream variable=this->stream_ depth=depth\n }\n};\nvoid k() {\n"
+      "#pragma HLS dataflow\n Pipe<int, 8> s;\n f(s);\n}\n",
+      &notes);
+  EXPECT_NE(out.find("::tandem_hls::stream_depth(this->stream_, depth); }"), std::string::npos);
+  EXPECT_TRUE(notes.warnings.empty());
+}
+
 }  // namespace
 }  // namespace tandem::xclbin
