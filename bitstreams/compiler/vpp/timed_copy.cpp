@@ -94,7 +94,8 @@ FlatIr flatten(const TimedSource& source) {
   // The text of a dataflow region is C++14.
   std::vector<std::string> command = joined({source.clang}, job.flags);
   for (std::string& flag : command) {
-    if (flag == "-std=c++11" || flag == "-std=gnu++11") flag = "-std=gnu++14";
+    const bool is_older = flag.ends_with("++11") || flag.ends_with("++0x");
+    if (flag.starts_with("-std=") && is_older) flag = "-std=gnu++14";
   }
   command = joined(command, plain_loops());
   command =

@@ -57,6 +57,7 @@ cd network
 output=$(vitis_hls -f build_prj.tcl "reset=1 csim=1 synth=1 cosim=0 validation=0 export=0" 2>&1) || fail "$output"
 [[ $output == *"begin of simulation"*"end of simulation after "*" s"* ]] || fail "$output"
 same "$(cat tb_data/csim_results.log)" "11 22 33"
+[[ $output == *"time model of 'scaled'"* ]] || fail "$output"  # a dataflow region in C++0x
 rm tb_data/csim_results.log
 expect "begin of synthesis" vitis_hls -f build_prj.tcl "reset=0 csim=0"
 [ ! -e tb_data/csim_results.log ] || fail "csim=0 simulated"
