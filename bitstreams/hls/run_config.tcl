@@ -42,10 +42,15 @@ proc flags_of {values kind file} {
   return [join $flags { }]
 }
 
+proc add_blackboxes {values} {
+  foreach file [all_of $values syn.blackbox.file] { add_files -blackbox $file }
+}
+
 proc run_csim {values} {
   foreach {kind tb} {syn {} tb -tb} {
     foreach file [all_of $values $kind.file] { add_files {*}$tb -cflags [flags_of $values $kind $file] [list $file] }
   }
+  add_blackboxes $values
   set options [list -argv [last_of $values csim.argv {}] -ldflags [join [all_of $values csim.ldflags]]]
   foreach switch {O clean setup sanitize_address sanitize_undefined} {
     if {[is_on $values csim.$switch]} { lappend options -$switch }
@@ -68,6 +73,11 @@ proc run_kernel {values work top} {
   foreach each [all_of $values syn.file_cflags] {
     if {[llength $sources] > 1} { error "syn.file_cflags: flags of one file among several are not supported; use syn.cflags" }
     lappend flags [regsub {^[^,]*,} $each {}]
+  }
+  add_blackboxes $values
+  dict for {source properties} $tandem_hls::files {  # the C functions of Verilog; their flags are those of all sources
+    lappend sources [tandem_hls::quoted $source]
+    lappend flags [dict get $properties flags]
   }
   set line "[tandem_hls::quoted [file join $tandem_hls::tree bin v++]] -c -t hw_emu -k [tandem_hls::quoted $top]\
     --temp_dir [tandem_hls::quoted [file join $work temp]] -o [tandem_hls::quoted $object] [join $flags] [join $sources]"

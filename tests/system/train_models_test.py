@@ -77,6 +77,8 @@ class RecommenderTest(Clicks, TrainRuns):
         self.assertGreater(scored["auc"], 0.68)
         self.assertEqual(scored["samples_scored"], 8192)
         self.assertIn("3 tables of 5760 values, synthetic samples", self.log)
+        self.assertRegex(self.log, r"the newest checkpoint is \S+/run/step-00000300\n")
+        self.assertNotIn("tandem train export", self.log)
         self.assertIn("not of a decoder", self.train("export", self.folder / "run", self.folder / "a.gguf", small=False,
                                                      code=2))
 

@@ -93,6 +93,7 @@ class TrainPipelineTest(DeepModel, TrainRuns):
         self.assertNotEqual(expected, curve(self.from_scratch(*STEP)))
         found = self.from_scratch(*STEP, *prune, "--pipeline", 2, "--rebalance", 1, "--save-every", 2, "--out", two, ranks=2)
         self.assertEqual(curve(found), expected)
+        self.assertEqual(self.errors().count(f"tandem train export {two} model.gguf writes a file"), 1)
         for folder in one, two:
             zeros = {name: values.count(0) / len(values) for name, values in last_weights(folder).items()}
             for name, share in zeros.items():
@@ -153,6 +154,8 @@ class TrainPipelineTest(DeepModel, TrainRuns):
         self.assertEqual(curve(self.from_scratch(*steps, "--pipeline", 2, "--save-every", 6, "--out", out, ranks=2)), whole)
         shutil.rmtree(out / "step-00000012")
         self.assertEqual(curve(self.train("--resume", out / "step-00000006", *steps, "--pipeline", 1)), whole[6:])
+        self.assertIn("the newest checkpoint is", self.log)
+        self.assertNotIn("tandem train export", self.log)
         self.assertIn("trained with --depth", self.train("export", out, self.folder / "a.gguf", small=False, code=2))
 
     def test_sparse_products_of_pruned_matrices_learn_alike_on_all_ranks(self):

@@ -271,8 +271,10 @@ void run_pipeline(const TrainOptions& options) {
                job.num_tokens(), library().libtorch_version());
   if (replicas > 1) spdlog::info("{} replicas of a pipeline", replicas);
   run_ranks_of(trainer, ranks, options, job);
-  if (!trainer.was_stopped()) return;
-  spdlog::info("stopped after step {}", trainer.steps_done());
+  const DynamicChoice& dynamics = options.dynamics;
+  const bool exportable =
+      dynamics.early_exit == 0 && dynamics.depth == 1 && dynamics.expert_skew == 0;
+  note_results(options, exportable, trainer.steps_done(), trainer.was_stopped());
 }
 
 }  // namespace tandem::apps

@@ -218,16 +218,26 @@ void train(const TrainOptions& options, training::Trainer& trainer, Ranks& ranks
   std::signal(SIGTERM, stop_on_signal);
   std::signal(SIGINT, stop_on_signal);
   run_ranks(trainer, ranks, options.meeting.elastic, compare);
-  if (!trainer.was_stopped()) return;
-  spdlog::info("stopped after step {}; {}", trainer.steps_done(),
-               options.out.empty() ? "nothing was saved, as there is no --out"
-                                   : "--resume " + options.out + " continues the run");
 }
 
 }  // namespace
 
 void note_unsaved(const TrainOptions& options) {
   if (options.out.empty()) spdlog::info("nothing will be saved, as there is no --out");
+}
+
+void note_results(const TrainOptions& options, bool exportable, std::uint64_t steps_done,
+                  bool was_stopped) {
+  if (was_stopped) {
+    spdlog::info("stopped after step {}; {}", steps_done,
+                 options.out.empty() ? "nothing was saved, as there is no --out"
+                                     : "--resume " + options.out + " continues the run");
+  } else if (!options.out.empty()) {
+    const std::string newest = training::newest_folder(options.out);
+    spdlog::info("the newest checkpoint is {}", newest == options.out ? "missing" : newest);
+    if (newest == options.out || !exportable) return;
+    spdlog::info("tandem train export {} model.gguf writes a file for tandem serve", options.out);
+  }
 }
 
 void warn_of_resume(const TrainOptions& options, const training::Checkpoint& checkpoint,
@@ -274,8 +284,8 @@ void run(TrainOptions options) {
   if (!options.resume.empty()) checkpoint = training::find_checkpoint(options.resume);
   const OutFolder out(options.out, checkpoint ? &*checkpoint : nullptr,
                       place.rank == 0 && !options.meeting.elastic);
-  const auto job =
-      make_job({options, checkpoint ? &*checkpoint : nullptr, library, settings.threads});
+  const JobSource source{options, checkpoint ? &*checkpoint : nullptr, library, settings.threads};
+  const auto job = make_job(source);
   TrainPage page({options.ui, options.ui_keys,
                   options.out.empty() ? "a model" : fs::path(options.out).filename().string(),
                   options.steps});
@@ -296,6 +306,7 @@ void run(TrainOptions options) {
                job->parameters().num_values(), job->size(), place.world, settings.threads,
                library().libtorch_version());
   train(options, trainer, *ranks, comparison(options, trainer, *job));
+  note_results(options, kind_of(source) == "llama", trainer.steps_done(), trainer.was_stopped());
 }
 
 }  // namespace

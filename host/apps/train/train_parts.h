@@ -37,6 +37,11 @@ std::vector<training::TrainingLog*> open_logs(const TrainOptions& options, std::
 // Logs a line if the run saves nothing, once it is known to begin.
 void note_unsaved(const TrainOptions& options);
 
+// Logs where the results are, after the last step. exportable: whether `tandem train export` takes
+// the model.
+void note_results(const TrainOptions& options, bool exportable, std::uint64_t steps_done,
+                  bool was_stopped);
+
 // Warns about a resumed run's options that the user may not intend. described: the present options.
 // is_first: whether this is rank 0, which warns.
 void warn_of_resume(const TrainOptions& options, const training::Checkpoint& checkpoint,

@@ -81,6 +81,13 @@ cd ..
 # A block of Verilog runs as the C function of its description.
 cd blackbox
 expect "top gave 36" vitis_hls -f run_hls.tcl
+expect "top gave 36" vitis-run --mode hls --csim --config hls_config.cfg
+v++ -c --mode hls --config kernel.cfg --work_dir kernel --platform u55c
+v++ -l -t hw_emu --platform u55c -o scaled.xclbin kernel/scaled.xo  # fails if the kernel lacks the C function
+sed s/scale.json/no_source.json/ hls_config.cfg >no_source.cfg
+refused 1 "names no C source" vitis-run --mode hls --csim --config no_source.cfg
+sed s/scale.json/no_source.json/ kernel.cfg >no_kernel.cfg
+refused 1 "names no C source" v++ -c --mode hls --config no_kernel.cfg
 refused 1 "names no C source" vitis_hls -f broken.tcl -tclargs model/no_source.json
 refused 1 "there is no file 'none.json'" vitis_hls -f broken.tcl -tclargs none.json
 mv model/scale.cpp model/moved.cpp
