@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same selections by CUB, which comes with CUDA's toolkit: the peers of the benchmark.
+// The selections of the benchmark by its peer CUB, which comes with CUDA's toolkit.
 //
-// Both wait for nothing. workspace: null asks for its size in *workspace_bytes.
+// Both only enqueue; arrays are in device memory. If workspace is null, they only write its size.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -5,8 +5,8 @@
 // Arithmetic gives the full-width result that HLS documents (Results in ap_int_compute.h). A shift
 // keeps the left operand's type; a negative amount shifts the other way. With a floating-point
 // operand the result has that operand's type. Comparisons of mixed signs follow C's conversions
-// (compare_as_c()). Lookup finds the operators by the argument's type only, so other code pays
-// nothing for them. Source: Vitis HLS user guide (UG1399), "Class Methods and Operators". C++11.
+// (compare_as_c()). Only argument-dependent lookup finds the operators, so other code pays nothing
+// for them. Source: Vitis HLS user guide (UG1399), "Class Methods and Operators". C++11.
 #pragma once
 
 #include "ap_int_ref.h"
@@ -88,7 +88,7 @@ TANDEM_AP_COMPARE(>=)
 #undef TANDEM_AP_COMPARE
 #undef TANDEM_AP_REAL
 
-// A shift's amount as an int; too large amounts stay too large.
+// A shift's amount as an int, clipped to +-2^30, which is beyond every width.
 template <typename D>
 int amount_of(const Number<D>& by) {
   const auto& number = by.self().value();

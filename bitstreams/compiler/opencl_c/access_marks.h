@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Completes the checked copy of OpenCL C kernels, in the IR that MemorySanitizer's pass has left,
-// before AddressSanitizer's pass.
+// Adds run-time checks to the IR of OpenCL C kernels: between the passes of MemorySanitizer, which
+// tracks the state of each value (missing or not), and of AddressSanitizer.
 //
-// The states of values lie at kValueStates (drivers/emulation/card/checks/value_states.h); the
-// states of parameters and results become variables of the copy, since a library runs on one
-// thread. A store of a missing value calls the card (tandem_check_value_stored), and so do, in
-// groups of several work-items, accesses to memory that items share (tandem_check_touch).
-// Accesses to states get no checks themselves. Pure.
+// States lie at kValueStates (drivers/emulation/card/checks/value_states.h). Those of parameters
+// and results become plain variables, since a library runs on one thread. The new calls check the
+// bounds of each access. They also tell the card of stores of missing values
+// (tandem_check_value_stored) and, in groups of several work-items, of accesses to memory that the
+// items share (tandem_check_touch). Accesses to states are not checked. Pure.
 #pragma once
 
 #include <string>

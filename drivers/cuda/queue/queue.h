@@ -62,8 +62,8 @@ class Queue {
   void begin(std::size_t staged_bytes, std::size_t num_arrays, std::size_t scratch_bytes = 0);
 
   // Copies `values` to device memory and returns their address for the launches after this call.
-  // The address follows from the rounded sizes of the arrays; an array staged twice in a sequence
-  // has one address. Never null.
+  // The address depends only on the rounded sizes of the arrays staged before. An unchanged array
+  // that is staged again soon has the same address. Never null.
   template <typename T>
   T* stage(std::span<const T> values) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -104,7 +104,7 @@ class Queue {
   }
   void drop_last();
 
-  // The next flush launches one by one: something in the sequence changes from call to call.
+  // The next flush launches one by one. Call it if the sequence differs from call to call.
   void no_graph() { graphable_ = false; }
 
   // Whether a kernel may begin before the previous one has ended (launch_chain.h of

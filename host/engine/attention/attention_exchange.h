@@ -35,13 +35,13 @@ class AttentionExchange {
   AttentionExchange(const model::ModelConfig& config, ComputeQueue& queue,
                     const ExecutorOptions& options, double projection_seconds);
 
-  // Whether the unit has its own submission thread.
+  // Adds the unit. Returns whether its lane has its own submission threads.
   bool add_unit(device::AttentionUnit& unit);
   // Does the same as StepRunner::replace_unit().
   void replace_unit(int unit, device::AttentionUnit& with);
 
-  // The ways that a step may take, the usual one first. There is more than one with
-  // EarlyQuery::kAuto or with rings, if a unit is outside the compute unit's queue.
+  // The ways that a step may take, the usual one first. There is more than one if a unit has a
+  // ring, or if a unit is behind a link and the option is EarlyQuery::kAuto.
   std::vector<StepWay> ways() const;
   void choose_way(const StepWay& way) { way_ = way; }
 
@@ -71,7 +71,7 @@ class AttentionExchange {
   bool has_lost() const { return losses_.has_lost(); }
   std::vector<int> take_lost() { return losses_.take_lost(); }
   bool is_silent(int unit) const { return losses_.is_stuck(unit); }
-  // Whether buffers are set aside, so that a unit may still use them.
+  // Whether buffers are set aside because a stuck unit may still use them.
   bool holds_lent() const { return !set_aside_.empty(); }
 
  private:
@@ -83,11 +83,11 @@ class AttentionExchange {
 
   std::unique_ptr<LentBuffers> make_lent();
   struct Early {
-    bool usual = false, has_link = false;
+    bool usual = false, has_link = false;  // gets q early in the usual way; is behind a link
   };
   Early early_of(const AttentionLane& lane, const device::AttentionUnit& unit) const;
   AttentionLane& lane_for(const device::AttentionUnit& unit);
-  // Whether the unit may also be fed by the engine's thread.
+  // Whether units of this lane have rings. Where a ring is off, the engine's thread feeds the unit.
   bool has_rings(const AttentionLane& lane) const { return &lane == &rings_; }
   HostRows host_rows_of(const AttentionLane& lane) const;
   void add_to_lanes(AttentionLane& lane, int unit, device::AttentionUnit& device);

@@ -3,8 +3,8 @@
 // DenseLayers: all of a transformer layer except attention, on the compute unit; also the embedding
 // before the layers and the output projection after them.
 //
-// Holds the weights and the residual rows of a step. Skips operations that a family lacks (a norm
-// after a product, experts, a cap). Enqueues only; the caller waits. Threads: one submitter.
+// Holds the weights and the residual rows of a step. Skips operations that a model lacks (a norm
+// after a product, experts, a cap of the logits). Enqueues only; the caller waits. Threads: one.
 // Ownership: borrows model and queue. Errors: those of enqueue() and allocate().
 #pragma once
 
@@ -50,8 +50,8 @@ class DenseLayers {
   // The `num_rows` rows of `logits` in host memory; valid until the next logits().
   device::Slice on_host(device::Slice logits, std::size_t num_rows);
 
-  // The size of the weights that project k and v of a layer, and their part of the weights that a
-  // row of the layer reads.
+  // The size of a layer's weights that project k and v; and this size over that of all weights that
+  // the layer reads for one row.
   std::size_t key_value_bytes() const;
   double key_value_share() const;
 

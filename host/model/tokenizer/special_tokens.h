@@ -6,7 +6,7 @@
 // split() divides a text into special tokens and the raw pieces between them. User-defined tokens
 // are always found, control tokens only on request. White space that a special token swallows is in
 // no raw piece. Cost: O(text length * longest special token); special tokens longer than kMaxLength
-// are never matched. Threads: immutable.
+// are never matched. Ownership: fragments borrow the text. Threads: any, after the last add().
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class SpecialTokens {
 
   SpecialTokens();
   void add(std::string_view text, TokenId id, bool is_control, SwallowedBlanks swallows = {});
-  // Passes at least one fragment unless `text` is empty; raw fragments are never empty.
+  // Returns at least one fragment unless `text` is empty; raw fragments are never empty.
   std::vector<Fragment> split(std::string_view text, bool with_control) const;
   // Whether `text` starts with the text of a control token.
   bool control_begins(std::string_view text) const;

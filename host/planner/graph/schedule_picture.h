@@ -20,7 +20,7 @@ namespace tandem::planner {
 struct PictureOfPlacement {
   const OperatorGraph& graph;
   const DeviceLinks& links;
-  const std::vector<std::string>& kinds;  // names; empty: one kind
+  const std::vector<std::string>& kinds;  // names of the kinds of devices; empty: one kind
   const Placement& placement;
 };
 

@@ -3,8 +3,8 @@
 // PermutedCost: a mapping and its cost, and the change of cost when two tasks exchange places.
 // SwapDeltas: the same, with the changes of all pairs stored.
 //
-// Distances are stored in the order of the tasks, so all sums run over rows. If one matrix is
-// symmetric, the transpose of the other is added to it, and each term needs one product only.
+// Distances are stored in the order of the tasks, so all sums run over rows. If flow or distance
+// is symmetric, the other matrix becomes the sum of itself and its transpose; one product suffices.
 // Doubles hold whole numbers below 2^53 exactly. Threads: one. Ownership: copies the matrices.
 // Cost: PermutedCost O(n) per delta and per swap. SwapDeltas O(1) per delta and O(n^2) per swap:
 // O(1) for a pair without the exchanged tasks, O(n) for one with them (Taillard 1991).
@@ -30,8 +30,8 @@ class PermutedCost {
   // `known_delta`: delta(task, other).
   void swap(int task, int other, double known_delta);
 
-  // Differences of two rows of flows and distances. The columns count only if the matrices are not
-  // symmetric.
+  // Differences of two rows of flows and distances, and of two columns (..._in) if neither matrix
+  // is symmetric.
   struct Difference {
     std::vector<double> flow, distance, flow_in, distance_in;  // [num_tasks]
   };

@@ -4,7 +4,7 @@
 //
 // Reads sizes, line ends and trailers one byte at a time, so the result does not depend on how the
 // bytes arrive. Skips extensions and trailers, which have a common limit. A line must end with CR
-// LF. Threads: one. Source: RFC 9112 section 7.1.
+// LF. Errors: kRefused, for which refusal() has the reason. Threads: one. Source: RFC 9112, 7.1.
 #pragma once
 
 #include <cstddef>

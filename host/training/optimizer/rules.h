@@ -27,11 +27,11 @@ struct Sgd {
   double momentum = 0;  // 0: no state
   bool nesterov = false;
   double weight_decay = 0;  // L2
-  // Above 0: the gradients are steps, and are multiplied by it instead of the learning rate.
+  // Above 0: the gradients are finished steps; this factor replaces the learning rate.
   double step_rate = 0;
 };
 
-// torch.optim.AdamW, or Adam with kL2. Only for whole ranges.
+// torch.optim.AdamW, or Adam with kL2. Only for whole ranges, not for rows.
 struct Adam {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0.01;
@@ -78,7 +78,7 @@ void check_rule(const UpdateRule& rule);
 // Errors: Error for iteration 0, or a rate or scale that is negative or not finite.
 void check_step(const StepFactors& step);
 
-// The factors that kernels take.
+// The factors that kernels take. scale: of the gradient; rest1, rest2: 1 - beta1, 1 - beta2.
 struct SgdFactors {
   float scale = 1, rate = 0, momentum = 0, decay = 0;
   bool nesterov = false;

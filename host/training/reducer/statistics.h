@@ -2,9 +2,9 @@
 //
 // Statistics of a reducer: totals, and figures of each bucket.
 //
-// A bucket is a list of parameters; those of earlier compositions stay in the list, up to
-// kMostBuckets. Densities are shares of the sparsified values. Threads: record() and snapshot()
-// from any, one lock.
+// A bucket is a list of parameters. Buckets that are no longer in use stay in the statistics. After
+// kMostBuckets, new ones are not recorded. Densities are shares of the sparsified values. Threads:
+// any; one lock.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct BucketStatistics {
   std::uint64_t num_values = 0;
   std::uint64_t sparsified_values = 0;
   std::uint64_t calls = 0;
-  std::uint64_t dense_calls = 0;  // exact, of the warm-up or a trial, or f64
+  std::uint64_t dense_calls = 0;  // summed densely: by `exact`, a warm-up, a trial or f64
   std::uint64_t skipped_calls = 0;
   std::uint64_t clipped_calls = 0;
   std::uint64_t failed_calls = 0;
@@ -36,8 +36,8 @@ struct BucketStatistics {
   double residual_norm = 0;  // of its parameters, when the statistics are read
   std::uint64_t bytes_sent = 0;
   double seconds = 0;
-  double hidden_seconds = 0;
-  double exposed_seconds = 0;
+  double hidden_seconds = 0;   // while the caller computes (HiddenUntil)
+  double exposed_seconds = 0;  // the rest of `seconds`
   double select_seconds = 0;
 };
 

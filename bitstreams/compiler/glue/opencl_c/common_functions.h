@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Common and geometric functions for float and double.
+// OpenCL C's built-in common and geometric functions, for scalars and vectors of float and double.
 //
 // Source: OpenCL C 2.0, sections 6.13.4 and 6.13.5.
 #pragma once

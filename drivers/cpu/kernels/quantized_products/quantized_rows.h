@@ -5,8 +5,8 @@
 // A row is divided into blocks of 32 values. With peak = max |x| of the block in f32: scale = peak
 // / 127 and q = x * (127 / peak), rounded to nearest, ties to even; all zero if peak < 2^-100. A
 // block with NaN or infinity becomes zeros with scale NaN, so every output of its row is NaN.
-// Products read many rows, a few blocks at a time. Data read together is stored together: chunks of
-// 16 blocks with their scales and sums, [chunks][rows]. Cost: 4 bytes read per value, 1.5 written.
+// Layout: [chunks][rows]; a chunk has 16 blocks of a row with their scales and sums, because a
+// product reads a few blocks of many rows at a time. Cost: 4 bytes read per value, 1.5 written.
 // Threads: any; pure functions.
 #pragma once
 
@@ -20,9 +20,9 @@ inline constexpr std::size_t kChunkBlocks = 16;
 struct alignas(64) RowChunk {
   std::int8_t q[kChunkBlocks * 32];
   float scale[kChunkBlocks];               // of a block
-  std::int32_t minus_sum[kChunkBlocks];    // -128 * sum of q
+  std::int32_t minus_sum[kChunkBlocks];    // -128 * sum of q: subtracts the offset of weight codes
   float scaled_sum[kChunkBlocks];          // scale * sum of q
-  std::int32_t minus_first[kChunkBlocks];  // -128 * sum of the first 16 values
+  std::int32_t minus_first[kChunkBlocks];  // -128 * sum of the block's first 16 q
 };
 
 // count is a multiple of 32. `stride`: the number of rows, which is the distance between two chunks

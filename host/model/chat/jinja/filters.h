@@ -65,12 +65,12 @@ Value call_method(const Value& object, const std::string& name, const Arguments&
 Value attribute_of(const Value& object, const std::string& name);
 Value item_of(const Value& object, const Value& key);
 
-// object[start:stop:step] of a string or list; a bound that is none is left out. Undefined if the
+// object[start:stop:step] of a string or list; a bound of none has its default. Undefined if the
 // object has no slices or a bound is not a number.
 Value slice_of(const Value& object, const Value& start, const Value& stop, const Value& step);
 
-// The items of an iteration: of a list its items, of a string its characters, of a map its keys, of
-// undefined none.
+// What a loop over the value visits: the items of a list, the characters of a string, the keys of a
+// map, nothing for undefined.
 List items_of(const Value& value, Budget& budget);
 
 // pairs[key] = value. Failure if the key is mutable.

@@ -3,11 +3,11 @@
 // FibreTensor: the entries of a tensor along the fibres of one mode, for products with that mode.
 //
 // A fibre has the entries that differ in `mode` alone; it is a row of a matrix whose columns are
-// the indices of `mode`. Only fibres with entries are kept, but of order 1 the one fibre always is.
-// Fibres are ordered by their number of entries (1, 2, 3, 4, then all others), so that a kernel
-// knows how many come, then by place, lexicographically. Duplicates are summed. Cost: a radix sort.
-// Threads: one caller; `pool` runs the parts. Errors: Error for a mode that the tensor has not, one
-// longer than 2^31, and an entry outside of the tensor. Source: the semi-sparse form of Li et al.,
+// the indices of `mode`. Fibres without entries are left out, except the only one of order 1.
+// Fibres are sorted by class: 1, 2, 3, 4 entries, then all others. So a kernel knows the length of
+// most. Inside a class they are in lexicographic order. Duplicates are summed. Cost: a radix sort.
+// Threads: one caller; `pool` runs the parts. Errors: Error if there is no such mode, if it is
+// longer than 2^31, or if an entry is outside the tensor. Source: semi-sparse form of Li et al.,
 // "Optimizing Sparse Tensor Times Matrix on Multi-core and Many-core Architectures", IA^3 2016.
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace tandem::sparse {
 
-constexpr std::size_t kMostEqualFibres = 4;  // entries of a fibre in the last class of one length
+constexpr std::size_t kMostEqualFibres = 4;  // longest length that has a class of its own
 constexpr std::size_t kFibreClasses = kMostEqualFibres + 1;
 
 template <typename Value, typename Stored = Value>
@@ -40,7 +40,7 @@ struct FibreTensor {
 template <typename Value, typename Stored = Value>
 FibreTensor<Value, Stored> fibre_tensor(CooTensor tensor, std::size_t mode, ThreadPool& pool);
 
-// The entries that a class's fibres have; 0: any number.
+// The number of entries of each fibre of a class; 0: it differs.
 constexpr std::size_t fibre_length(std::size_t fibre_class) {
   return fibre_class < kMostEqualFibres ? fibre_class + 1 : 0;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The vectorised loop over the entries of one block, for mttkrp.cpp.
+// The vectorised loop over the entries of one block (block_partition.h), for mttkrp.cpp.
 //
-// Plain arguments. The caller handles rows of `out` that several blocks share. Threads: any, on
-// different rows.
+// Ownership: borrows all arrays. Threads: any, if they add to different rows of `out`; the caller
+// handles rows that several blocks share.
 #pragma once
 
 #include <array>
@@ -16,11 +16,11 @@ namespace tandem::sparse {
 
 template <typename Value>
 struct MttkrpBlock {
-  const std::uint16_t* distances = nullptr;  // [num_entries, order]
+  const std::uint16_t* distances = nullptr;  // [num_entries, order] indices less the block's base
   const Value* values = nullptr;             // [num_entries]
   std::size_t num_entries = 0, order = 0, mode = 0, stride = 0;
-  std::array<const Value*, kMaxOrder> rows{};  // [order] the factor's row of the block's base
-  Value* out = nullptr;                        // the row of the block's base
+  std::array<const Value*, kMaxOrder> rows{};  // [order] each factor's row at the block's base
+  Value* out = nullptr;                        // the result's row there; `stride` values per row
 };
 
 void add_block(const MttkrpBlock<float>& block);

@@ -2,10 +2,10 @@
 //
 // sparse_causal_attention(): causal attention over the blocks of keys that hold most of it.
 //
-// Shapes as in attention.h. Blocks have 64 tokens. The means of four groups of queries of a block
-// meet all earlier keys; the softmax of these products estimates how much attention each block of
-// keys gets. The blocks with the most are computed until they hold `mass` of it; a block's own keys
-// always are. So a head that looks at few places costs less. The choice has no gradient. Memory: a
+// Shapes as in attention.h. Blocks have 64 tokens. A block of queries has four groups; the softmax
+// of their means' products with all keys so far estimates the attention of each block of keys. The
+// block's own keys are always chosen, then the other blocks with the most attention, until all
+// chosen ones hold `mass` of it. Only these are computed. The choice has no gradient. Memory: a
 // byte per pair of blocks and head. Threads: libtorch's; a task is a row and a KV head.
 #pragma once
 
