@@ -156,6 +156,20 @@ void find_races(Probe& probe) {
   CHECK_EQ(count_of(raced, "kernel.cpp\", \"line\": " + std::to_string(marked_line(9))), 1);
 }
 
+// Stores behind the end of a buffer, up to the begin of the next one: the second half of them is
+// closest to that one.
+void find_the_way_to_the_next_buffer(Probe& probe) {
+  xrt::kernel fill(probe.device, probe.uuid, "fill:{fill_1}");
+  xrt::bo one(probe.device, kBytes, fill.group_id(0)), other(probe.device, kBytes, fill.group_id(0));
+  const xrt::bo& lower = one.address() < other.address() ? one : other;
+  const uint64_t begin = std::min(one.address(), other.address());
+  const uint64_t distance = std::max(one.address(), other.address()) - begin;
+  CHECK(distance >= kBytes + 8);
+  auto run = fill(lower, 0, static_cast<int>(distance / sizeof(int)), 1);
+  CHECK_EQ(run.wait(kPatience), ERT_CMD_STATE_COMPLETED);
+  expect_one(take_report(), "out_of_bounds", "out", "kernel.cpp", marked_line(9));
+}
+
 // A unit shows the end of its kernel in its registers before the command ends: here for long.
 void find_no_race_behind_registers(Probe& probe) {
   xrt::kernel first(probe.device, probe.uuid, "fill:{fill_1}",
@@ -196,6 +210,7 @@ void find_all(const Arguments& arguments) {
   find_addresses(probe);
   find_early_frees(probe);
   find_races(probe);
+  find_the_way_to_the_next_buffer(probe);
   find_no_race_behind_registers(probe);
   find_ends(probe);
 }
