@@ -160,7 +160,8 @@ void find_races(Probe& probe) {
 // closest to that one.
 void find_the_way_to_the_next_buffer(Probe& probe) {
   xrt::kernel fill(probe.device, probe.uuid, "fill:{fill_1}");
-  xrt::bo one(probe.device, kBytes, fill.group_id(0)), other(probe.device, kBytes, fill.group_id(0));
+  xrt::bo one(probe.device, kBytes, fill.group_id(0)),
+      other(probe.device, kBytes, fill.group_id(0));
   const xrt::bo& lower = one.address() < other.address() ? one : other;
   const uint64_t begin = std::min(one.address(), other.address());
   const uint64_t distance = std::max(one.address(), other.address()) - begin;
