@@ -64,7 +64,6 @@ class CheckpointsTest(LightRuns):
         self.assertIn("model.safetensors': File too large; earlier checkpoints stay, and the run continues", error)
         self.assertRegex(error, r"tfevents\S+: File too large; the run continues without this log")
         self.assertEqual(json.loads(lines.splitlines()[-1])["step"], 30)
-        self.assertIn(f"the newest checkpoint is {out}/step-00000001\n", error)
         self.assertEqual((out / "latest").read_text(), "step-00000001\n")
         self.train("--resume", out, "--steps", 2)
 

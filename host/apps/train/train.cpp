@@ -233,9 +233,8 @@ void note_results(const TrainOptions& options, bool exportable, std::uint64_t st
                  options.out.empty() ? "nothing was saved, as there is no --out"
                                      : "--resume " + options.out + " continues the run");
   } else if (!options.out.empty()) {
-    const std::string newest = training::newest_folder(options.out);
-    spdlog::info("the newest checkpoint is {}", newest == options.out ? "missing" : newest);
-    if (newest == options.out || !exportable) return;
+    spdlog::info("the newest checkpoint is {}", training::newest_folder(options.out));
+    if (!exportable) return;
     spdlog::info("tandem train export {} model.gguf writes a file for tandem serve", options.out);
   }
 }
