@@ -31,8 +31,7 @@ constexpr const char* kFree[] = {"trunc",         "zext",          "sext",
                                  "insertvalue",   "ptrtoint",      "inttoptr",
                                  "alloca",        "unreachable",   "fneg",
                                  "phi",           "switch",        "extractelement",
-                                 "insertelement", "landingpad",    "resume",
-                                 "invoke",        "call"};
+                                 "insertelement", "landingpad",    "resume"};
 
 template <typename List>
 bool is_one_of(const std::string& text, const List& list) {
