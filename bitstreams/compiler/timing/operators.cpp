@@ -25,13 +25,12 @@ constexpr FloatTime kFloatTimes[] = {
     {"sin", 30, 40, 18, 26},  {"cos", 30, 40, 18, 26},  {"tanh", 40, 60, 25, 38},
     {"pow", 60, 90, 36, 60},  {"fmuladd", 8, 12, 6, 7}, {"fma", 8, 12, 6, 7}};
 constexpr const char* kConversions[] = {"sitofp", "uitofp", "fptosi", "fptoui", "fpext", "fptrunc"};
-constexpr const char* kFree[] = {"trunc",         "zext",          "sext",
-                                 "bitcast",       "getelementptr", "br",
-                                 "ret",           "freeze",        "extractvalue",
-                                 "insertvalue",   "ptrtoint",      "inttoptr",
-                                 "alloca",        "unreachable",   "fneg",
-                                 "phi",           "switch",        "extractelement",
-                                 "insertelement", "landingpad",    "resume"};
+constexpr const char* kFree[] = {
+    "trunc",    "zext",     "sext",           "bitcast",       "getelementptr",
+    "br",       "ret",      "freeze",         "extractvalue",  "insertvalue",
+    "ptrtoint", "inttoptr", "alloca",         "unreachable",   "fneg",
+    "phi",      "switch",   "extractelement", "insertelement", "landingpad",
+    "resume"};
 
 template <typename List>
 bool is_one_of(const std::string& text, const List& list) {
