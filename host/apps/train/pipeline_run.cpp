@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "apps/command_words.h"
 #include "apps/train/job.h"
@@ -23,6 +24,7 @@
 #include "apps/whole_file.h"
 #include "common/error.h"
 #include "training/pipeline/pipeline_trainer.h"
+#include "training/trainer/decoder_export.h"
 #include "training/trainer/mixing.h"
 #include "training/trainer/text_batches.h"
 
@@ -271,9 +273,9 @@ void run_pipeline(const TrainOptions& options) {
                job.num_tokens(), library().libtorch_version());
   if (replicas > 1) spdlog::info("{} replicas of a pipeline", replicas);
   run_ranks_of(trainer, ranks, options, job);
-  const DynamicChoice& dynamics = options.dynamics;
-  const bool exportable =
-      dynamics.early_exit == 0 && dynamics.depth == 1 && dynamics.expert_skew == 0;
+  const nlohmann::json described =
+      std::map<std::string, std::string>(settings.described.begin(), settings.described.end());
+  const bool exportable = training::unexportable_option(described).empty();
   note_results(options, exportable, trainer.steps_done(), trainer.was_stopped());
 }
 

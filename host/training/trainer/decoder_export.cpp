@@ -29,19 +29,24 @@ void require_family(const Checkpoint& checkpoint, const std::string& wanted) {
                            "; name the folder of a run that trains one");
 }
 
-// A model that computes otherwise than a GGUF file can say would give other texts there.
-void refuse_dynamics(const Checkpoint& checkpoint) {
-  const auto options = checkpoint.fields.value("options", nlohmann::json::object());
-  for (const auto& [name, none] :
-       {std::pair("--early-exit", "0"), {"--depth", "1"}, {"--expert-skew", "0"}}) {
-    if (options.value(name, none) == none) continue;
-    throw Error("train",
-                "'" + checkpoint.folder + "' was trained with " + name +
-                    ", which a GGUF file has no place for; only --resume can go on with it");
-  }
+void refuse_unexportable(const Checkpoint& checkpoint) {
+  const std::string option =
+      unexportable_option(checkpoint.fields.value("options", nlohmann::json::object()));
+  if (option.empty()) return;
+  throw Error("train", "'" + checkpoint.folder + "' was trained with " + option +
+                           ", which a GGUF file has no place for; only --resume can go on with it");
 }
 
 }  // namespace
+
+// A model that computes otherwise than a GGUF file can say would give other texts there.
+std::string unexportable_option(const nlohmann::json& options) {
+  for (const auto& [name, none] :
+       {std::pair("--early-exit", "0"), {"--depth", "1"}, {"--expert-skew", "0"}}) {
+    if (options.value(name, none) != none) return name;
+  }
+  return "";
+}
 
 DecoderModel checkpoint_decoder(const Checkpoint& checkpoint) {
   require_family(checkpoint, "llama");
@@ -54,7 +59,7 @@ LstmModel checkpoint_lstm(const Checkpoint& checkpoint) {
 }
 
 ExportedDecoder export_decoder(const Checkpoint& checkpoint) {
-  refuse_dynamics(checkpoint);
+  refuse_unexportable(checkpoint);
   const DecoderModel model = checkpoint_decoder(checkpoint);
   ExportedDecoder result;
   result.parameters = std::make_unique<ParameterSet>(decoder_parameters(model));

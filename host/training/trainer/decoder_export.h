@@ -7,6 +7,8 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
 
 #include "model/loader/gguf/gguf_writer.h"
 #include "training/trainer/checkpoint.h"
@@ -19,6 +21,10 @@ struct ExportedDecoder {
   std::unique_ptr<ParameterSet> parameters;  // the writer reads them while it writes
   model::GgufWriter writer;
 };
+
+// The option of a run that a GGUF file has no place for; empty: none. options: what its checkpoints
+// store, an object of texts.
+std::string unexportable_option(const nlohmann::json& options);
 
 ExportedDecoder export_decoder(const Checkpoint& checkpoint);
 
